@@ -1,0 +1,1 @@
+"""Search backends: one file each, found by its name (`tpe.py` holds `Tpe`)."""

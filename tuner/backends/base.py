@@ -1,0 +1,27 @@
+"""What a search backend is: one pure function from history to the next parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params, Trial
+
+
+class Backend(Protocol):
+    """Suggests parameters. Constructed as ``Kind(budget=trials, **options)``, cheaply.
+
+    ``budget`` is the number of trials that the arm may spend in total (at least 1).
+    """
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        """Return up to ``count`` distinct new points of ``space``; ``[]`` means exhausted.
+
+        The same arguments give the same answer, always, from any instance. ``history`` holds the
+        arm's trials in the order of asking: finished, shared, failed and still running. Higher
+        objectives are better. No point of the history is suggested again while unseen ones remain.
+        """
+        ...

@@ -1,0 +1,48 @@
+"""Documents, queries and graph facts: the records that data sets provide and retrievers consume."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One passage. ``title`` may be empty; ``id`` is always a string, whatever it looks like."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question. ``query_type``, ``difficulty`` and ``group`` are empty where the source has none."""
+
+    id: str
+    text: str
+    query_type: str = ""
+    difficulty: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """One fact (subject, relation, object) that was found in the document ``document_id``."""
+
+    document_id: str
+    subject: str
+    relation: str
+    object: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a retriever may see: documents, and facts found in them. Never the judgements.
+
+    ``entities`` maps a document id to the names found in it.
+    """
+
+    documents: tuple[Document, ...]
+    triples: tuple[Triple, ...] = ()
+    entities: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fingerprint: str = ""

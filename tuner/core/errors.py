@@ -1,0 +1,81 @@
+"""Errors that tell the reader what is wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class TunerError(Exception):
+    """A failure that is explained to the user in words, without a traceback."""
+
+    exit_code = EXIT_FAILED
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with what the user gave.
+
+    ``key`` is a path into a mapping, such as ``("space", "max_hops", "low")``; ``line`` counts from 1.
+    """
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    key: tuple[str | int, ...] = ()
+
+    def __str__(self) -> str:
+        place = self.file or ""
+        if self.line is not None:
+            place += f":{self.line}" if place else f"line {self.line}"
+        path = ".".join(str(part) for part in self.key)
+        return ": ".join(part for part in (place, path, self.message) if part)
+
+
+class InputError(TunerError):
+    """Bad input, with every problem that was found, all at once."""
+
+    exit_code = EXIT_BAD_INPUT
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: Sequence[str | int] = (),
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        own = () if message is None else (Problem(message, file, line, tuple(key)),)
+        self.problems: tuple[Problem, ...] = (*own, *problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.problems)
+
+
+class MetricError(InputError):
+    """A metric name or cut-off that does not exist, or a ranking that cannot be scored."""
+
+
+def _rebuild(kind: type[InputError], problems: tuple[Problem, ...]) -> InputError:
+    return kind(problems=problems)
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the closest choice, else the list of all choices.
+
+    >>> did_you_mean("ndgc@10", ["ndcg@10", "mrr"])
+    "; did you mean 'ndcg@10'?"
+    """
+    known = sorted(set(choices))
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(known)}" if known else ""

@@ -1,0 +1,72 @@
+"""Rankings: one retriever's answers to a batch of queries, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+NO_DOCUMENT = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """Answers to ``len(query_ids)`` queries, best document first.
+
+    Attributes:
+        query_ids: one id a row, in the order of the batch.
+        document_ids: the ids that ``documents`` points into.
+        documents: shape (queries, depth), positions in ``document_ids``; -1 fills short rows at
+            their end. A row holds no document twice.
+        scores: same shape, higher is better, or None where the system gives none. Only for the
+            reader: the order of ``documents`` is what counts.
+        seconds: wall time of the batch by stage, such as ``{"graph": 0.002, "text": 0.001}``.
+        context_tokens: tokens of the retrieved passages for each query, or None.
+        graph_used: whether the graph contributed to each query, or None.
+    """
+
+    query_ids: Sequence[str]
+    document_ids: Sequence[str]
+    documents: npt.NDArray[Any]
+    scores: FloatArray | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    context_tokens: FloatArray | None = None
+    graph_used: BoolArray | None = None
+
+    @property
+    def depth(self) -> int:
+        """Return the number of columns, that is the length of the longest ranking."""
+        return int(self.documents.shape[1])
+
+    def ids(self, row: int) -> list[str]:
+        """Return the document ids of one query, best first, without the fill."""
+        return [self.document_ids[i] for i in self.documents[row] if i != NO_DOCUMENT]
+
+    @classmethod
+    def from_ids(
+        cls,
+        query_ids: Sequence[str],
+        answers: Sequence[Sequence[str]],
+        **extra: Any,
+    ) -> Rankings:
+        """Build rankings from lists of document ids, one list a query, best first.
+
+        A repeated id keeps its first place and the ranks close up.
+        """
+        position: dict[str, int] = {}
+        rows = [
+            [position.setdefault(document, len(position)) for document in dict.fromkeys(answer)]
+            for answer in answers
+        ]
+        depth = max((len(row) for row in rows), default=0)
+        documents = np.full((len(rows), depth), NO_DOCUMENT, dtype=np.int64)
+        for index, row in enumerate(rows):
+            documents[index, : len(row)] = row
+        return cls(tuple(query_ids), tuple(position), documents, **extra)

@@ -1,0 +1,49 @@
+"""From a kind's name to its implementation, imported only when it is used.
+
+A family is a package; a kind is a module in it, and the implementation is the class in that module
+with the same name in CamelCase: ``backends/tpe.py`` holds ``Tpe``. So a new kind is one new file.
+Outside code is named in full: ``my_package.module:Thing``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from tuner.core.errors import InputError, did_you_mean
+
+# Modules of a family that hold its protocol or shared subject matter instead of a kind.
+_NOT_KINDS = {"base", "dataset", "split", "names"}
+
+
+def kinds(family: str) -> list[str]:
+    """List the kinds that ship with a family such as ``"backends"``, in alphabetical order."""
+    package = importlib.import_module(f"tuner.{family}")
+    names = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(name for name in names if name not in _NOT_KINDS and not name.startswith("_"))
+
+
+def load(family: str, kind: str) -> Any:
+    """Import the implementation of ``kind``, or of ``"module:Thing"`` from outside.
+
+    Raises:
+        InputError: no such kind, module or attribute.
+    """
+    if ":" in kind:
+        return _load_outside(family, kind)
+    if kind not in kinds(family):
+        hint = did_you_mean(kind, kinds(family))
+        raise InputError(f"unknown {family.rstrip('s')} kind {kind!r}{hint}")
+    module = importlib.import_module(f"tuner.{family}.{kind}")
+    return getattr(module, "".join(word.capitalize() for word in kind.split("_")))
+
+
+def _load_outside(family: str, kind: str) -> Any:
+    module_name, _, attribute = kind.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except ImportError as error:
+        raise InputError(f"cannot import {kind!r} as one of the {family}: {error}") from error
+    except AttributeError as error:
+        raise InputError(f"module {module_name!r} has no {attribute!r}") from error

@@ -1,0 +1,96 @@
+"""The header and the summary of a study: what was run, on what, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tuner.core.trial import Params
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """One arm: a backend and its budget. ``name`` is unique in the study."""
+
+    name: str
+    kind: str
+    budget: int
+
+
+@dataclass(frozen=True)
+class StudyHeader:
+    """Everything that identifies a study; the first line of its journal.
+
+    Attributes:
+        study_id: a random id, unique for ever; the key by which trackers find the study.
+        created_at: seconds since the epoch.
+        space, objective, baseline, config: JSON-ready mappings as configured (baseline None: none given).
+        dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
+        fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.
+        versions: package name -> version.
+    """
+
+    study_id: str
+    name: str
+    created_at: float
+    seed: int
+    arms: tuple[ArmRecord, ...]
+    space: Mapping[str, Any]
+    objective: Mapping[str, Any]
+    baseline: Params | None = None
+    dataset: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the header as a JSON-ready mapping."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> StudyHeader:
+        """Read a header back; unknown keys, from a later version, are left out."""
+        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        known["arms"] = tuple(ArmRecord(**arm) for arm in record["arms"])
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one configuration did: its trial, and its metrics on the tune and holdout queries."""
+
+    arm: str
+    trial: int
+    params: Params
+    tune_objective: float
+    tune_metrics: Mapping[str, float]
+    holdout_objective: float | None = None
+    holdout_metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """How a study ended. ``best`` is the best of all arms; ``arms`` holds each arm's own best."""
+
+    state: str  # "finished", "failed" or "interrupted"
+    best: Standing | None
+    baseline: Standing | None
+    arms: tuple[Standing, ...]
+    finished_trials: int
+    failed_trials: int
+    shared_trials: int
+    seconds: float
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the summary as a JSON-ready mapping."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> StudySummary:
+        """Read a summary back from its journal form."""
+        known = {name: record[name] for name in cls.__dataclass_fields__}
+        for name in ("best", "baseline"):
+            known[name] = Standing(**record[name]) if record[name] else None
+        known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
+        return cls(**known)

@@ -1,0 +1,133 @@
+"""Trials and outcomes: what was asked, what was observed, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from tuner.core.rankings import FloatArray
+
+Scalar = bool | int | float | str | None
+Params = dict[str, Scalar]
+
+
+class TrialState(StrEnum):
+    """Where a trial stands. ``SHARED`` took its result from an equal trial of another arm."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one evaluation observed, before it is worth anything.
+
+    Attributes:
+        metrics: means by name, such as ``{"recall@10": 0.71, "context_tokens": 640.0}``.
+        per_query: values by metric, each of shape (queries,); empty for evaluate functions that
+            report means only. NaN marks a query for which the metric is undefined.
+        seconds: wall time by stage; ``"total"`` is always there.
+        error: why it failed, in one line, or None.
+    """
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    per_query: Mapping[str, FloatArray] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of parameters that an arm asked for, and its result once told.
+
+    ``number`` is unique in the study and counts from 0 in the order of asking. ``objective`` is
+    higher-is-better and None unless the trial is scored. ``violation`` adds up by how much the
+    objective's constraints are broken (0: feasible). Times are seconds since the epoch.
+    """
+
+    number: int
+    arm: str
+    params: Params
+    state: TrialState = TrialState.RUNNING
+    objective: float | None = None
+    violation: float = 0.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    error: str | None = None
+    shared_from: int | None = None
+    asked_at: float = 0.0
+    told_at: float | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Say whether the trial has ended, in whatever way."""
+        return self.state is not TrialState.RUNNING
+
+    @property
+    def is_scored(self) -> bool:
+        """Say whether the trial has an objective to compare by."""
+        return self.objective is not None
+
+    @property
+    def is_feasible(self) -> bool:
+        """Say whether the trial is scored and breaks no constraint."""
+        return self.is_scored and self.violation <= 0.0
+
+    def told(self, **changes: Any) -> Trial:
+        """Return this trial with its result filled in."""
+        return replace(self, **changes)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the trial as a JSON-ready mapping, the form that the journal holds."""
+        return {
+            "trial": self.number,
+            "arm": self.arm,
+            "params": self.params,
+            "state": self.state.value,
+            "objective": self.objective,
+            "violation": self.violation,
+            "metrics": dict(self.metrics),
+            "seconds": dict(self.seconds),
+            "error": self.error,
+            "shared_from": self.shared_from,
+            "asked_at": self.asked_at,
+            "told_at": self.told_at,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Trial:
+        """Read a trial back from its journal form."""
+        return cls(
+            number=record["trial"],
+            arm=record["arm"],
+            params=dict(record["params"]),
+            state=TrialState(record["state"]),
+            objective=record.get("objective"),
+            violation=record.get("violation", 0.0),
+            metrics=record.get("metrics", {}),
+            seconds=record.get("seconds", {}),
+            error=record.get("error"),
+            shared_from=record.get("shared_from"),
+            asked_at=record.get("asked_at", 0.0),
+            told_at=record.get("told_at"),
+        )
+
+
+def best_trial(trials: list[Trial]) -> Trial | None:
+    """Return the feasible trial with the highest objective; the earliest of equals; None if none.
+
+    Where no scored trial is feasible, the one with the smallest violation is returned.
+    """
+    scored = [trial for trial in trials if trial.is_scored]
+    if not scored:
+        return None
+    return max(scored, key=_rank)
+
+
+def _rank(trial: Trial) -> tuple[float, float, int]:
+    objective = -float("inf") if trial.objective is None else trial.objective
+    return (-max(trial.violation, 0.0), objective, -trial.number)

@@ -1,0 +1,1 @@
+"""Data sets: documents, judged queries, and the readers of each published layout."""

@@ -1,0 +1,1 @@
+"""From parameters to an outcome: retrieval, metrics, and the one objective they add up to."""

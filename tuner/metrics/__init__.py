@@ -1,0 +1,1 @@
+"""Retrieval metrics: pure functions on arrays, and `evaluate_run` for dictionaries."""

@@ -1,0 +1,1 @@
+"""Retrievers: the built-in GraphRAG engine and one file for each outside system."""

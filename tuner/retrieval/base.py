@@ -1,0 +1,69 @@
+"""What a retriever is: a batch of queries and parameters in, rankings out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.rankings import Rankings
+from tuner.core.trial import Params, Scalar
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One parameter that a retriever understands.
+
+    ``stage`` says what a change costs: ``"query"`` only the queries, ``"index"`` a new index.
+    """
+
+    name: str
+    kind: Literal["real", "integer", "categorical"]
+    default: Scalar
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[Scalar, ...] = ()
+    scale: Literal["linear", "log"] = "linear"
+    stage: Literal["query", "index"] = "query"
+    description: str = ""
+
+
+class Retriever(Protocol):
+    """Answers queries. Must survive pickling, since worker processes receive it.
+
+    ``knobs`` names every parameter; parameters left out of ``params`` take the knob's default.
+    """
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return the parameters that the retriever understands."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of the index and of all options that can change an answer."""
+        ...
+
+    @classmethod
+    def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Self:
+        """Build or open the index; ``options`` are the configuration's ``retriever`` section."""
+        ...
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Do once, ahead of the trials, what can be shared by them; a no-op where nothing can."""
+        ...
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer every query of the batch; row i of the rankings answers ``queries[i]``."""
+        ...
+
+
+@runtime_checkable
+class Serves(Protocol):
+    """A retriever whose batch path reuses prepared work, so that serving is timed another way."""
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query as live traffic would: from the index alone, nothing prepared for it."""
+        ...

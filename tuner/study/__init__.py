@@ -1,0 +1,1 @@
+"""A study: its journal, its arms, and the loop that asks and tells."""
