@@ -1,0 +1,123 @@
+"""Grids over a search space: as many levels a parameter as a budget of trials allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import prod
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.trial import Params, Scalar
+
+if TYPE_CHECKING:
+    from tuner.core.space import SearchSpace
+
+# Constraints may leave little of a grid; looking at more combinations than this takes too long.
+LARGEST_RAW_GRID = 200_000
+
+Levels = Mapping[str, int | Sequence[object]]
+
+
+def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]:
+    """Return the points of the finest even grid with at most ``budget`` points.
+
+    Parameters take turns, the one with the fewest levels first, in adding a level while the grid
+    still fits. Combinations that differ in inactive parameters only are one point.
+
+    Raises:
+        InputError: a budget below 1, or named levels that are invalid or exceed the budget.
+    """
+    if budget < 1:
+        raise InputError(f"a grid needs a budget of at least 1 trial, got {budget}")
+    named = _named_levels(space, levels)
+    numbers = {name: 1 for name in space.names if name not in named}
+    points = _fitting(space, named, numbers, budget)
+    if points is None:
+        total = _total(space, named, numbers)
+        raise InputError(
+            f"the named levels make a grid of {total} points but the budget is {budget} trials; "
+            f"raise the budget to {total} or name fewer levels",
+            key=("levels",),
+        )
+    open_names = list(numbers)
+    while open_names:
+        name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
+        count = space.parameters[name].count
+        finer = numbers | {name: numbers[name] + 1}
+        found = None
+        if count is None or numbers[name] < count:
+            found = _fitting(space, named, finer, budget)
+        if found is None:
+            open_names.remove(name)
+        else:
+            points, numbers = found, finer
+    return points
+
+
+def _fitting(
+    space: SearchSpace,
+    named: Mapping[str, Sequence[Scalar]],
+    numbers: Mapping[str, int],
+    budget: int,
+) -> list[Params] | None:
+    levels = _all_levels(space, named, numbers)
+    raw = prod(len(values) for values in levels.values())
+    is_plain = not space.constraints and not any(p.when for p in space.parameters.values())
+    if raw > (budget if is_plain else max(LARGEST_RAW_GRID, budget)):
+        return None
+    points = list(islice(space.combinations(levels), budget + 1))
+    return points if len(points) <= budget else None
+
+
+def _total(
+    space: SearchSpace, named: Mapping[str, Sequence[Scalar]], numbers: Mapping[str, int]
+) -> int:
+    levels = _all_levels(space, named, numbers)
+    raw = prod(len(values) for values in levels.values())
+    if raw > LARGEST_RAW_GRID:
+        return raw
+    return sum(1 for _ in space.combinations(levels))
+
+
+def _all_levels(
+    space: SearchSpace, named: Mapping[str, Sequence[Scalar]], numbers: Mapping[str, int]
+) -> dict[str, Sequence[Scalar]]:
+    return {
+        name: named[name] if name in named else parameter.levels(numbers[name])
+        for name, parameter in space.parameters.items()
+    }
+
+
+def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]:
+    named: dict[str, list[Scalar]] = {}
+    problems: list[Problem] = []
+    for name, wanted in levels.items():
+        key = ("levels", str(name))
+        if name not in space.parameters:
+            problems.append(Problem(f"unknown parameter{did_you_mean(name, space.names)}", key=key))
+            continue
+        parameter = space.parameters[name]
+        if isinstance(wanted, int) and not isinstance(wanted, bool):
+            if wanted < 1:
+                problems.append(Problem(f"needs at least 1 level, got {wanted}", key=key))
+            elif parameter.count is not None and wanted > parameter.count:
+                message = f"has {parameter.count} values only, {wanted} levels were asked for"
+                problems.append(Problem(message, key=key))
+            else:
+                named[name] = parameter.levels(wanted)
+            continue
+        if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not wanted:
+            message = f"must be a number of levels or a list of values, got {wanted!r}"
+            problems.append(Problem(message, key=key))
+            continue
+        values: list[Scalar] = []
+        for index, value in enumerate(wanted):
+            try:
+                values.append(parameter.canonical(value))
+            except ValueError as error:
+                problems.append(Problem(str(error), key=(*key, index)))
+        named[name] = list({(type(value), value): value for value in values}.values())
+    if problems:
+        raise InputError(problems=problems)
+    return named

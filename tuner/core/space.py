@@ -1,0 +1,263 @@
+"""The search space: named parameters, when they are active, and constraints between them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.expression import Constraint
+from tuner.core.parameters import Categorical, Integer, Parameter, Real, is_same
+from tuner.core.space_check import activation_order, parse_constraints, space_problems
+from tuner.core.space_mapping import parse_parameters
+from tuner.core.trial import Params, Scalar
+
+__all__ = ["Categorical", "Integer", "Parameter", "Real", "SearchSpace"]
+
+# Where nothing is found in so many draws, less than about one point in 2,000 is feasible.
+SAMPLE_ATTEMPTS = 10_000
+# Conditional or constrained spaces are counted by enumeration, up to this many points.
+LARGEST_COUNT = 100_000
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Named parameters, in order, and constraints such as ``"start_k <= select_k"``.
+
+    A parameter with ``when={"mode": ("hybrid",)}`` is active only while ``mode`` is active and has
+    one of these values. Points hold active parameters only. A constraint that mentions an inactive
+    parameter counts as satisfied.
+
+    >>> space = SearchSpace({"k": Integer(1, 9), "mode": Categorical(("text", "graph"))})
+    >>> space.canonical({"mode": "graph", "k": 3.0})
+    {'k': 3, 'mode': 'graph'}
+    """
+
+    parameters: Mapping[str, Parameter]
+    constraints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", dict(self.parameters))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        problems = space_problems(self.parameters, self.constraints)
+        if problems:
+            raise InputError(problems=problems)
+
+    @classmethod
+    def from_mapping(cls, raw: object, constraints: Sequence[object] = ()) -> SearchSpace:
+        """Read the ``space`` section of a configuration, as in the README.
+
+        Raises:
+            InputError: every problem at once, with keys such as ``("space", "max_hops", "low")``
+                and ``("constraints", 0)``.
+        """
+        parameters, problems, broken = parse_parameters(raw)
+        problems += space_problems(parameters, constraints, broken=broken)
+        if problems:
+            raise InputError(problems=problems)
+        return cls(parameters, tuple(str(text) for text in constraints))
+
+    def to_mapping(self) -> dict[str, dict[str, Any]]:
+        """Return the form that ``from_mapping`` reads; the constraints stand beside it."""
+        return {name: parameter.to_mapping() for name, parameter in self.parameters.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the parameters, in order."""
+        return tuple(self.parameters)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a SHA-256 of the parameters, in their order, and the constraints."""
+        texts = [constraint.text for constraint in self._constraints]
+        return _digest([list(self.to_mapping().items()), texts])
+
+    def canonical(self, params: Mapping[str, object]) -> Params:
+        """Return the params in the order of the space, native, without the inactive ones.
+
+        Floats have 12 significant digits (or lie exactly on an end of the range or on the step).
+        Constraints are not looked at: see ``satisfies``.
+
+        Raises:
+            InputError: every unknown, missing, out-of-range or off-step parameter, with the key
+                ``("params", name)``.
+        """
+        problems = [
+            Problem(f"unknown parameter{did_you_mean(str(name), self.names)}", key=_at(name))
+            for name in params
+            if name not in self.parameters
+        ]
+        active: Params = {}
+        for name in self._order:
+            parameter = self.parameters[name]
+            if not self._is_active(parameter, active):
+                continue
+            if name not in params:
+                problems.append(Problem("missing", key=_at(name)))
+                continue
+            try:
+                active[name] = parameter.canonical(params[name])
+            except ValueError as error:
+                problems.append(Problem(str(error), key=_at(name)))
+        if problems:
+            raise InputError(problems=problems)
+        return self._in_order(active)
+
+    def key(self, params: Mapping[str, object]) -> str:
+        """Return a short hash (16 hexadecimal digits) of the canonical params."""
+        return _digest(self.canonical(params))[:16]
+
+    def satisfies(self, params: Params) -> bool:
+        """Say whether canonical params meet every constraint."""
+        return all(constraint.holds(params) for constraint in self._constraints)
+
+    def contains(self, params: Mapping[str, object]) -> bool:
+        """Say whether the params are valid and meet every constraint."""
+        try:
+            return self.satisfies(self.canonical(params))
+        except InputError:
+            return False
+
+    def sample(self, rng: np.random.Generator) -> Params:
+        """Draw a point, uniform on each parameter's scale; constraints by rejection.
+
+        Raises:
+            InputError: nothing that meets the constraints was found in 10,000 draws.
+        """
+        for _ in range(SAMPLE_ATTEMPTS):
+            params = self.decode(rng.random(len(self.parameters)))
+            if self.satisfies(params):
+                return params
+        # Few feasible points of a small space are still found by looking at each.
+        for params in islice(self._points(), LARGEST_COUNT) if self._is_finite else ():
+            return params
+        texts = ", ".join(repr(text) for text in self.constraints)
+        message = f"no point that meets {texts} in {SAMPLE_ATTEMPTS:,} draws; loosen them"
+        raise InputError(message, key=("constraints",))
+
+    def size(self) -> int | None:
+        """Return the number of distinct points.
+
+        None: infinite, or more than 100,000 in a space with conditions or constraints.
+        """
+        if not self._is_finite:
+            return None
+        if not self._constraints and not any(p.when for p in self.parameters.values()):
+            return prod(parameter.count or 1 for parameter in self.parameters.values())
+        counted = sum(1 for _ in islice(self._points(), LARGEST_COUNT + 1))
+        return counted if counted <= LARGEST_COUNT else None
+
+    def points(self) -> Iterator[Params]:
+        """Enumerate every point of a finite space, lazily, the last parameter fastest.
+
+        Raises:
+            InputError: the space is infinite.
+        """
+        if not self._is_finite:
+            raise InputError(
+                "a space with a real parameter without step has no end", key=("space",)
+            )
+        return self._points()
+
+    def combinations(self, levels: Mapping[str, Sequence[Scalar]]) -> Iterator[Params]:
+        """Enumerate the distinct feasible points over some values of each parameter, lazily."""
+        for chosen in self._assign(0, {}, levels):
+            params = self._in_order(chosen)
+            if self.satisfies(params):
+                yield params
+
+    def grid(
+        self, budget: int, levels: Mapping[str, int | Sequence[object]] | None = None
+    ) -> list[Params]:
+        """Return at most ``budget`` points on a grid, as even as the budget allows.
+
+        Each parameter gets evenly spaced levels on its own scale, ends included. ``levels`` fixes
+        some parameters' levels, by number or by value.
+
+        Raises:
+            InputError: a budget below 1, or named levels that are invalid or exceed the budget.
+        """
+        from tuner.core.grid import grid_points
+
+        return grid_points(self, budget, levels or {})
+
+    def encode(self, params: Params) -> npt.NDArray[np.float64]:
+        """Return canonical params as positions in [0, 1], one a parameter; inactive ones .5."""
+        return np.array(
+            [
+                parameter.position(params[name]) if name in params else 0.5
+                for name, parameter in self.parameters.items()
+            ]
+        )
+
+    def decode(self, positions: Sequence[float] | npt.NDArray[np.float64]) -> Params:
+        """Return the point at positions in [0, 1]; whether it meets the constraints is not checked.
+
+        Uniform positions give uniform values on each parameter's scale. 0 and 1 are the exact ends.
+        """
+        place = dict(zip(self.parameters, map(float, positions), strict=True))
+        active: Params = {}
+        for name in self._order:
+            if self._is_active(self.parameters[name], active):
+                active[name] = self.parameters[name].at(place[name])
+        return self._in_order(active)
+
+    @cached_property
+    def _order(self) -> tuple[str, ...]:
+        return activation_order(self.parameters)
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        return parse_constraints(self.parameters, self.constraints)
+
+    @property
+    def _is_finite(self) -> bool:
+        return all(parameter.count is not None for parameter in self.parameters.values())
+
+    def _is_active(self, parameter: Parameter, active: Params) -> bool:
+        return all(
+            name in active and any(is_same(active[name], value) for value in values)
+            for name, values in parameter.when.items()
+        )
+
+    def _in_order(self, active: Params) -> Params:
+        return {name: active[name] for name in self.parameters if name in active}
+
+    def _points(self) -> Iterator[Params]:
+        return self.combinations(
+            {
+                name: parameter.levels(parameter.count or 1)
+                for name, parameter in self.parameters.items()
+            }
+        )
+
+    def _assign(
+        self, depth: int, chosen: Params, levels: Mapping[str, Sequence[Scalar]]
+    ) -> Iterator[Params]:
+        if depth == len(self._order):
+            yield chosen
+            return
+        name = self._order[depth]
+        if not self._is_active(self.parameters[name], chosen):
+            yield from self._assign(depth + 1, chosen, levels)
+            return
+        for value in levels[name]:
+            yield from self._assign(depth + 1, chosen | {name: value}, levels)
+
+
+def _at(name: object) -> tuple[str, str]:
+    return ("params", str(name))
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,112 @@
+"""What can be wrong between the parameters of a space: names, conditions and constraints."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.expression import NUMBER, UNKNOWN, Constraint, Domain, kinds_of, parse
+from tuner.core.parameters import Categorical, Parameter, Real
+
+# Plain ASCII, so that constraints can mention a parameter and every tracker takes its name.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def space_problems(
+    parameters: Mapping[str, Parameter],
+    constraints: Sequence[object],
+    *,
+    broken: Collection[str] = (),
+) -> list[Problem]:
+    """Return every problem between parameters; ``broken`` ones exist but could not be read."""
+    if not parameters and not broken:
+        return [Problem("the space is empty: add at least one parameter", key=("space",))]
+    problems = [problem for name in parameters if (problem := name_problem(name))]
+    for name, parameter in parameters.items():
+        problems += _when_problems(name, parameter, parameters, broken)
+    if not problems:
+        problems += _cycle_problems(parameters)
+    for index, text in enumerate(constraints):
+        try:
+            parse(text, _domains(parameters, broken))
+        except InputError as error:
+            problems += [replace(p, key=("constraints", index)) for p in error.problems]
+    return problems
+
+
+def name_problem(name: object) -> Problem | None:
+    """Return what is wrong with a parameter's name."""
+    if isinstance(name, str) and _NAME.fullmatch(name) and not keyword.iskeyword(name):
+        return None
+    message = f"{name!r} is no name: use letters, digits and _, beginning with a letter"
+    return Problem(message, key=("space", str(name)))
+
+
+def activation_order(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
+    """Return the names with each parameter after those that decide whether it is active."""
+    order: dict[str, None] = {}
+    waiting = list(parameters)
+    while waiting:
+        ready = [name for name in waiting if parameters[name].when.keys() <= order.keys()]
+        if not ready:
+            break
+        order.update(dict.fromkeys(ready))
+        waiting = [name for name in waiting if name not in order]
+    return tuple(order)
+
+
+def parse_constraints(
+    parameters: Mapping[str, Parameter], constraints: Sequence[str]
+) -> tuple[Constraint, ...]:
+    """Parse the constraints of a space that has no problems."""
+    domains = _domains(parameters, ())
+    return tuple(parse(text, domains) for text in constraints)
+
+
+def _domains(parameters: Mapping[str, Parameter], broken: Collection[str]) -> dict[str, Domain]:
+    domains = {name: Domain(UNKNOWN) for name in broken}
+    for name, parameter in parameters.items():
+        if isinstance(parameter, Categorical):
+            domains[name] = Domain(kinds_of(parameter.choices), parameter.choices)
+        else:
+            domains[name] = Domain(NUMBER)
+    return domains
+
+
+def _when_problems(
+    name: str,
+    parameter: Parameter,
+    parameters: Mapping[str, Parameter],
+    broken: Collection[str],
+) -> list[Problem]:
+    problems = []
+    for other, values in parameter.when.items():
+        key = ("space", name, "when", other)
+        if other in broken:
+            continue
+        if other not in parameters:
+            hint = did_you_mean(other, [n for n in parameters if n != name])
+            problems.append(Problem(f"unknown parameter {other!r}{hint}", key=key))
+            continue
+        if isinstance(parameters[other], Real):
+            message = f"{other!r} is real; a condition needs a categorical or an integer"
+            problems.append(Problem(message, key=key))
+            continue
+        for value in values:
+            try:
+                parameters[other].canonical(value)
+            except ValueError as error:
+                problems.append(Problem(str(error), key=key))
+    return problems
+
+
+def _cycle_problems(parameters: Mapping[str, Parameter]) -> list[Problem]:
+    order = activation_order(parameters)
+    waiting = [name for name in parameters if name not in order]
+    if not waiting:
+        return []
+    message = f"the conditions of {', '.join(waiting)} wait for each other; remove one"
+    return [Problem(message, key=("space", waiting[0], "when"))]
