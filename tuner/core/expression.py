@@ -12,7 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.trial import Params, Scalar
@@ -118,16 +118,16 @@ class _Checker:
     def truth(self, node: ast.expr, depth: int) -> None:
         kinds = self.kinds(node, depth)
         if not kinds <= TRUTH and kinds != UNKNOWN:
-            self.refuse(node, f"{ast.unparse(node)!r} is a {_words(kinds)}, not a condition")
+            raise self.refusal(node, f"{ast.unparse(node)!r} is a {_words(kinds)}, not a condition")
 
     def kinds(self, node: ast.expr, depth: int) -> Kinds:
         if depth > DEEPEST:
-            self.refuse(node, f"nested deeper than {DEEPEST}")
+            raise self.refusal(node, f"nested deeper than {DEEPEST}")
         match node:
             case ast.Name(id=name):
                 if name not in self.domains:
                     hint = did_you_mean(name, self.domains)
-                    self.refuse(node, f"unknown parameter {name!r}{hint}")
+                    raise self.refusal(node, f"unknown parameter {name!r}{hint}")
                 self.names.add(name)
                 return self.domains[name].kinds
             case ast.Constant(value=bool() | int() | float() | str() | None):
@@ -145,18 +145,18 @@ class _Checker:
                     self.truth(value, depth + 1)
                 return TRUTH
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                for op, a, b in zip(ops, [left, *comparators], comparators, strict=False):
-                    self.comparison(op, a, b, depth)
+                for compare, a, b in zip(ops, [left, *comparators], comparators, strict=False):
+                    self.comparison(compare, a, b, depth)
                 return TRUTH
             case ast.BinOp(op=op):
-                self.refuse(node, f"operator {type(op).__name__} is not allowed")
+                raise self.refusal(node, f"operator {type(op).__name__} is not allowed")
             case _:
-                self.refuse(node, f"{ast.unparse(node)!r} is not allowed")
+                raise self.refusal(node, f"{ast.unparse(node)!r} is not allowed")
 
     def number(self, node: ast.expr, depth: int) -> Kinds:
         kinds = self.kinds(node, depth + 1)
         if kinds != UNKNOWN and not kinds <= NUMBER:
-            self.refuse(
+            raise self.refusal(
                 node,
                 f"{ast.unparse(node)!r} can be a {_words(kinds - NUMBER)}, "
                 "where a number is wanted",
@@ -171,18 +171,18 @@ class _Checker:
             self.equality(a, b, depth)
         elif isinstance(op, ast.In | ast.NotIn):
             if not isinstance(b, ast.Tuple | ast.List | ast.Set) or not b.elts:
-                self.refuse(b, "after 'in' comes a list of values, as in mode in ['a', 'b']")
+                raise self.refusal(b, "after 'in' comes a list of values, as in mode in ['a', 'b']")
             for element in b.elts:
                 if not isinstance(element, ast.Constant | ast.UnaryOp):
-                    self.refuse(element, "a list after 'in' holds constants only")
+                    raise self.refusal(element, "a list after 'in' holds constants only")
                 self.equality(a, element, depth)
         else:
-            self.refuse(a, "'is' is not allowed; write == or !=")
+            raise self.refusal(a, "'is' is not allowed; write == or !=")
 
     def equality(self, a: ast.expr, b: ast.expr, depth: int) -> None:
         kinds_a, kinds_b = self.kinds(a, depth + 1), self.kinds(b, depth + 1)
         if not kinds_a & kinds_b:
-            self.refuse(
+            raise self.refusal(
                 a,
                 f"{ast.unparse(a)!r} is a {_words(kinds_a)} and never equals "
                 f"{ast.unparse(b)!r}, a {_words(kinds_b)}",
@@ -192,10 +192,12 @@ class _Checker:
                 choices = self.domains[name.id].choices
                 if choices is not None and constant.value not in choices:
                     hint = did_you_mean(str(constant.value), [str(choice) for choice in choices])
-                    self.refuse(constant, f"{constant.value!r} is no choice of {name.id!r}{hint}")
+                    raise self.refusal(
+                        constant, f"{constant.value!r} is no choice of {name.id!r}{hint}"
+                    )
 
-    def refuse(self, node: ast.expr, message: str) -> NoReturn:
-        raise InputError(f"{self.text!r}, column {node.col_offset + 1}: {message}; {ALLOWED}")
+    def refusal(self, node: ast.expr, message: str) -> InputError:
+        return InputError(f"{self.text!r}, column {node.col_offset + 1}: {message}; {ALLOWED}")
 
 
 def kinds_of(values: tuple[Scalar, ...]) -> Kinds:

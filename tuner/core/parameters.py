@@ -62,7 +62,7 @@ class Real:
             raise ValueError(problem)
         number = float(value)  # type: ignore[arg-type]  # checked above
         if self.step is not None and self.low < self.high:
-            return _lattice_value(self, number, self._on_lattice)
+            return _lattice_value(self, number, self._on_lattice)  # type: ignore[no-any-return]
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= number <= self.high + slack:
             raise ValueError(_outside(value, self.low, self.high))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.expression import Constraint
+from tuner.core.grid import grid_points
 from tuner.core.parameters import Categorical, Integer, Parameter, Real, is_same
 from tuner.core.space_check import activation_order, parse_constraints, space_problems
 from tuner.core.space_mapping import parse_parameters
@@ -186,8 +187,6 @@ class SearchSpace:
         Raises:
             InputError: a budget below 1, or named levels that are invalid or exceed the budget.
         """
-        from tuner.core.grid import grid_points
-
         return grid_points(self, budget, levels or {})
 
     def encode(self, params: Params) -> npt.NDArray[np.float64]:
