@@ -16,7 +16,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question. ``query_type``, ``difficulty`` and ``group`` are empty where the source has none."""
+    """One question. The fields beyond its text are empty where the source has none."""
 
     id: str
     text: str

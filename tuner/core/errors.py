@@ -22,7 +22,7 @@ class TunerError(Exception):
 class Problem:
     """One thing that is wrong with what the user gave.
 
-    ``key`` is a path into a mapping, such as ``("space", "max_hops", "low")``; ``line`` counts from 1.
+    ``key`` is a path into a mapping, such as ``("space", "max_hops", "low")``; lines count from 1.
     """
 
     message: str

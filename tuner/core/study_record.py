@@ -25,7 +25,7 @@ class StudyHeader:
     Attributes:
         study_id: a random id, unique for ever; the key by which trackers find the study.
         created_at: seconds since the epoch.
-        space, objective, baseline, config: JSON-ready mappings as configured (baseline None: none given).
+        space, objective, baseline, config: JSON-ready mappings as configured.
         dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
         fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.
         versions: package name -> version.

@@ -1,0 +1,1 @@
+"""Tune GraphRAG retrieval: define a space, search it in parallel, and keep every trial."""

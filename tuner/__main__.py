@@ -1,0 +1,5 @@
+"""Run the command line: ``python -m tuner``."""
+
+from tuner.cli import main
+
+main()

@@ -1,0 +1,129 @@
+"""The sections of a configuration: names, types, ranges and defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
+ConfigScalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
+
+
+class Section(BaseModel):
+    """A part of the configuration; keys that it does not know are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OpenSection(BaseModel):
+    """A part whose further keys are options of the named ``kind``, checked by that kind itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the keys beyond those that every kind shares."""
+        return dict(self.model_extra or {})
+
+
+class StudySection(Section):
+    """Name and seed of the study, and where its run directory goes."""
+
+    name: str = Field("study", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    seed: StrictInt = Field(0, ge=0, lt=2**63, description="one seed for everything random")
+    arms_see: Literal["own", "all"] = Field(
+        "own", description="whether an arm learns from its own trials only or from all"
+    )
+    runs_dir: str = Field("runs", min_length=1, description="folder of the run directories")
+
+
+class SplitSection(Section):
+    """How queries are divided into the part to tune on and the part held out."""
+
+    holdout: Number = Field(0.5, ge=0, lt=1, description="share of the queries held out")
+    stratify_by: list[Literal["query_type", "difficulty"]] = ["query_type", "difficulty"]
+
+
+class DatasetSection(Section):
+    """Where the corpus and the judged queries are."""
+
+    path: str = Field(min_length=1, description="a folder, or builtin:atlas")
+    format: str | None = Field(None, description="detected where left out")
+    split: SplitSection = SplitSection()
+
+
+class RetrieverSection(OpenSection):
+    """Which retriever answers; further keys are its options."""
+
+    kind: str = Field("hybrid", min_length=1)
+
+
+class ConstraintSection(Section):
+    """Bounds that a metric must keep for a trial to count as feasible."""
+
+    min: Number | None = None
+    max: Number | None = None
+
+
+class ObjectiveSection(Section):
+    """What is maximised: a weighted mean of metrics, less a price, within constraints."""
+
+    maximize: dict[str, Number] = Field(
+        {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2},
+        min_length=1,
+        description="metric -> weight; the weights are divided by their sum",
+    )
+    price: dict[str, Number] = Field(
+        default_factory=dict,
+        description="metric -> price a unit, or metric_per_1000 -> price a thousand",
+    )
+    constraints: dict[str, ConstraintSection] = Field(default_factory=dict)
+
+
+class BackendSection(OpenSection):
+    """One arm: a search backend and the trials it may spend; further keys are its options."""
+
+    kind: str = Field(min_length=1)
+    trials: StrictInt = Field(ge=1, le=1_000_000)
+    name: str | None = Field(None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
+
+
+class ExecutionSection(OpenSection):
+    """Where evaluations run."""
+
+    kind: str = Field("auto", min_length=1)
+    workers: Literal["auto"] | StrictInt = Field("auto", description="auto: one a core")
+    trial_timeout_s: Number | None = Field(600, gt=0)
+
+
+class TrackingSection(Section):
+    """The MLflow store that shows the study."""
+
+    uri: str = Field("sqlite:///mlflow.db", min_length=1)
+    experiment: str = Field("graphrag-tuning", min_length=1)
+
+
+class Config(Section):
+    """A whole configuration."""
+
+    study: StudySection = StudySection()
+    dataset: DatasetSection
+    retriever: RetrieverSection = RetrieverSection()
+    space: dict[str, dict[str, Any]] = Field(
+        min_length=1, description="parameter -> {type, low, high, scale, step, choices, when}"
+    )
+    space_constraints: list[str] = Field(
+        default_factory=list, description="expressions such as `start_k <= select_k`"
+    )
+    objective: ObjectiveSection = ObjectiveSection()
+    metrics: list[str] = Field(
+        ["recall@5", "recall@10", "mrr@10", "ndcg@10", "context_tokens"],
+        description="reported for every trial, beside those of the objective",
+    )
+    baseline: dict[str, ConfigScalar] | None = Field(
+        None, description="the parameters that run today; the winner is compared with them"
+    )
+    backends: list[BackendSection] = Field(min_length=1)
+    execution: ExecutionSection = ExecutionSection()
+    tracking: TrackingSection | None = TrackingSection()
