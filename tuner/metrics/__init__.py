@@ -1,1 +1,20 @@
 """Retrieval metrics: pure functions on arrays, and `evaluate_run` for dictionaries."""
+
+from tuner.metrics.aggregate import mean_defined
+from tuner.metrics.base import Judged, MetricFamily
+from tuner.metrics.names import Metric, depth_needed, known_names, parse
+from tuner.metrics.qrels import Qrels
+from tuner.metrics.runs import evaluate_run, evaluate_run_metrics
+
+__all__ = [
+    "Judged",
+    "Metric",
+    "MetricFamily",
+    "Qrels",
+    "depth_needed",
+    "evaluate_run",
+    "evaluate_run_metrics",
+    "known_names",
+    "mean_defined",
+    "parse",
+]

@@ -1,0 +1,62 @@
+"""What metrics work on: judged rankings of a batch of queries, and the description of a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from tuner.core.rankings import BoolArray, FloatArray, IntArray
+
+# trec_eval's default: a document counts as relevant from this grade on.
+LOWEST_RELEVANT_GRADE = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The rankings of a batch of queries with the grade of every document filled in.
+
+    Attributes:
+        gains: shape (queries, depth), the grade of the document at each rank; 0 for documents
+            that are unjudged or have a grade <= 0, and after the end of a short ranking.
+        relevant_count: shape (queries,), the number of documents of grade >= 1 in **all**
+            judgements of the query, retrieved or not.
+        ideal: shape (queries, most judged), the positive grades of **all** judgements of the query
+            in descending order, filled with 0.
+        cut: the rank after which rankings were not looked at, or None if they are complete.
+            A metric that looks deeper refuses the record.
+    """
+
+    gains: FloatArray
+    relevant_count: IntArray
+    ideal: FloatArray
+    cut: int | None = None
+
+    @cached_property
+    def hits(self) -> BoolArray:
+        """Shape (queries, depth): whether the document at each rank is relevant."""
+        return self.gains >= LOWEST_RELEVANT_GRADE
+
+    @cached_property
+    def is_defined(self) -> BoolArray:
+        """Shape (queries,): whether the query has a relevant document at all."""
+        return self.relevant_count > 0
+
+
+@dataclass(frozen=True)
+class MetricFamily:
+    """One line of a module's ``METRICS`` table: a metric before its cut-off is chosen.
+
+    Attributes:
+        function: for a ranking metric, ``function(judged, cutoff)`` with the cut-off None for the
+            whole ranking; returns shape (queries,), NaN where undefined.
+        cutoff: whether a name must, may or must not carry ``@k``.
+        description: what it measures, in one line.
+        is_ranking: whether the function takes ``Judged``; other metrics document their own input.
+    """
+
+    function: Callable[..., FloatArray]
+    cutoff: Literal["required", "optional", "none"]
+    description: str
+    is_ranking: bool = True

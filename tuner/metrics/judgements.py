@@ -1,0 +1,74 @@
+"""From judgements ``{document: grade}`` of many queries to arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import methodcaller
+
+import numpy as np
+
+from tuner.core.errors import MetricError
+from tuner.core.rankings import FloatArray, IntArray
+from tuner.metrics.base import LOWEST_RELEVANT_GRADE
+
+
+def padded(values: FloatArray, lengths: IntArray, fill: float = 0.0) -> FloatArray:
+    """Lay out consecutive rows of the given lengths as a matrix, filled up at the right.
+
+    ``values`` has shape (sum of lengths,); the result (rows, longest row), at least one column.
+    """
+    width = max(int(lengths.max(initial=0)), 1)
+    if values.size == lengths.size * width:
+        return values.reshape(lengths.size, width)
+    matrix = np.full((lengths.size, width), fill)
+    matrix[np.arange(width) < lengths[:, None]] = values
+    return matrix
+
+
+def ideal_gains(
+    rows: IntArray, grades: FloatArray, query_count: int
+) -> tuple[IntArray, FloatArray]:
+    """Return ``(relevant_count, ideal)`` of ``Judged`` from judgements in any order.
+
+    ``rows[i]`` is the query of the judgement ``grades[i]``; grades must be finite.
+    """
+    is_relevant = grades >= LOWEST_RELEVANT_GRADE
+    relevant_count = np.bincount(rows[is_relevant], minlength=query_count)
+    has_gain = grades > 0
+    rows, grades = rows[has_gain], grades[has_gain]
+    descending = grades[np.lexsort((-grades, rows))]
+    return relevant_count, padded(descending, np.bincount(rows, minlength=query_count))
+
+
+def grade_values(
+    query_ids: Sequence[str], judgements: Sequence[Mapping[str, float]], total: int
+) -> FloatArray:
+    """Return all ``total`` grades of the queries in one row, in order.
+
+    Raises:
+        MetricError: a grade is not a finite number; names the query and the document.
+    """
+    flat = chain.from_iterable(map(methodcaller("values"), judgements))
+    try:
+        grades = np.fromiter(flat, np.float64, total)
+    except (TypeError, ValueError):
+        grades = None
+    if grades is None or not np.isfinite(grades).all():
+        for query, judgement in zip(query_ids, judgements, strict=True):
+            for document, grade in judgement.items():
+                if not _is_finite(grade):
+                    raise MetricError(
+                        f"query {query!r}, document {document!r}: the grade is {grade!r}; "
+                        "it must be a finite number"
+                    )
+        raise MetricError("the judgements changed while they were read")
+    return grades
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(value)  # type: ignore[arg-type]  # the point is to find out
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,117 @@
+"""From a metric's name to the metric: ``"ndcg@10"`` <-> ``Metric``.
+
+Every module of this package with a ``METRICS`` table takes part: a new metric is one new file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tuner.core.errors import MetricError, did_you_mean
+from tuner.core.rankings import FloatArray
+from tuner.metrics.base import Judged, MetricFamily
+
+_CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric with its cut-off: what ``"ndcg@10"`` means.
+
+    Attributes:
+        family: the name without the cut-off, ``"ndcg"``.
+        cutoff: the rank that it looks down to, or None for the whole ranking.
+        function: see ``MetricFamily``.
+        is_ranking: whether ``per_query`` can be used.
+    """
+
+    family: str
+    cutoff: int | None
+    function: Callable[..., FloatArray]
+    is_ranking: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return the name that ``parse`` understands."""
+        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    def per_query(self, judged: Judged) -> FloatArray:
+        """Return one value a query, shape (queries,), NaN where undefined."""
+        return self.function(judged, self.cutoff)
+
+
+def parse(name: str) -> Metric:
+    """Read a metric's name.
+
+    >>> parse("ndcg@10").cutoff
+    10
+
+    Raises:
+        MetricError: no such metric, or a cut-off that is missing, not wanted or not a whole
+            number from 1; the message says what to write.
+    """
+    families = _families()
+    family_name, at, cutoff = name.partition("@")
+    family = families.get(family_name)
+    if family is None:
+        digits = re.search(r"[1-9][0-9]*", cutoff or name)
+        choices = _examples(families, digits.group() if digits else "10")
+        raise MetricError(f"unknown metric {name!r}{did_you_mean(name.lower(), choices)}")
+    if not at:
+        if family.cutoff == "required":
+            raise MetricError(f"metric {name!r} needs a cut-off; write for example '{name}@10'")
+        return Metric(family_name, None, family.function, family.is_ranking)
+    if family.cutoff == "none":
+        raise MetricError(f"metric {name!r}: {family_name} takes no cut-off; write {family_name!r}")
+    if not _CUTOFF.fullmatch(cutoff):
+        raise MetricError(
+            f"metric {name!r}: the cut-off is {cutoff!r}; it must be a whole number, at least 1, "
+            f"such as '{family_name}@10'"
+        )
+    return Metric(family_name, int(cutoff), family.function, family.is_ranking)
+
+
+def known_names() -> list[str]:
+    """List all names in alphabetical order, with ``@k`` where a cut-off goes."""
+    return sorted(_examples(_families(), "k"))
+
+
+def descriptions() -> dict[str, str]:
+    """Return what each family measures, in one line, by the name of the family."""
+    return {name: family.description for name, family in sorted(_families().items())}
+
+
+def depth_needed(metrics: Iterable[Metric]) -> int | None:
+    """Return the rank down to which these metrics look, or None for whole rankings."""
+    cutoffs = [metric.cutoff for metric in metrics if metric.is_ranking]
+    depth = 0
+    for cutoff in cutoffs:
+        if cutoff is None:
+            return None
+        depth = max(depth, cutoff)
+    return depth or None
+
+
+def _examples(families: Mapping[str, MetricFamily], cutoff: str) -> list[str]:
+    plain = [name for name, family in families.items() if family.cutoff != "required"]
+    cut = [f"{name}@{cutoff}" for name, family in families.items() if family.cutoff != "none"]
+    return plain + cut
+
+
+@cache  # the files of the package do not change while it runs
+def _families() -> Mapping[str, MetricFamily]:
+    package = importlib.import_module("tuner.metrics")
+    families: dict[str, MetricFamily] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"tuner.metrics.{info.name}")
+        table: Mapping[str, MetricFamily] = getattr(module, "METRICS", {})
+        twice = families.keys() & table.keys()
+        if twice:
+            raise MetricError(f"tuner.metrics.{info.name} defines {sorted(twice)} a second time")
+        families.update(table)
+    return families

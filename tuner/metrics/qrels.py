@@ -1,0 +1,213 @@
+"""Relevance judgements as arrays, made once a study, that judge a whole batch of rankings fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import MetricError
+from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray, Rankings
+from tuner.metrics.base import Judged
+from tuner.metrics.judgements import grade_values, ideal_gains
+
+# Multiplicative hashing: 2^64 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgements of a list of queries over a universe of documents. Make it with ``build``.
+
+    Attributes:
+        query_ids: the rows; ``relevant_count`` and ``ideal`` are those of ``Judged``.
+        document_ids: the universe: the given ids, then judged ids that were not among them.
+        keys: ascending, one for each judgement with a positive grade:
+            ``row * (documents + 1) + document + 1``. The slot 0 of a row stands for "no document".
+        grades: the grade of each key.
+    """
+
+    query_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    keys: IntArray
+    grades: FloatArray
+    relevant_count: IntArray
+    ideal: FloatArray
+    # One-hash Bloom filter over the keys. Most retrieved documents are unjudged: one look here
+    # settles them, which is several times faster than searching for all of them.
+    _filter: BoolArray = field(repr=False)
+    _filter_shift: np.uint64 = field(repr=False)
+    _slots_of: dict[str, tuple[Sequence[str], IntArray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def build(
+        cls,
+        grades: Mapping[str, Mapping[str, float]],
+        *,
+        query_ids: Sequence[str] | None = None,
+        document_ids: Sequence[str] = (),
+    ) -> Qrels:
+        """Make the arrays from ``{query: {document: grade}}``.
+
+        ``query_ids`` chooses and orders the queries (default: all judged ones, in their order); a
+        query without judgements is undefined in every metric. Give the retriever's own
+        ``document_ids`` tuple to spare ``judge`` the mapping between the two.
+
+        Raises:
+            MetricError: an id twice, or a grade that is not a finite number.
+        """
+        queries = tuple(grades if query_ids is None else query_ids)
+        documents, position = _universe(grades, queries, document_ids)
+        by_query = [grades.get(query, {}) for query in queries]
+        lengths = np.fromiter(map(len, by_query), np.int64, len(by_query))
+        total = int(lengths.sum())
+        flat = grade_values(queries, by_query, total)
+        places = map(position.__getitem__, chain.from_iterable(by_query))
+        columns = np.fromiter(places, np.int64, total)
+        rows = np.repeat(np.arange(len(queries)), lengths)
+        relevant_count, ideal = ideal_gains(rows, flat, len(queries))
+        has_gain = flat > 0
+        keys = (rows * (len(documents) + 1) + columns + 1)[has_gain]
+        order = np.argsort(keys)
+        keys, flat = keys[order], flat[has_gain][order]
+        # Eight places a key: about 1 unjudged document in 8 passes the filter.
+        bits = max(int(keys.size * 8 - 1).bit_length(), 10)
+        shift = np.uint64(64 - bits)
+        filter_ = np.zeros(1 << bits, dtype=np.bool_)
+        filter_[_hashes(keys, shift)] = True
+        return cls(queries, documents, keys, flat, relevant_count, ideal, filter_, shift)
+
+    def judge(
+        self,
+        rankings: Rankings,
+        query_rows: IntArray | None = None,
+        *,
+        depth: int | None = None,
+    ) -> Judged:
+        """Fill in the grade of every document of the rankings, down to ``depth`` or completely.
+
+        ``query_rows`` gives for each ranking the row of its query in ``query_ids``; without it the
+        rows are found by the rankings' query ids. Documents that no judgement knows have gain 0.
+
+        Raises:
+            MetricError: an unknown query, a document twice in a ranking, or a position outside
+                ``rankings.document_ids``.
+        """
+        rows = self._rows(rankings.query_ids) if query_rows is None else query_rows
+        documents = rankings.documents[:, :depth]
+        if documents.shape[0] != len(rows):
+            raise MetricError(f"{documents.shape[0]} rankings for {len(rows)} queries")
+        _check_documents(rankings, documents)
+        keys = self._slots(rankings.document_ids, documents)
+        keys += (rows * (len(self.document_ids) + 1))[:, None]
+        gains = self._grades_of(keys.ravel()).reshape(documents.shape)
+        if np.array_equal(rows, np.arange(len(self.query_ids))):
+            return Judged(gains, self.relevant_count, self.ideal, depth)
+        return Judged(gains, self.relevant_count[rows], self.ideal[rows], depth)
+
+    @cached_property
+    def _row_of(self) -> Mapping[str, int]:
+        return {query: row for row, query in enumerate(self.query_ids)}
+
+    @cached_property
+    def _position_of(self) -> Mapping[str, int]:
+        return {document: position for position, document in enumerate(self.document_ids)}
+
+    def _rows(self, query_ids: Sequence[str]) -> IntArray:
+        if query_ids is self.query_ids or tuple(query_ids) == self.query_ids:
+            return np.arange(len(self.query_ids))
+        try:
+            return np.fromiter(map(self._row_of.__getitem__, query_ids), np.int64, len(query_ids))
+        except KeyError as error:
+            raise MetricError(
+                f"query {error.args[0]!r} is not among the {len(self.query_ids)} judged queries"
+            ) from None
+
+    def _slots(self, document_ids: Sequence[str], documents: npt.NDArray[Any]) -> IntArray:
+        """Translate positions in ``document_ids`` to slots of the universe, 0 where unknown."""
+        if document_ids is self.document_ids:
+            return documents.astype(np.int64) + 1
+        remembered = self._slots_of.get("last")
+        if remembered is None or remembered[0] is not document_ids:
+            remembered = (document_ids, self._slots_for(document_ids))
+            # A list may change under the same identity, so only a tuple is remembered.
+            if isinstance(document_ids, tuple):
+                self._slots_of["last"] = remembered
+        slots: IntArray = remembered[1][documents]
+        return slots
+
+    def _slots_for(self, document_ids: Sequence[str]) -> IntArray:
+        places = map(self._position_of.get, document_ids, repeat(NO_DOCUMENT))
+        # One entry more than documents: the position -1 reads this last one.
+        slots = np.zeros(len(document_ids) + 1, dtype=np.int64)
+        slots[:-1] = np.fromiter(places, np.int64, len(document_ids)) + 1
+        return slots
+
+    def _grades_of(self, keys: IntArray) -> FloatArray:
+        grades = np.zeros(keys.size)
+        if not self.keys.size:
+            return grades
+        likely = np.flatnonzero(self._filter[_hashes(keys, self._filter_shift)])
+        wanted = keys[likely]
+        found = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        grades[likely] = np.where(self.keys[found] == wanted, self.grades[found], 0.0)
+        return grades
+
+
+def _hashes(keys: IntArray, shift: np.uint64) -> IntArray:
+    return ((keys.view(np.uint64) * _HASH_MULTIPLIER) >> shift).view(np.int64)
+
+
+def _universe(
+    grades: Mapping[str, Mapping[str, float]], queries: Sequence[str], document_ids: Sequence[str]
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    position = {document: place for place, document in enumerate(document_ids)}
+    if len(position) != len(document_ids):
+        raise MetricError(f"{len(document_ids) - len(position)} document ids are there twice")
+    if len(set(queries)) != len(queries):
+        raise MetricError(f"{len(queries) - len(set(queries))} query ids are there twice")
+    for query in queries:
+        for document in grades.get(query, ()):
+            if document not in position:
+                position[document] = len(position)
+    if len(position) == len(document_ids):
+        # The same object where possible: rankings that point into it need no translation.
+        return tuple(document_ids), position
+    return tuple(position), position
+
+
+def _check_documents(rankings: Rankings, documents: npt.NDArray[Any]) -> None:
+    if not documents.size:
+        return
+    ordered = np.sort(documents, axis=1)
+    lowest, highest = int(ordered[:, 0].min()), int(ordered[:, -1].max())
+    if lowest < NO_DOCUMENT or highest >= len(rankings.document_ids):
+        wrong = lowest if lowest < NO_DOCUMENT else highest
+        raise MetricError(
+            f"a ranking holds the position {wrong}, but there are {len(rankings.document_ids)} "
+            f"documents; positions run from 0, and {NO_DOCUMENT} fills the end of short rankings"
+        )
+    is_repeated = ordered[:, 1:] == ordered[:, :-1]
+    if lowest == NO_DOCUMENT:
+        is_repeated &= ordered[:, 1:] != NO_DOCUMENT
+        is_gap = (documents[:, :-1] == NO_DOCUMENT) & (documents[:, 1:] != NO_DOCUMENT)
+        if is_gap.any():
+            row = int(is_gap.any(axis=1).argmax())
+            raise MetricError(
+                f"query {rankings.query_ids[row]!r}: the ranking has a gap ({NO_DOCUMENT}) before "
+                "a document; only its end may be filled"
+            )
+    if is_repeated.any():
+        row, column = (int(place[0]) for place in is_repeated.nonzero())
+        document = rankings.document_ids[int(ordered[row, column])]
+        raise MetricError(
+            f"query {rankings.query_ids[row]!r}: the ranking holds {document!r} twice; "
+            "remove the later one"
+        )

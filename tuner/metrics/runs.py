@@ -1,0 +1,108 @@
+"""Ranking metrics of a run given as dictionaries, by trec_eval's conventions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+
+import numpy as np
+
+from tuner.core.errors import MetricError
+from tuner.metrics.base import Judged
+from tuner.metrics.judgements import grade_values, ideal_gains, padded
+from tuner.metrics.names import Metric, depth_needed, parse
+from tuner.metrics.ordering import Answer, Duplicates, top_documents
+
+_log = logging.getLogger(__name__)
+
+
+def evaluate_run(
+    qrels: Mapping[str, Mapping[str, float]],
+    run: Mapping[str, Answer],
+    metric: str,
+    *,
+    duplicates: Duplicates = "error",
+) -> dict[str, float]:
+    """Score each judged query of a run with one metric, such as ``"ndcg@10"``.
+
+    ``qrels`` is ``{query: {document: grade}}``; ``run`` is ``{query: {document: score}}`` or
+    ``{query: [document, ...]}``, best first. Scores are compared as float64, ties by document id
+    in descending byte order. Judged queries that the run lacks and queries without a relevant
+    document (grade >= 1) are 0. Queries without judgements are left out and counted in a warning
+    of the log. Lists with a repeated document are an error; ``duplicates="first"`` keeps its
+    first place instead.
+
+    >>> evaluate_run({"q1": {"d1": 1, "d2": 1}}, {"q1": {"d1": 0.3, "d9": 0.7}}, "recall@10")
+    {'q1': 0.5}
+
+    Raises:
+        MetricError: an unknown metric, a score or grade that is not a number, or a repeated
+            document; names the query and the document.
+    """
+    return evaluate_run_metrics(qrels, run, [metric], duplicates=duplicates)[metric]
+
+
+def evaluate_run_metrics(
+    qrels: Mapping[str, Mapping[str, float]],
+    run: Mapping[str, Answer],
+    metrics: Sequence[str],
+    *,
+    duplicates: Duplicates = "error",
+) -> dict[str, dict[str, float]]:
+    """Score each judged query with several metrics: ``{metric: {query: value}}``.
+
+    The same as ``evaluate_run`` for each, but the run is ordered and judged once, and only down
+    to the deepest cut-off.
+    """
+    parsed = {name: _ranking_metric(name) for name in metrics}
+    depth = depth_needed(parsed.values())
+    query_ids = list(qrels)
+    _warn_of_others(qrels, run)
+    answers = [run.get(query_id, ()) for query_id in query_ids]
+    tops = top_documents(query_ids, answers, depth=depth, duplicates=duplicates)
+    judged = _judge(query_ids, list(qrels.values()), tops, depth)
+    return {
+        name: dict(zip(query_ids, _defined(metric, judged), strict=True))
+        for name, metric in parsed.items()
+    }
+
+
+def _ranking_metric(name: str) -> Metric:
+    metric = parse(name)
+    if not metric.is_ranking:
+        raise MetricError(f"metric {name!r} needs more than qrels and a run")
+    return metric
+
+
+def _defined(metric: Metric, judged: Judged) -> list[float]:
+    values = metric.per_query(judged)
+    defined: list[float] = np.where(np.isnan(values), 0.0, values).tolist()
+    return defined
+
+
+def _judge(
+    query_ids: Sequence[str],
+    judgements: Sequence[Mapping[str, float]],
+    tops: Sequence[Sequence[str]],
+    depth: int | None,
+) -> Judged:
+    lengths = np.fromiter(map(len, judgements), np.int64, len(judgements))
+    grades = grade_values(query_ids, judgements, int(lengths.sum()))
+    rows = np.repeat(np.arange(len(query_ids)), lengths)
+    relevant_count, ideal = ideal_gains(rows, grades, len(query_ids))
+    lengths = np.fromiter(map(len, tops), np.int64, len(tops))
+    looked_up = (
+        map(judgement.get, top, repeat(0.0))
+        for judgement, top in zip(judgements, tops, strict=True)
+    )
+    gains = np.fromiter(chain.from_iterable(looked_up), np.float64, int(lengths.sum()))
+    return Judged(padded(np.maximum(gains, 0.0), lengths), relevant_count, ideal, depth)
+
+
+def _warn_of_others(qrels: Mapping[str, Mapping[str, float]], run: Mapping[str, Answer]) -> None:
+    shared = len(qrels.keys() & run.keys())
+    if shared < len(run):
+        _log.warning("%d queries of the run have no judgements: left out", len(run) - shared)
+    if not shared and qrels and run:
+        _log.warning("no query of the run is judged; are these the right qrels?")
