@@ -1,1 +1,91 @@
 """Data sets: documents, judged queries, and the readers of each published layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import cast
+
+from tuner.core import registry
+from tuner.core.errors import InputError, did_you_mean
+from tuner.datasets.base import DatasetFormat
+from tuner.datasets.dataset import Dataset, Evidence
+from tuner.datasets.split import split_queries
+
+__all__ = ["Dataset", "Evidence", "builtin_names", "open_dataset", "split_queries"]
+
+BUILTIN = "builtin:"
+
+
+def open_dataset(
+    path: str | PathLike[str], *, format: str | None = None, split_name: str | None = None
+) -> Dataset:
+    """Read a data set from ``"builtin:atlas"``, or from a folder or file in a known format.
+
+    ``format`` names the format, such as ``"beir"``; without it, each one is asked whether it
+    recognises the path. ``split_name`` picks one of several sets of judgements in the source. A
+    relative path starts at the current folder.
+
+    Raises:
+        InputError: nothing is there, no format recognises it, or its content is wrong.
+    """
+    written = str(path)
+    if written.startswith(BUILTIN):
+        name = written.removeprefix(BUILTIN)
+        return _read_builtin(name, format=format, split_name=split_name)
+    place = Path(written).expanduser()
+    if not place.exists():
+        raise InputError(_not_found(place))
+    reader = _load(format) if format is not None else _detect(place)
+    return reader.read(place, split=split_name)
+
+
+def builtin_names() -> list[str]:
+    """List the data sets that ship with the package, for use as ``builtin:NAME``."""
+    folders = (folder for folder in _package_folder().iterdir() if folder.is_dir())
+    return sorted(folder.name for folder in folders if _load("beir").detect(folder))
+
+
+def _read_builtin(name: str, *, format: str | None, split_name: str | None) -> Dataset:
+    if name not in builtin_names():
+        raise InputError(f"no built-in data set {name!r}{did_you_mean(name, builtin_names())}")
+    dataset = _load(format or "beir").read(_package_folder() / name, split=split_name)
+    # The path of the installed package would differ between machines that share a study.
+    return replace(dataset, name=name, path=f"{BUILTIN}{name}")
+
+
+def _package_folder() -> Path:
+    return Path(str(files("tuner.datasets")))
+
+
+def _load(format: str) -> DatasetFormat:
+    return cast(DatasetFormat, registry.load("datasets", format))
+
+
+def _detect(place: Path) -> DatasetFormat:
+    formats = {kind: _load(kind) for kind in registry.kinds("datasets")}
+    for reader in formats.values():
+        if reader.detect(place):
+            return reader
+    known = "".join(f"\n  {kind}: {reader.layout}" for kind, reader in formats.items())
+    parent = place.resolve().parent
+    hint = ""
+    if place.is_file() and any(reader.detect(parent) for reader in formats.values()):
+        hint = f"; give its folder instead: {str(place.parent)!r}"
+    raise InputError(f"not a data set in a known format: {str(place)!r}{hint}{known}")
+
+
+def _not_found(place: Path) -> str:
+    message = f"no such file or folder: {str(place)!r}"
+    if not place.is_absolute():
+        message += f" (from {str(Path.cwd())!r})"
+    if place.name in builtin_names():
+        return f"{message}; did you mean '{BUILTIN}{place.name}'?"
+    if not place.parent.is_dir():
+        return message
+    siblings = [entry.name for entry in place.parent.iterdir() if not entry.name.startswith(".")]
+    hint = did_you_mean(place.name, siblings)
+    # Without a close match the hint lists everything that is there: too long in a busy folder.
+    return message + (hint if len(siblings) <= 20 or "did you mean" in hint else "")

@@ -1,0 +1,92 @@
+"""Read judgements: lines of query id, document id and grade, separated by tabs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from tuner.datasets._lines import ProblemLog, read_lines
+from tuner.datasets.dataset import RELEVANT_GRADE
+
+_QUERY_COLUMNS = {"query-id", "query_id", "queryid", "qid", "query"}
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+def read_judgements(
+    file: Path,
+    log: ProblemLog,
+    query_ids: Collection[str] | None,
+    document_ids: Collection[str] | None,
+) -> dict[str, dict[str, float]]:
+    """Return query id -> document id -> grade; a header line is recognised and skipped.
+
+    Where the known ids are given, an id that is not among them is reported.
+    """
+    qrels: dict[str, dict[str, float]] = {}
+    first_lines: dict[tuple[str, str], int] = {}
+    known_queries = None if query_ids is None else set(query_ids)
+    known_documents = None if document_ids is None else set(document_ids)
+    lines = read_lines(file, log)
+    for position, (number, line) in enumerate(lines):
+        fields = line.split("\t")
+        if position == 0 and _is_header(fields):
+            continue
+        if len(fields) != 3:
+            message = (
+                f"expected query id, document id and grade, separated by tabs; "
+                f"got {len(fields)} field{'s' if len(fields) > 1 else ''}"
+            )
+            log.add("fields", message, file, number)
+            continue
+        query, document, written = fields
+        if known_queries is not None and query not in known_queries:
+            log.add("unknown query", f"unknown query {query!r}: not in the queries", file, number)
+        if known_documents is not None and document not in known_documents:
+            message = f"unknown document {document!r}: not in the corpus"
+            log.add("unknown document", message, file, number)
+        grade = _grade(written)
+        if grade is None:
+            message = f"invalid grade {written!r}: must be a finite number such as 0, 1 or 2"
+            log.add("grade", message, file, number)
+            continue
+        first = first_lines.setdefault((query, document), number)
+        if first != number:
+            log.add("repeat", _repeat(query, document, grade, qrels, first), file, number)
+            continue
+        qrels.setdefault(query, {})[document] = grade
+    _check_some_relevant(qrels, bool(first_lines), file, log)
+    return qrels
+
+
+def _is_header(fields: list[str]) -> bool:
+    return fields[0].strip().lower() in _QUERY_COLUMNS and _grade(fields[-1]) is None
+
+
+def _grade(written: str) -> float | None:
+    # float() alone would take "nan", "1_000" and digits of other scripts.
+    if not _NUMBER.fullmatch(written.strip()) or not written.isascii():
+        return None
+    grade = float(written)
+    return grade if math.isfinite(grade) else None
+
+
+def _repeat(
+    query: str, document: str, grade: float, qrels: dict[str, dict[str, float]], first: int
+) -> str:
+    judged = f"of query {query!r} and document {document!r}"
+    earlier = qrels[query][document]
+    if grade == earlier:
+        return f"duplicate judgement {judged}, first on line {first}"
+    return f"grade {grade:g} {judged} conflicts with {earlier:g} on line {first}"
+
+
+def _check_some_relevant(
+    qrels: dict[str, dict[str, float]], any_read: bool, file: Path, log: ProblemLog
+) -> None:
+    if not any_read:
+        log.add("none", "holds no valid judgement, so no query can be scored", file)
+    elif not any(grade >= RELEVANT_GRADE for judged in qrels.values() for grade in judged.values()):
+        message = f"no document is relevant: no grade reaches {RELEVANT_GRADE:g}"
+        log.add("none", message, file)

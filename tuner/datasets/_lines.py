@@ -1,0 +1,190 @@
+"""Reading files line by line so that every problem is found, with its place, in one pass."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tuner.core.errors import Problem
+
+MOST_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class ProblemLog:
+    """Collects problems; of each kind in a file the first 50 are kept and the rest are counted."""
+
+    _problems: dict[tuple[str, str], list[Problem]] = field(default_factory=dict)
+    _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, kind: str, message: str, file: Path, line: int | None = None) -> None:
+        """Note one problem. ``kind`` groups those that are alike, and is not shown."""
+        key = (str(file), kind)
+        self._seen[key] += 1
+        shown = self._problems.setdefault(key, [])
+        if len(shown) < MOST_SHOWN:
+            shown.append(Problem(message, str(file), line))
+
+    def problems(self) -> list[Problem]:
+        """Return the problems in the order of their kinds' first appearance."""
+        found: list[Problem] = []
+        for key, shown in self._problems.items():
+            found += shown
+            hidden = self._seen[key] - len(shown)
+            if hidden:
+                found.append(Problem(f"and {hidden} more like this", key[0]))
+        return found
+
+
+class Record(NamedTuple):
+    """One line of a JSON lines file.
+
+    ``id`` is known even of most broken lines, so that one mistake is not reported again wherever
+    the id is used; it is empty where it cannot be told. ``values`` is None for a broken line.
+    """
+
+    line: int
+    id: str
+    values: dict[str, Any] | None
+
+
+def read_lines(path: Path, log: ProblemLog) -> list[tuple[int, str]]:
+    """Return the numbered lines of a UTF-8 file, gzipped or not, without the blank ones.
+
+    A byte order mark and CRLF line ends are removed. A line that is not UTF-8 is reported, and
+    left in with replacement characters.
+    """
+    content = _read_bytes(path, log)
+    if content is None:
+        return []
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        log.add("encoding", "is UTF-16; save it as UTF-8", path)
+        return []
+    # Split at line feeds only: str.splitlines would also break a JSON string at U+2028.
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        lines = _decode_each_line(content, path, log)
+    return [(number, line.rstrip("\r")) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def read_records(path: Path, log: ProblemLog, *, id_key: str) -> list[Record]:
+    """Return the objects of a JSON lines file; broken lines and missing ids are reported."""
+    return [_parse(number, text, path, log, id_key) for number, text in read_lines(path, log)]
+
+
+def note_id(
+    record: Record, id_key: str, lines: dict[str, int], path: Path, log: ProblemLog
+) -> None:
+    """Remember in ``lines`` where an id was first seen, and report one that was there before."""
+    if not record.id:
+        return
+    first = lines.setdefault(record.id, record.line)
+    if first != record.line:
+        message = f"duplicate {id_key} {record.id!r}, first on line {first}"
+        log.add("duplicate", message, path, record.line)
+
+
+def text_field(record: Record, key: str, path: Path, log: ProblemLog) -> str:
+    """Return a field that must be a string, or empty where it is absent or null."""
+    value = (record.values or {}).get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    message = f"{key!r} must be a string, got {_json_type(value)}{_as_string(value)}"
+    log.add("field type", message, path, record.line)
+    return ""
+
+
+def texts_field(record: Record, key: str, path: Path, log: ProblemLog) -> tuple[str, ...]:
+    """Return a field that must be a list of strings, or empty where it is absent or null."""
+    value = (record.values or {}).get(key)
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    log.add("field type", f"{key!r} must be a list of strings", path, record.line)
+    return ()
+
+
+def _read_bytes(path: Path, log: ProblemLog) -> bytes | None:
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        log.add("gzip", f"corrupt gzip file: {error}; make or download it again", path)
+    except OSError as error:
+        log.add("unreadable", f"cannot be read: {error.strerror or error}", path)
+    return None
+
+
+def _decode_each_line(content: bytes, path: Path, log: ProblemLog) -> list[str]:
+    lines = []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError as error:
+            byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
+            log.add("encoding", f"invalid UTF-8: {byte}; save the file as UTF-8", path, number)
+            lines.append(line.decode(errors="replace"))
+    return lines
+
+
+def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> Record:
+    def broken(kind: str, message: str) -> Record:
+        log.add(kind, message, path, number)
+        return Record(number, _salvage_id(text, id_key), None)
+
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        return broken("json", f"invalid JSON: {error.msg} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return broken("json", f"invalid JSON: {error}")
+    if not isinstance(values, dict):
+        return broken("json", f"a line must be a JSON object, got {_json_type(values)}")
+    if id_key not in values:
+        return broken("id", f"{id_key!r} is missing; the keys are: {', '.join(values) or 'none'}")
+    id_ = values[id_key]
+    if not isinstance(id_, str):
+        written = _salvage_id(text, id_key)
+        hint = f'; write it as a string: {id_key!r}: "{written}"'.replace("'", '"')
+        hint = hint if isinstance(id_, int | float) and not isinstance(id_, bool) else ""
+        return broken("id", f"{id_key!r} must be a string, got {_json_type(id_)}{hint}")
+    if not id_.strip():
+        return broken("id", f"{id_key!r} is empty")
+    if "\\ud" in text.lower() and not _is_encodable(values):
+        return broken("surrogate", "holds half of a surrogate pair (\\ud800 to \\udfff)")
+    return Record(number, id_, values)
+
+
+def _salvage_id(text: str, id_key: str) -> str:
+    found = re.search(rf'"{re.escape(id_key)}"\s*:\s*(?:"([^"\\]*)"|([-+.\w]+))', text)
+    return (found[1] or found[2] or "") if found else ""
+
+
+def _is_encodable(values: dict[str, Any]) -> bool:
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_JSON_TYPES = {dict: "an object", list: "a list", bool: "true or false", str: "a string"}
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    return _JSON_TYPES.get(type(value), f"the number {value!r}")
+
+
+def _as_string(value: object) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f'; write "{value}"' if is_number else ""

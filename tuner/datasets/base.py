@@ -1,0 +1,30 @@
+"""What a data set format is: it recognises a path, and reads what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from tuner.datasets.dataset import Dataset
+
+
+class DatasetFormat(Protocol):
+    """Reads one published layout. The class is looked up by name, and never constructed.
+
+    ``layout`` says in one sentence what is expected on disk; it is shown in error messages.
+    """
+
+    layout: str
+
+    @staticmethod
+    def detect(path: Path) -> bool:
+        """Return whether the path looks like this format, broken or not, without reading it all."""
+        ...
+
+    @staticmethod
+    def read(path: Path, *, split: str | None = None) -> Dataset:
+        """Read the data set, or report everything that is wrong with it in one InputError.
+
+        ``split`` names one of several sets of judgements, where the format has more than one.
+        """
+        ...

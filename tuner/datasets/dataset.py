@@ -1,0 +1,231 @@
+"""A data set: the corpus that a retriever may see, judged queries, and labels for scoring."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.core.errors import InputError, Problem, did_you_mean
+
+Step = tuple[str, str, str]
+"""One relation (subject, relation, object) on the way from the query to its answer."""
+
+RELEVANT_GRADE = 1.0
+"""The lowest grade that counts as relevant; below it a judgement says "not relevant"."""
+
+_MOST_PROBLEMS_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a right answer rests on: names, and paths of relations between them.
+
+    Evidence is a label. It scores a retriever or explains a result; it never builds a graph.
+    """
+
+    entities: tuple[str, ...] = ()
+    paths: tuple[tuple[Step, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """How much a data set holds. ``relevant`` counts the judgements with a grade of at least 1.
+
+    ``query_types`` and ``difficulties`` count queries; a query without one counts under ``""``.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    judgements: int
+    relevant: int
+    triples: int
+    evidences: int
+    query_types: Mapping[str, int]
+    difficulties: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Documents, judged queries, and labels, checked against each other.
+
+    Attributes:
+        name: what people call it; ``path``: where it was read from, as the user wrote it.
+        queries: every query that has at least one judgement, in the order of the source.
+        qrels: query id -> document id -> grade, for exactly the ids of ``queries``.
+        evidences: query id -> labelled evidence, where the source has it.
+        answers: query id -> the accepted answers, the preferred one first.
+        fingerprint: a hash of all content; the same content in another file has the same one.
+        warnings: what the reader left out or found odd, one sentence each.
+    """
+
+    name: str
+    path: str
+    corpus: Corpus
+    queries: tuple[Query, ...]
+    qrels: Mapping[str, Mapping[str, float]]
+    evidences: Mapping[str, Evidence] = field(default_factory=dict)
+    answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fingerprint: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        path: str,
+        *,
+        documents: Iterable[Document],
+        queries: Iterable[Query],
+        qrels: Mapping[str, Mapping[str, float]],
+        triples: Iterable[Triple] = (),
+        entities: Mapping[str, Sequence[str]] | None = None,
+        evidences: Mapping[str, Evidence] | None = None,
+        answers: Mapping[str, Sequence[str]] | None = None,
+        warnings: Sequence[str] = (),
+    ) -> Dataset:
+        """Build a data set from records that are known to fit together, with its fingerprints.
+
+        Labels of queries that are not among ``queries`` are dropped.
+
+        Raises:
+            InputError: a query has no judgements.
+        """
+        corpus = _fingerprinted(
+            Corpus(
+                documents=tuple(documents),
+                triples=tuple(triples),
+                entities={id_: tuple(names) for id_, names in (entities or {}).items()},
+            )
+        )
+        return cls._of_corpus(
+            name=name,
+            path=path,
+            corpus=corpus,
+            queries=tuple(queries),
+            qrels=qrels,
+            evidences=evidences or {},
+            answers={id_: tuple(texts) for id_, texts in (answers or {}).items()},
+            warnings=tuple(warnings),
+        )
+
+    @classmethod
+    def _of_corpus(
+        cls,
+        *,
+        name: str,
+        path: str,
+        corpus: Corpus,
+        queries: tuple[Query, ...],
+        qrels: Mapping[str, Mapping[str, float]],
+        evidences: Mapping[str, Evidence],
+        answers: Mapping[str, tuple[str, ...]],
+        warnings: tuple[str, ...],
+    ) -> Dataset:
+        ids = [query.id for query in queries]
+        unjudged = [id_ for id_ in ids if not qrels.get(id_)]
+        if unjudged:
+            raise InputError(f"data set {name!r}: query {unjudged[0]!r} has no judgements")
+        kept_qrels = {id_: dict(qrels[id_]) for id_ in ids}
+        kept_evidences = {id_: evidences[id_] for id_ in ids if id_ in evidences}
+        kept_answers = {id_: answers[id_] for id_ in ids if id_ in answers}
+        fingerprint = _digest(
+            [corpus.fingerprint],
+            [[q.id, q.text, q.query_type, q.difficulty, q.group] for q in queries],
+            [[id_, sorted(_floats(grades).items())] for id_, grades in sorted(kept_qrels.items())],
+            [[id_, e.entities, e.paths] for id_, e in sorted(kept_evidences.items())],
+            sorted(kept_answers.items()),
+        )
+        return cls(
+            name=name,
+            path=path,
+            corpus=corpus,
+            queries=queries,
+            qrels=kept_qrels,
+            evidences=kept_evidences,
+            answers=kept_answers,
+            fingerprint=fingerprint,
+            warnings=warnings,
+        )
+
+    def select(self, query_ids: Iterable[str]) -> Dataset:
+        """Return the data set with these queries only, in its own order, over the same corpus.
+
+        Raises:
+            InputError: an id is not among the queries, or none is given.
+        """
+        wanted = set(query_ids)
+        queries = tuple(query for query in self.queries if query.id in wanted)
+        unknown = sorted(wanted - {query.id for query in queries})
+        if unknown:
+            raise InputError(
+                problems=[
+                    Problem(f"data set {self.name!r} has no query {id_!r}{self._closest(id_)}")
+                    for id_ in unknown[:_MOST_PROBLEMS_SHOWN]
+                ]
+            )
+        if not queries:
+            raise InputError(f"data set {self.name!r}: no query was selected")
+        return Dataset._of_corpus(
+            name=self.name,
+            path=self.path,
+            corpus=self.corpus,
+            queries=queries,
+            qrels=self.qrels,
+            evidences=self.evidences,
+            answers=self.answers,
+            warnings=self.warnings,
+        )
+
+    def summary(self) -> DatasetSummary:
+        """Count what the data set holds, and its queries by type and by difficulty."""
+        grades = [grade for judged in self.qrels.values() for grade in judged.values()]
+        return DatasetSummary(
+            name=self.name,
+            documents=len(self.corpus.documents),
+            queries=len(self.queries),
+            judgements=len(grades),
+            relevant=sum(grade >= RELEVANT_GRADE for grade in grades),
+            triples=len(self.corpus.triples),
+            evidences=len(self.evidences),
+            query_types=_counts(query.query_type for query in self.queries),
+            difficulties=_counts(query.difficulty for query in self.queries),
+        )
+
+    def _closest(self, query_id: str) -> str:
+        hint = did_you_mean(query_id, [query.id for query in self.queries])
+        return hint if hint.startswith("; did") else ""  # hundreds of known ids help nobody
+
+
+def corpus_fingerprint(corpus: Corpus) -> str:
+    """Hash the documents, triples and entities of a corpus: SHA-256 in hexadecimal.
+
+    The order of documents and triples counts, since an index on disk points into it.
+    """
+    return _digest(
+        [[d.id, d.title, d.text] for d in corpus.documents],
+        [[t.document_id, t.subject, t.relation, t.object] for t in corpus.triples],
+        sorted(corpus.entities.items()),
+    )
+
+
+def _fingerprinted(corpus: Corpus) -> Corpus:
+    return Corpus(corpus.documents, corpus.triples, corpus.entities, corpus_fingerprint(corpus))
+
+
+def _digest(*parts: Sequence[Any]) -> str:
+    # JSON keeps "a", "bc" apart from "ab", "c", and in ASCII form it is the same everywhere.
+    return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _floats(grades: Mapping[str, float]) -> dict[str, float]:
+    return {document: float(grade) for document, grade in grades.items()}  # 1 and 1.0 are equal
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
