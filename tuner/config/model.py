@@ -30,18 +30,18 @@ class OpenSection(BaseModel):
 class StudySection(Section):
     """Name and seed of the study, and where its run directory goes."""
 
-    name: str = Field("study", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    seed: StrictInt = Field(0, ge=0, lt=2**63, description="one seed for everything random")
+    name: str = Field(default="study", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="one seed for everything random")
     arms_see: Literal["own", "all"] = Field(
-        "own", description="whether an arm learns from its own trials only or from all"
+        default="own", description="whether an arm learns from its own trials only or from all"
     )
-    runs_dir: str = Field("runs", min_length=1, description="folder of the run directories")
+    runs_dir: str = Field(default="runs", min_length=1, description="folder of the run directories")
 
 
 class SplitSection(Section):
     """How queries are divided into the part to tune on and the part held out."""
 
-    holdout: Number = Field(0.5, ge=0, lt=1, description="share of the queries held out")
+    holdout: Number = Field(default=0.5, ge=0, lt=1, description="share of the queries held out")
     stratify_by: list[Literal["query_type", "difficulty"]] = ["query_type", "difficulty"]
 
 
@@ -49,14 +49,14 @@ class DatasetSection(Section):
     """Where the corpus and the judged queries are."""
 
     path: str = Field(min_length=1, description="a folder, or builtin:atlas")
-    format: str | None = Field(None, description="detected where left out")
+    format: str | None = Field(default=None, description="detected where left out")
     split: SplitSection = SplitSection()
 
 
 class RetrieverSection(OpenSection):
     """Which retriever answers; further keys are its options."""
 
-    kind: str = Field("hybrid", min_length=1)
+    kind: str = Field(default="hybrid", min_length=1)
 
 
 class ConstraintSection(Section):
@@ -70,7 +70,7 @@ class ObjectiveSection(Section):
     """What is maximised: a weighted mean of metrics, less a price, within constraints."""
 
     maximize: dict[str, Number] = Field(
-        {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2},
+        default={"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2},
         min_length=1,
         description="metric -> weight; the weights are divided by their sum",
     )
@@ -86,22 +86,22 @@ class BackendSection(OpenSection):
 
     kind: str = Field(min_length=1)
     trials: StrictInt = Field(ge=1, le=1_000_000)
-    name: str | None = Field(None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
 
 
 class ExecutionSection(OpenSection):
     """Where evaluations run."""
 
-    kind: str = Field("auto", min_length=1)
-    workers: Literal["auto"] | StrictInt = Field("auto", description="auto: one a core")
-    trial_timeout_s: Number | None = Field(600, gt=0)
+    kind: str = Field(default="auto", min_length=1)
+    workers: Literal["auto"] | StrictInt = Field(default="auto", description="auto: one a core")
+    trial_timeout_s: Number | None = Field(default=600, gt=0)
 
 
 class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
-    uri: str = Field("sqlite:///mlflow.db", min_length=1)
-    experiment: str = Field("graphrag-tuning", min_length=1)
+    uri: str = Field(default="sqlite:///mlflow.db", min_length=1)
+    experiment: str = Field(default="graphrag-tuning", min_length=1)
 
 
 class Config(Section):
@@ -118,11 +118,11 @@ class Config(Section):
     )
     objective: ObjectiveSection = ObjectiveSection()
     metrics: list[str] = Field(
-        ["recall@5", "recall@10", "mrr@10", "ndcg@10", "context_tokens"],
+        default=["recall@5", "recall@10", "mrr@10", "ndcg@10", "context_tokens"],
         description="reported for every trial, beside those of the objective",
     )
     baseline: dict[str, ConfigScalar] | None = Field(
-        None, description="the parameters that run today; the winner is compared with them"
+        default=None, description="the parameters that run today; the winner is compared with them"
     )
     backends: list[BackendSection] = Field(min_length=1)
     execution: ExecutionSection = ExecutionSection()

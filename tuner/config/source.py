@@ -134,7 +134,7 @@ def _parse(text: str, file: str) -> tuple[Any, dict[Key, int]]:
                 raise InputError(
                     f"anchors and aliases (&{anchor}) are not supported; write the value out",
                     file=file,
-                    line=event.start_mark.line + 1,
+                    line=_line(event.start_mark),
                 )
         loader = _Loader(text)
         try:
@@ -145,10 +145,8 @@ def _parse(text: str, file: str) -> tuple[Any, dict[Key, int]]:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = error.problem or error.context or "not valid YAML"
-        raise InputError(
-            f"not valid YAML: {what}", file=file, line=None if mark is None else mark.line + 1
-        ) from error
+        what = error.problem or error.context or "no reason given"
+        raise InputError(f"not valid YAML: {what}", file=file, line=_line(mark)) from error
     except yaml.YAMLError as error:
         raise InputError(f"not valid YAML: {error}", file=file) from error
     except RecursionError as error:
@@ -199,6 +197,10 @@ def _key_name(node: yaml.Node, file: str) -> str:
         file=file,
         line=node.start_mark.line + 1,
     )
+
+
+def _line(mark: Any) -> int | None:
+    return None if mark is None else mark.line + 1
 
 
 def _set(data: dict[str, Any], path: list[str], value: Any, setting: str) -> Key:

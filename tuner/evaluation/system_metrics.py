@@ -1,0 +1,105 @@
+"""Metrics of the answering itself rather than of relevance: context tokens, latency, graph use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import NO_DOCUMENT, FloatArray, Rankings
+from tuner.core.trial import Params
+from tuner.retrieval.base import Retriever, Serves
+
+# Serving latency is taken from this many queries, evenly spread: enough for a p95 that tells 20 ms
+# from 200 ms, few enough that a trial of the built-in engine stays in the tens of milliseconds.
+LATENCY_QUERIES = 20
+
+
+@dataclass(frozen=True)
+class SystemMetric:
+    """One figure about answering: how the values of the queries become one number."""
+
+    summary: Callable[[FloatArray], float]
+    source: str
+    description: str
+
+
+def _mean(values: FloatArray) -> float:
+    return float(np.mean(values)) if values.size else float("nan")
+
+
+def _quantile(share: float) -> Callable[[FloatArray], float]:
+    def summary(values: FloatArray) -> float:
+        return float(np.quantile(values, share)) if values.size else float("nan")
+
+    return summary
+
+
+SYSTEM_METRICS: Mapping[str, SystemMetric] = {
+    "context_tokens": SystemMetric(
+        _mean, "context_tokens", "mean tokens of the retrieved passages of a query"
+    ),
+    "context_tokens_p95": SystemMetric(
+        _quantile(0.95), "context_tokens", "95th percentile of the tokens of a query"
+    ),
+    "retrieved": SystemMetric(_mean, "retrieved", "mean number of retrieved passages of a query"),
+    "graph_used": SystemMetric(
+        _mean, "graph_used", "share of the queries to which the graph contributed"
+    ),
+    "latency_mean_ms": SystemMetric(_mean, "latency_ms", "mean time to serve one query alone"),
+    "latency_p50_ms": SystemMetric(
+        _quantile(0.5), "latency_ms", "median time to serve one query alone"
+    ),
+    "latency_p95_ms": SystemMetric(
+        _quantile(0.95), "latency_ms", "95th percentile of the time to serve one query alone"
+    ),
+}
+
+
+def needs_latency(names: Sequence[str]) -> bool:
+    """Say whether any of these metrics asks for the single-query pass."""
+    return any(
+        SYSTEM_METRICS[name].source == "latency_ms" for name in names if name in SYSTEM_METRICS
+    )
+
+
+def observed(rankings: Rankings) -> dict[str, FloatArray]:
+    """Return what the rankings tell about each query, by source, each of shape (queries,)."""
+    retrieved = np.count_nonzero(rankings.documents != NO_DOCUMENT, axis=1)
+    sources = {"retrieved": retrieved.astype(np.float64)}
+    if rankings.context_tokens is not None:
+        sources["context_tokens"] = np.asarray(rankings.context_tokens, dtype=np.float64)
+    if rankings.graph_used is not None:
+        sources["graph_used"] = np.asarray(rankings.graph_used, dtype=np.float64)
+    return sources
+
+
+def serving_latency_ms(
+    retriever: Retriever, queries: Sequence[Query], params: Params
+) -> FloatArray:
+    """Time single queries, one after the other, on a monotonic clock.
+
+    Returns:
+        milliseconds, shape (at most ``LATENCY_QUERIES``,), for queries evenly spread over the
+        batch. A first query is asked ahead of the clock, so that lazy set-up is not counted.
+    """
+    if not queries:
+        return np.zeros(0)
+    spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
+    sample = [queries[index] for index in spread]
+    _serve(retriever, sample[0], params)
+    elapsed = []
+    for query in sample:
+        begin = time.perf_counter()
+        _serve(retriever, query, params)
+        elapsed.append((time.perf_counter() - begin) * 1000.0)
+    return np.asarray(elapsed)
+
+
+def _serve(retriever: Retriever, query: Query, params: Params) -> Rankings:
+    if isinstance(retriever, Serves):
+        return retriever.serve(query, params)
+    return retriever.retrieve([query], params)
