@@ -67,6 +67,9 @@ for _tag, _pattern, _first in (
         f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), _first
     )
 
+# YAML 1.1 would read 012 as octal and 1:30 as 90.
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+
 
 def read_source(path: str | Path) -> Source:
     """Read a YAML file.

@@ -1,0 +1,178 @@
+"""A configuration's problems are named by file, line and key, all at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tuner.config import load_config
+from tuner.config.model import Config
+from tuner.core.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = """\
+study: {name: demo, seed: 7}
+dataset: {path: "builtin:atlas"}
+space:
+  graph_weight: {type: real, low: 0.0, high: 1.0}
+backends:
+  - {kind: random, trials: 5}
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def messages(tmp_path: Path, text: str, settings: tuple[str, ...] = ()) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load_config(write(tmp_path, text), settings)
+    assert caught.value.exit_code == 2
+    return [
+        str(problem).replace(str(tmp_path / "config.yaml"), "FILE")
+        for problem in caught.value.problems
+    ]
+
+
+def test_a_small_configuration_takes_the_defaults(tmp_path):
+    config, _ = load_config(write(tmp_path, SMALL))
+    assert config.study.seed == 7
+    assert config.dataset.split.holdout == 0.5
+    assert config.retriever.kind == "hybrid"
+    assert config.objective.maximize == {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}
+    assert config.execution.workers == "auto"
+    assert config.tracking is not None
+
+
+def test_every_problem_is_reported_at_once_with_its_line(tmp_path):
+    text = SMALL.replace("seed: 7", "sed: 7").replace("trials: 5", "trials: 0") + "trackin: {}\n"
+    assert messages(tmp_path, text) == [
+        "FILE:1: study.sed: unknown key; did you mean 'seed'?",
+        "FILE:6: backends.0.trials: should be greater than or equal to 1, got 0",
+        "FILE:7: trackin: unknown key; did you mean 'tracking'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("seed: 7", "seed: seven", "FILE:1: study.seed: should be a valid integer"),
+        ("seed: 7", "seed: 7.5", "FILE:1: study.seed: should be a valid integer"),
+        ("seed: 7", "seed: true", "FILE:1: study.seed: should be a valid integer"),
+        ("name: demo", "name: a/b", "FILE:1: study.name: 'a/b' must start with a letter"),
+        ("trials: 5", "trial: 5", "FILE:6: backends.0.trials: this key is required"),
+        ("backends:\n  - {kind: random, trials: 5}\n", "backends: []\n", "FILE:5: backends: "),
+        ("space:\n  graph_weight", "spaces:\n  graph_weight", "FILE:3: spaces: unknown key"),
+    ],
+)
+def test_wrong_values_name_their_key(tmp_path, old, new, expected):
+    found = messages(tmp_path, SMALL.replace(old, new))
+    assert any(message.startswith(expected) for message in found), found
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    assert messages(tmp_path, SMALL + "study: {seed: 8}\n") == [
+        "FILE:7: study: this key stands twice, first on line 1; keep one"
+    ]
+
+
+def test_anchors_and_aliases_are_refused_before_they_can_explode(tmp_path):
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{name}: &{name} [*{before}, *{before}]\n"
+        for before, name in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)
+    )
+    assert messages(tmp_path, bomb) == [
+        "FILE:1: anchors and aliases (&a) are not supported; write the value out"
+    ]
+
+
+@pytest.mark.parametrize("tag", ["!!python/object/apply:os.getcwd []", "!secret x", "!!set {a}"])
+def test_tags_are_refused(tmp_path, tag):
+    (message,) = messages(tmp_path, SMALL + f"metrics: {tag}\n")
+    assert "FILE:7" in message
+    assert not isinstance(message, dict)
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    (message,) = messages(tmp_path, "a: " + "[" * 300 + "]" * 300)
+    assert "nested deeper" in message
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "just words\n", "# only a comment\n"])
+def test_something_that_is_no_mapping_is_refused(tmp_path, text):
+    (message,) = messages(tmp_path, text)
+    assert message.startswith("FILE:1: expected a mapping of sections")
+
+
+def test_broken_yaml_names_the_line(tmp_path):
+    (message,) = messages(tmp_path, "study: {name: a\nspace: ]\n")
+    assert message.startswith("FILE:2: not valid YAML: ")
+
+
+def test_not_utf8(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"study:\n  name: caf\xe9\n")
+    with pytest.raises(InputError, match=r"config.yaml:2: not valid UTF-8"):
+        load_config(path)
+
+
+def test_a_missing_file_lists_those_there_are(tmp_path):
+    write(tmp_path, SMALL)
+    with pytest.raises(InputError, match=r"no such file; there are: .*config\.yaml"):
+        load_config(tmp_path / "confg.yaml")
+
+
+def test_a_folder_is_not_a_configuration(tmp_path):
+    with pytest.raises(InputError, match="this is a folder"):
+        load_config(tmp_path)
+
+
+def test_scalars_are_those_of_yaml_1_2(tmp_path):
+    text = SMALL.replace("low: 0.0", "low: 1e-3, choices: [no, on, 012, 1_000]")
+    config, _ = load_config(write(tmp_path, text))
+    assert config.space["graph_weight"]["low"] == 0.001
+    assert config.space["graph_weight"]["choices"] == ["no", "on", 12, "1_000"]
+
+
+def test_set_overrides_one_value_and_its_problems_name_it(tmp_path):
+    settings = ("study.seed=9", "backends.0.trials=7", "dataset.split.holdout=0.25")
+    config, _ = load_config(write(tmp_path, SMALL), settings)
+    assert config.study.seed == 9
+    assert config.backends[0].trials == 7
+    assert config.dataset.split.holdout == 0.25
+    assert messages(tmp_path, SMALL, ("study.seed=-1",)) == [
+        "--set study.seed=-1: study.seed: should be greater than or equal to 0, got -1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("study.seed", "write it as key=value"),
+        ("=3", "write it as key=value"),
+        ("backends.x.trials=3", "backends is a list of 1; name an item by its number"),
+        ("backends.4.trials=3", "backends is a list of 1; name an item by its number"),
+        ("study.seed.value=3", "study.seed is a single value"),
+        ("study.sead=3", "unknown key; did you mean 'seed'?"),
+    ],
+)
+def test_wrong_settings_are_explained(tmp_path, setting, expected):
+    (message,) = messages(tmp_path, SMALL, (setting,))
+    assert message.startswith(f"--set {setting}")
+    assert expected in message
+
+
+def test_the_published_schema_is_that_of_the_model():
+    published = json.loads((ROOT / "configs" / "schema.json").read_text(encoding="utf-8"))
+    assert published == Config.model_json_schema()
+
+
+def test_crlf_and_byte_order_mark_are_read(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())
+    assert load_config(path)[0].study.name == "demo"
