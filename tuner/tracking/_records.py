@@ -1,0 +1,291 @@
+"""What MLflow is told about a study: names, tags, params and metrics, as plain records.
+
+Nothing here touches MLflow, so a view can be computed, compared and tested without a server.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tuner.core.study_record import ArmRecord, Standing, StudyHeader, StudySummary
+from tuner.core.trial import Trial, TrialState
+
+STUDY_ID = "tuner.study_id"
+ROLE = "tuner.role"
+ARM = "tuner.arm"
+TRIAL = "tuner.trial"
+IS_BEST = "tuner.is_best"
+NOT_FINITE = "tuner.not_finite"
+PARENT_RUN = "mlflow.parentRunId"
+
+# MLflow's own limits: a name has 250 characters, a param value 6,000 (cut silently beyond), and
+# some stores cut tags at 5,000.
+_NAME_LIMIT = 250
+_PARAM_LIMIT = 6000
+_TAG_LIMIT = 5000
+_REFUSED_CHARACTERS = re.compile(r"[^A-Za-z0-9_\-.: /]")
+
+_RUN_STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
+
+
+@dataclass(frozen=True)
+class RunContent:
+    """Everything one MLflow run should hold; ``long_params`` are cut and kept as an artifact."""
+
+    name: str
+    tags: Mapping[str, str]
+    start_ms: int
+    params: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    status: str = "RUNNING"
+    end_ms: int | None = None
+    long_params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a metric at a step."""
+
+    name: str
+    value: float
+    step: int
+    time_ms: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An arm's convergence so far: how many trials were told, and the best feasible objective."""
+
+    told: int = 0
+    best: float | None = None
+
+    def add(self, trial: Trial) -> tuple[Curve, list[Point]]:
+        """Return the curve with one more told trial, and the points that the trial adds."""
+        best = self.best
+        objective = _finite(trial.objective)
+        if trial.is_feasible and objective is not None:
+            best = objective if best is None else max(best, objective)
+        values = {"objective": objective, "best_so_far": best}
+        points = [
+            Point(name, value, self.told, told_ms(trial))
+            for name, value in values.items()
+            if value is not None
+        ]
+        return Curve(self.told + 1, best), points
+
+
+def study_content(header: StudyHeader) -> RunContent:
+    """Describe the parent run of a study."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(header.created_at))
+    params: dict[str, Any] = {"seed": header.seed}
+    for source, name in (("name", "dataset"), ("fingerprint", "dataset_fingerprint")):
+        if source in header.dataset:
+            params[name] = header.dataset[source]
+    for arm in header.arms:
+        params[f"budget.{arm.name}"] = arm.budget
+    tags = {
+        STUDY_ID: header.study_id,
+        ROLE: "study",
+        "tuner.study": header.name,
+        "mlflow.source.name": "tuner",
+        "mlflow.source.type": "LOCAL",
+        **{f"tuner.fingerprint.{key}": value for key, value in header.fingerprints.items()},
+    }
+    texts, long_params = _params(params)
+    return RunContent(
+        name=f"{header.name} {when}",
+        tags=_tags(tags),
+        start_ms=_ms(header.created_at),
+        params=texts,
+        long_params=long_params,
+    )
+
+
+def arm_content(header: StudyHeader, name: str) -> RunContent:
+    """Describe the run of one arm, a child of the study's."""
+    arm = arm_record(header, name)
+    tags = {
+        STUDY_ID: header.study_id,
+        ROLE: "arm",
+        ARM: arm.name,
+        "tuner.backend": arm.kind,
+        "tuner.study": header.name,
+    }
+    params, _ = _params({"backend": arm.kind, "budget": arm.budget})
+    return RunContent(arm.name, _tags(tags), _ms(header.created_at), params)
+
+
+def arm_record(header: StudyHeader, name: str) -> ArmRecord:
+    """Find an arm by its name; one that the header lacks has its name as its kind."""
+    found = (arm for arm in header.arms if arm.name == name)
+    return next(found, ArmRecord(name, kind=name, budget=0))
+
+
+def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
+    """Describe the run of one told trial, a child of its arm's."""
+    values: dict[str, float | None] = dict(trial.metrics)
+    values |= {f"seconds_{stage}": seconds for stage, seconds in trial.seconds.items()}
+    values["objective"] = trial.objective
+    if trial.is_scored:
+        values["violation"] = trial.violation
+    metrics, not_finite = _metrics(values)
+    params, long_params = _params(trial.params)
+    tags = {
+        STUDY_ID: header.study_id,
+        ROLE: "trial",
+        ARM: trial.arm,
+        TRIAL: str(trial.number),
+        "tuner.backend": arm_record(header, trial.arm).kind,
+        "tuner.state": trial.state.value,
+    }
+    if trial.is_scored:
+        tags["tuner.feasible"] = str(trial.is_feasible).lower()
+    if trial.shared_from is not None:
+        tags["tuner.shared_from"] = str(trial.shared_from)
+    if trial.error is not None:
+        tags["tuner.error"] = trial.error
+    if not_finite:
+        tags[NOT_FINITE] = not_finite
+    return RunContent(
+        name=f"{trial.arm} #{trial.number}",
+        tags=_tags(tags),
+        start_ms=_ms(trial.asked_at or header.created_at),
+        params=params,
+        metrics=metrics,
+        status="FAILED" if trial.state is TrialState.FAILED else "FINISHED",
+        end_ms=told_ms(trial),
+        long_params=long_params,
+    )
+
+
+def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> RunContent:
+    """Describe what the parent run holds once the study has ended, beside its beginning."""
+    values: dict[str, float | None] = {
+        "finished_trials": summary.finished_trials,
+        "failed_trials": summary.failed_trials,
+        "shared_trials": summary.shared_trials,
+        "seconds": summary.seconds,
+    }
+    if summary.best is not None:
+        values |= {"best_objective": summary.best.tune_objective, **_standing(summary.best)}
+        values["holdout_objective"] = summary.best.holdout_objective
+    if summary.baseline is not None:
+        baseline = summary.baseline
+        values["baseline_objective"] = baseline.tune_objective
+        values["baseline_holdout_objective"] = baseline.holdout_objective
+        values |= {f"baseline_{name}": value for name, value in _standing(baseline).items()}
+    content = _ended(study_content(header), summary.best, values, end_ms)
+    tags = {**content.tags, "tuner.state": summary.state}
+    return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
+
+
+def finished_arm(header: StudyHeader, name: str, summary: StudySummary, end_ms: int) -> RunContent:
+    """Describe what an arm's run holds once the study has ended, beside its beginning."""
+    best = next((standing for standing in summary.arms if standing.arm == name), None)
+    values: dict[str, float | None] = {}
+    if best is not None:
+        values = {"best_objective": best.tune_objective, **_standing(best)}
+        values["holdout_objective"] = best.holdout_objective
+    content = _ended(arm_content(header, name), best, values, end_ms)
+    return replace(content, status=_RUN_STATUS.get(summary.state, "FINISHED"))
+
+
+def told_ms(trial: Trial) -> int:
+    """Return when the trial was told, in milliseconds since the epoch."""
+    return _ms(trial.asked_at if trial.told_at is None else trial.told_at)
+
+
+def in_order_of_telling(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the told trials in the order in which the study learned of them."""
+    told = (trial for trial in trials if trial.is_told)
+    return sorted(told, key=lambda trial: (told_ms(trial), trial.number))
+
+
+def clean_name(name: str) -> str:
+    """Return a name that MLflow takes for a param or metric.
+
+    >>> clean_name("recall@10")
+    'recall_at_10'
+    """
+    clean = _REFUSED_CHARACTERS.sub("_", name.replace("@", "_at_"))[:_NAME_LIMIT]
+    # MLflow refuses names that are not their own normal form as a path, such as "a//b" or "../a".
+    if not clean or posixpath.normpath(clean) != clean or clean.startswith(("/", "..")):
+        clean = clean.replace("/", "_").lstrip(".") or "_"
+    return clean
+
+
+def _ended(
+    beginning: RunContent, best: Standing | None, values: Mapping[str, float | None], end_ms: int
+) -> RunContent:
+    metrics, not_finite = _metrics(values)
+    tags: dict[str, str] = {}
+    best_params: dict[str, Any] = {}
+    if best is not None:
+        best_params = {f"best.{name}": value for name, value in best.params.items()}
+        tags |= {f"tuner.{name}": str(value) for name, value in best_params.items()}
+        tags |= {"tuner.best_trial": str(best.trial), "tuner.best_arm": best.arm}
+    if not_finite:
+        tags[NOT_FINITE] = not_finite
+    params, long_params = _params(best_params)
+    return replace(
+        beginning,
+        tags=_tags(tags),
+        params=params,
+        metrics=metrics,
+        end_ms=end_ms,
+        long_params=long_params,
+    )
+
+
+def _standing(standing: Standing) -> dict[str, float | None]:
+    return {
+        **{f"tune_{name}": value for name, value in standing.tune_metrics.items()},
+        **{f"holdout_{name}": value for name, value in standing.holdout_metrics.items()},
+    }
+
+
+def _metrics(values: Mapping[str, float | None]) -> tuple[dict[str, float], str]:
+    # MLflow stores NaN and turns infinity into 1.8e308: both would be invented scores.
+    known = {name: value for name, value in _unique(values).items() if value is not None}
+    finite = {name: float(value) for name, value in known.items() if math.isfinite(value)}
+    return finite, ", ".join(sorted(known.keys() - finite.keys()))
+
+
+def _params(values: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    texts = {name: str(value) for name, value in _unique(values).items()}
+    long_texts = {name: text for name, text in texts.items() if len(text) > _PARAM_LIMIT}
+    cut = {
+        name: f"{text[:200]}… ({len(text)} characters: see long_params.json)"
+        for name, text in long_texts.items()
+    }
+    return {**texts, **cut}, long_texts
+
+
+def _tags(values: Mapping[str, str]) -> dict[str, str]:
+    return {clean_name(name): value[:_TAG_LIMIT] for name, value in values.items()}
+
+
+def _unique(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename as MLflow needs it; names that become equal get a number."""
+    renamed: dict[str, Any] = {}
+    for name, value in values.items():
+        clean = clean_name(name)
+        unique, count = clean, 2
+        while unique in renamed:
+            unique, count = f"{clean[: _NAME_LIMIT - 6]}_{count}", count + 1
+        renamed[unique] = value
+    return renamed
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

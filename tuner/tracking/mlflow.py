@@ -1,0 +1,184 @@
+"""The study in MLflow: runs for the study, its arms and its trials, written in the background."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from tuner.core.errors import TunerError
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.core.trial import Trial
+from tuner.tracking._client import Client, quiet
+from tuner.tracking._records import in_order_of_telling, told_ms
+from tuner.tracking._uri import absolute, check_experiment, check_uri, without_password
+from tuner.tracking._view import StudyView
+from tuner.tracking._writer import TrackingStatus, Writer, one_line
+
+__all__ = ["Mlflow", "TrackingStatus", "ui_command"]
+
+
+class Mlflow:
+    """Shows a study in MLflow, in one experiment of the store at ``uri``.
+
+    ``warn`` gets one line when the store is lost and one when it is back, from the writer's thread.
+    ``finish`` waits at most ``finish_timeout_s``, and for a store that is down at most
+    ``retry_timeout_s``; ``sync`` completes the view later.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        experiment: str,
+        *,
+        warn: Callable[[str], None] | None = None,
+        finish_timeout_s: float = 60.0,
+        retry_timeout_s: float = 10.0,
+        request_timeout_s: int = 10,
+    ) -> None:
+        self._uri = absolute(uri)
+        self._experiment = experiment
+        self._warn = warn or logging.getLogger(__name__).warning
+        self._finish_timeout_s = finish_timeout_s
+        self._retry_timeout_s = retry_timeout_s
+        self._request_timeout_s = request_timeout_s
+        self._writer: Writer | None = None
+        self._run_dir = Path()
+
+    @staticmethod
+    def check(uri: str, experiment: str = "graphrag-tuning") -> None:
+        """Check what can be known without opening the store.
+
+        Raises:
+            InputError: a URI or a name that MLflow would refuse.
+        """
+        check_uri(uri)
+        check_experiment(experiment)
+
+    @property
+    def run_id(self) -> str | None:
+        """Return the id of the study's run, or None until it is known."""
+        return self._writer.run_id if self._writer else None
+
+    @property
+    def run_url(self) -> str | None:
+        """Return the address of the study's run; None until it is known, or without a server."""
+        writer = self._writer
+        if writer is None or writer.run_id is None or not self._uri.startswith("http"):
+            return None
+        place = f"#/experiments/{writer.experiment_id}/runs/{writer.run_id}"
+        return without_password(f"{self._uri.rstrip('/')}/{place}", self._uri)
+
+    @property
+    def status(self) -> TrackingStatus:
+        """Return how far the view is."""
+        return self._writer.status() if self._writer else TrackingStatus()
+
+    def start(self, header: StudyHeader, run_dir: Path) -> None:
+        """Open the study's view in the background; one that exists is completed and continued."""
+        self._run_dir = run_dir
+        self._writer = Writer(
+            open_view=lambda: self._open(header, run_dir),
+            say=self._say,
+            retry_timeout_s=self._retry_timeout_s,
+            request_timeout_s=self._request_timeout_s,
+        )
+        for trial in in_order_of_telling(_journal_trials(run_dir / "journal.jsonl")):
+            self._writer.add(trial)
+        self._writer.start()
+
+    def record(self, trial: Trial) -> None:
+        """Hand one told trial to the writer; takes microseconds."""
+        if self._writer is not None and trial.is_told:
+            self._writer.add(trial)
+
+    def finish(self, summary: StudySummary) -> None:
+        """Hand over the study's end and wait, for a bounded time, until everything is written."""
+        if self._writer is None:
+            return
+        self._writer.finish(summary, timeout_s=self._finish_timeout_s)
+        status = self._writer.status()
+        if status.is_complete and not status.pending and not status.error:
+            return
+        reason = f" ({status.error})" if status.error else ""
+        missing = f"{status.pending} of {status.written + status.pending} trials"
+        if not status.is_complete:
+            missing += " and the study's end"
+        elif not status.pending:
+            missing = "files"
+        self._say(f"MLflow lacks {missing}{reason}; add them with: tuner sync {self._run_dir}")
+
+    def sync(
+        self,
+        header: StudyHeader,
+        trials: Iterable[Trial],
+        summary: StudySummary | None,
+        run_dir: Path,
+    ) -> TrackingStatus:
+        """Complete the study's view from its journal; what is there already is left alone.
+
+        Without a summary the study was killed: its runs that still count as running are ended.
+
+        Raises:
+            TunerError: the store cannot be reached, or refuses what it is given.
+        """
+        told = in_order_of_telling(trials)
+        end_ms = max([round(header.created_at * 1000), *(told_ms(trial) for trial in told)])
+        try:
+            with quiet(request_timeout_s=self._request_timeout_s):
+                view = self._open(header, run_dir)
+                for trial in told:
+                    view.write_trial(trial)
+                    view.add_to_curve(trial)
+                view.write_curves()
+                if summary is None:
+                    view.abandon(end_ms=end_ms)
+                else:
+                    view.close(summary, end_ms=end_ms)
+        except Exception as error:
+            store = without_password(self._uri, self._uri)
+            reason = without_password(one_line(error), self._uri)
+            raise TunerError(f"cannot complete the study in MLflow at {store}: {reason}") from error
+        return TrackingStatus(
+            written=len(told),
+            error=view.artifact_error,
+            added=view.added,
+            repaired=view.repaired,
+            is_complete=summary is not None,
+        )
+
+    def _open(self, header: StudyHeader, run_dir: Path) -> StudyView:
+        client = Client.open(self._uri, self._experiment)
+        for note in client.notes:
+            self._say(note)
+        return StudyView(client, header, run_dir)
+
+    def _say(self, message: str) -> None:
+        with suppress(Exception):  # a broken callback is no reason to stop writing
+            self._warn(without_password(message, self._uri))
+
+
+def ui_command(uri: str, *, host: str = "127.0.0.1", port: int = 5000) -> list[str]:
+    """Return the command that serves MLflow's UI on the store, with this Python.
+
+    Raises:
+        InputError: a URI that MLflow would refuse.
+    """
+    check_uri(uri)
+    store = ["--backend-store-uri", absolute(uri)]
+    return [sys.executable, "-m", "mlflow", "ui", *store, "--host", host, "--port", str(port)]
+
+
+def _journal_trials(journal: Path) -> list[Trial]:
+    """Read the told trials of a journal; lines that are torn or of other kinds are passed over."""
+    trials: list[Trial] = []
+    with suppress(OSError), journal.open(encoding="utf-8") as lines:
+        for line in lines:
+            with suppress(ValueError, KeyError, TypeError):
+                record = json.loads(line)
+                if record["event"] == "told":
+                    trials.append(Trial.from_record(record))
+    return trials
