@@ -49,7 +49,7 @@ def test_a_missing_metric_is_an_error_never_0():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None, "x", True])
 def test_a_value_that_is_no_finite_number_is_an_error(value):
-    with pytest.raises(InputError, match="metric 'a' is .*not a finite number"):
+    with pytest.raises(InputError, match=r"metric 'a' is .*not a finite number"):
         Objective({"a": 1}).score({"a": value})
 
 

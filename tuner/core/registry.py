@@ -8,10 +8,12 @@ Outside code is named in full: ``my_package.module:Thing``.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean
 
 # Modules of a family that hold its protocol or shared subject matter instead of a kind.
 _NOT_KINDS = {"base", "dataset", "split", "names"}
@@ -37,6 +39,38 @@ def load(family: str, kind: str) -> Any:
         raise InputError(f"unknown {family.rstrip('s')} kind {kind!r}{hint}")
     module = importlib.import_module(f"tuner.{family}.{kind}")
     return getattr(module, "".join(word.capitalize() for word in kind.split("_")))
+
+
+def construct(make: Callable[..., Any], options: Mapping[str, Any], **given: Any) -> Any:
+    """Call ``make(**given, **options)`` after checking that it knows every option.
+
+    Raises:
+        InputError: an option that does not exist or that is missing, with the option as its key;
+            or whatever ``make`` finds wrong with the values.
+    """
+    parameters = inspect.signature(make).parameters
+    is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    known = [
+        name
+        for name, p in parameters.items()
+        if p.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        and name not in given
+    ]
+    problems = [
+        Problem(f"unknown option{did_you_mean(name, known)}", key=(name,))
+        for name in options
+        if not is_open and name not in known
+    ]
+    problems += [
+        Problem("this option is required", key=(name,))
+        for name in known
+        if parameters[name].default is inspect.Parameter.empty and name not in options
+    ]
+    if problems:
+        raise InputError(problems=problems)
+    return make(
+        **{name: value for name, value in given.items() if name in parameters or is_open}, **options
+    )
 
 
 def _load_outside(family: str, kind: str) -> Any:

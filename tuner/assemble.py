@@ -1,0 +1,348 @@
+"""Config -> objects: the only file that knows every room."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tuner.backends.base import Backend
+from tuner.config import Config, Source
+from tuner.config.model import BackendSection, TrackingSection
+from tuner.core import registry
+from tuner.core.corpus import Query
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.space import Categorical, Parameter, SearchSpace
+from tuner.core.trial import Params
+from tuner.datasets import Dataset, open_dataset, split_queries
+from tuner.evaluation.evaluator import Evaluator, metric_problems
+from tuner.evaluation.objective import Bounds, Objective, paid_metric
+from tuner.execution.base import Execution
+from tuner.retrieval.base import Knob, Retriever
+
+Say = Callable[[str], None]
+
+BASELINE = "baseline"
+
+_PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What can be known from the configuration alone, checked, before any data is opened."""
+
+    space: SearchSpace
+    objective: Objective
+    metric_names: tuple[str, ...]
+    arms: tuple[tuple[str, Backend, int], ...]  # name, backend, budget
+    execution: Execution
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A configuration with its data opened and its index built, ready to evaluate."""
+
+    config: Config
+    plan: Plan
+    dataset: Dataset
+    tune_queries: tuple[Query, ...]
+    holdout_queries: tuple[Query, ...]
+    retriever: Retriever
+    baseline: Params | None
+
+    def evaluator(self, queries: Sequence[Query]) -> Evaluator:
+        """Make the evaluate function over some of the data set's queries."""
+        return Evaluator.build(
+            self.retriever,
+            queries,
+            self.dataset.qrels,
+            self.plan.metric_names,
+            document_ids=[document.id for document in self.dataset.corpus.documents],
+        )
+
+    def params(self, given: Mapping[str, Any]) -> Params:
+        """Check parameters against the retriever's knobs; those left out take the default.
+
+        Raises:
+            InputError: a knob that does not exist, or a value outside its range.
+        """
+        return knob_params(given, self.retriever.knobs)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Return a hash for each part of the study that must not change when it is resumed."""
+        split = sorted(query.id for query in self.tune_queries)
+        return {
+            "space": self.plan.space.fingerprint,
+            "objective": _digest(self.plan.objective.to_mapping()),
+            "metrics": _digest(self.plan.metric_names),
+            "dataset": self.dataset.fingerprint,
+            "split": _digest(split),
+            "retriever": self.retriever.fingerprint,
+        }
+
+    def dataset_record(self) -> dict[str, Any]:
+        """Describe the data for the study's header."""
+        return {
+            "name": self.dataset.name,
+            "path": self.dataset.path,
+            "fingerprint": self.dataset.fingerprint,
+            "documents": len(self.dataset.corpus.documents),
+            "queries": len(self.dataset.queries),
+            "tune_queries": len(self.tune_queries),
+            "holdout_queries": len(self.holdout_queries),
+        }
+
+
+def make_plan(config: Config, source: Source) -> Plan:
+    """Check everything that the configuration alone tells.
+
+    Raises:
+        InputError: every problem that was found, each with file, line and key.
+    """
+    problems: list[Problem] = []
+    space = _collect(
+        problems, (), lambda: SearchSpace.from_mapping(config.space, config.space_constraints)
+    )
+    objective = _collect(problems, (), lambda: _objective(config))
+    problems += _metric_name_problems(config)
+    arms = _arms(config, problems)
+    execution = _collect(problems, ("execution",), lambda: _execution(config))
+    _collect(
+        problems, ("retriever", "kind"), lambda: registry.load("retrieval", config.retriever.kind)
+    )
+    tracking = config.tracking
+    if tracking is not None:
+        _collect(problems, ("tracking",), lambda: _check_tracking(tracking))
+    if problems or space is None or objective is None or execution is None:
+        raise source.error(InputError(problems=problems))
+    names = tuple(dict.fromkeys((*objective.metric_names, *config.metrics)))
+    return Plan(space, objective, names, arms, execution)
+
+
+def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembly:
+    """Open the data, build the index or open it from the cache, and check that all of it fits.
+
+    Raises:
+        InputError: a problem in the data, the retriever's options, its knobs, or the baseline.
+    """
+    with _located(source, ("dataset",)):
+        dataset = open_dataset(config.dataset.path, format=config.dataset.format)
+        tune_ids, holdout_ids = split_queries(
+            dataset.queries,
+            holdout=float(config.dataset.split.holdout),
+            stratify_by=config.dataset.split.stratify_by,
+            seed=config.study.seed,
+        )
+    for warning in dataset.warnings:
+        say(f"note: {warning}")
+    by_id = {query.id: query for query in dataset.queries}
+    with _located(source, ("retriever",)):
+        build = registry.load("retrieval", config.retriever.kind).build
+        retriever: Retriever = registry.construct(
+            build, config.retriever.options, corpus=dataset.corpus, cache_dir=cache_dir()
+        )
+    problems = knob_problems(plan.space, retriever.knobs)
+    if problems:
+        raise source.error(InputError(problems=problems))
+    with _located(source, ()):
+        baseline = (
+            None
+            if config.baseline is None
+            else knob_params(config.baseline, retriever.knobs, ("baseline",))
+        )
+    retriever.prepare(dataset.queries)
+    return Assembly(
+        config=config,
+        plan=plan,
+        dataset=dataset,
+        tune_queries=tuple(by_id[id_] for id_ in tune_ids),
+        holdout_queries=tuple(by_id[id_] for id_ in holdout_ids),
+        retriever=retriever,
+        baseline=baseline,
+    )
+
+
+def cache_dir() -> Path:
+    """Return the folder of built indexes: ``$TUNER_CACHE_DIR``, else one below the user's cache."""
+    own = os.environ.get("TUNER_CACHE_DIR")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphrag-tuner"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def knob_problems(space: SearchSpace, knobs: Sequence[Knob]) -> list[Problem]:
+    """Return where a space asks for knobs or values that the retriever does not have."""
+    by_name = {knob.name: knob for knob in knobs}
+    problems = []
+    for name, parameter in space.parameters.items():
+        knob = by_name.get(name)
+        if knob is None:
+            message = f"the retriever has no parameter {name!r}{did_you_mean(name, by_name)}"
+            problems.append(Problem(message, key=("space", name)))
+        else:
+            problems += _range_problems(parameter, knob)
+    return problems
+
+
+def knob_params(
+    given: Mapping[str, Any], knobs: Sequence[Knob], key: tuple[str | int, ...] = ("params",)
+) -> Params:
+    """Fill parameters up with the knobs' defaults after checking each one.
+
+    Raises:
+        InputError: a knob that does not exist, or a value of the wrong kind or outside its range.
+    """
+    by_name = {knob.name: knob for knob in knobs}
+    problems = []
+    for name, value in given.items():
+        if name not in by_name:
+            message = f"the retriever has no parameter {name!r}{did_you_mean(name, by_name)}"
+            problems.append(Problem(message, key=(*key, name)))
+        elif (wrong := _value_problem(value, by_name[name])) is not None:
+            problems.append(Problem(wrong, key=(*key, name)))
+    if problems:
+        raise InputError(problems=problems)
+    return {name: given.get(name, knob.default) for name, knob in by_name.items()}
+
+
+def _range_problems(parameter: Parameter, knob: Knob) -> list[Problem]:
+    key = ("space", knob.name)
+    if isinstance(parameter, Categorical):
+        values = [("choices", choice) for choice in parameter.choices]
+    else:
+        values = [("low", parameter.low), ("high", parameter.high)]
+    wrong = ((part, _value_problem(value, knob)) for part, value in values)
+    return [Problem(message, key=(*key, part)) for part, message in wrong if message is not None]
+
+
+def _value_problem(value: Any, knob: Knob) -> str | None:
+    if knob.kind == "categorical":
+        if value in knob.choices:
+            return None
+        return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{value!r} is not a number"
+    if knob.kind == "integer" and value != int(value):
+        return f"{value!r} is not a whole number"
+    low = -float("inf") if knob.low is None else knob.low
+    high = float("inf") if knob.high is None else knob.high
+    if low <= value <= high:
+        return None
+    return f"{value!r} is outside what {knob.name!r} can be: {low:g} to {high:g}"
+
+
+def _objective(config: Config) -> Objective:
+    section = config.objective
+    bounds = {name: Bounds(part.min, part.max) for name, part in section.constraints.items()}
+    return Objective(section.maximize, section.price, bounds)
+
+
+def _metric_name_problems(config: Config) -> Iterator[Problem]:
+    section = config.objective
+    for name in section.maximize:
+        yield from metric_problems(name, ("objective", "maximize", name))
+    for name in section.price:
+        yield from metric_problems(paid_metric(name), ("objective", "price", name))
+    for name in section.constraints:
+        yield from metric_problems(name, ("objective", "constraints", name))
+    for index, name in enumerate(config.metrics):
+        yield from metric_problems(name, ("metrics", index))
+
+
+def _arms(config: Config, problems: list[Problem]) -> tuple[tuple[str, Backend, int], ...]:
+    arms: dict[str, tuple[str, Backend, int]] = {}
+    for index, section in enumerate(config.backends):
+        name = section.name or section.kind.replace(":", ".")
+        key = ("backends", index)
+        if name in arms or name == BASELINE:
+            message = f"a second arm called {name!r}; give it a name of its own: {{name: …}}"
+            problems.append(Problem(message, key=key))
+            continue
+        backend = _collect(problems, key, partial(_backend, section))
+        if backend is not None:
+            arms[name] = (name, backend, section.trials)
+    return tuple(arms.values())
+
+
+def _backend(section: BackendSection) -> Backend:
+    try:
+        kind = registry.load("backends", section.kind)
+    except InputError as error:
+        raise InputError(str(error), key=("kind",)) from error
+    backend: Backend = registry.construct(kind, section.options, budget=section.trials)
+    return backend
+
+
+def _execution(config: Config) -> Execution:
+    section = config.execution
+    workers = section.workers
+    if workers == "auto":
+        workers = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if workers < 1:
+        raise InputError("must be at least 1, or auto", key=("workers",))
+    try:
+        kind = registry.load("execution", section.kind)
+    except InputError as error:
+        raise InputError(str(error), key=("kind",)) from error
+    execution: Execution = registry.construct(
+        kind, section.options, workers=workers, trial_timeout_s=section.trial_timeout_s
+    )
+    return execution
+
+
+def _check_tracking(section: TrackingSection) -> None:
+    from tuner.tracking.mlflow import Mlflow
+
+    Mlflow.check(section.uri, section.experiment)
+
+
+def _collect(problems: list[Problem], key: tuple[str | int, ...], make: Callable[[], Any]) -> Any:
+    """Call ``make``; where it finds problems keep them, below ``key``, and return None."""
+    try:
+        return make()
+    except InputError as error:
+        problems += [_below(problem, key) for problem in error.problems]
+        return None
+
+
+@contextmanager
+def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        problems = [_below(problem, key) for problem in error.problems]
+        raise source.error(InputError(problems=problems)) from error
+
+
+def _below(problem: Problem, key: tuple[str | int, ...]) -> Problem:
+    """Put a problem's key below that of its section, unless it starts there already."""
+    if problem.file is not None or problem.key[: len(key)] == key:
+        return problem
+    return replace(problem, key=(*key, *problem.key))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

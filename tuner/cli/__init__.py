@@ -1,0 +1,77 @@
+"""The command line: ``tuner`` and ``python -m tuner``, one file a command."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import click
+
+from tuner.core.errors import EXIT_INTERRUPTED, TunerError
+
+
+class _Commands(click.Group):
+    """Finds commands by file name; a command imports what is heavy only when it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """List the modules of this package that hold a command."""
+        return sorted(
+            module.name.replace("_", "-")
+            for module in pkgutil.iter_modules(__path__)
+            if not module.name.startswith("_")
+        )
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"tuner.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the closest one."""
+        from tuner.core.errors import did_you_mean
+
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            ctx.fail(f"no such command {name!r}{did_you_mean(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="graphrag-tuner", prog_name="tuner")
+def tuner() -> None:
+    """Tune GraphRAG retrieval: search parameters in parallel, keep every trial.
+
+    Start with:  tuner run configs/graphrag.yaml
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit code.
+
+    0: done; 1: failed; 2: bad input; 130: interrupted.
+    """
+    try:
+        code = tuner.main(arguments, prog_name="tuner", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        code = EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        code = EXIT_INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except TunerError as error:
+        for line in str(error).splitlines():
+            click.echo(f"error: {line}", err=True)
+        code = error.exit_code
+    sys.exit(code if isinstance(code, int) else 0)

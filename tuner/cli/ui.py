@@ -1,0 +1,43 @@
+"""tuner ui: look at the study in MLflow's own pages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command("ui", short_help="Open MLflow's pages on a study's store.")
+@click.argument("where", required=False, metavar="[CONFIG|RUN_DIR]")
+@click.option("--uri", help="The MLflow store, instead of the one that CONFIG names.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
+def command(where: str | None, uri: str | None, host: str, port: int) -> None:
+    """Serve MLflow's pages on the store of CONFIG or RUN_DIR (default: sqlite:///mlflow.db).
+
+    A store that is a server already is only named, not served a second time.
+    """
+    from tuner.tracking.mlflow import ui_command
+
+    store = uri or _store(where)
+    if store.startswith("http"):
+        click.echo(f"the store is a server: open {store}")
+        return
+    click.echo(f"MLflow on {store}: http://{host}:{port}  (Ctrl-C ends it)")
+    sys.exit(subprocess.call(ui_command(store, host=host, port=port)))
+
+
+def _store(where: str | None) -> str:
+    from tuner.config import load_config
+    from tuner.config.model import TrackingSection
+    from tuner.core.errors import InputError
+
+    if where is None:
+        return TrackingSection().uri
+    path = Path(where)
+    config, source = load_config(path / "config.yaml" if path.is_dir() else path)
+    if config.tracking is None:
+        raise InputError("tracking is off, so there is no store", file=source.file)
+    return config.tracking.uri
