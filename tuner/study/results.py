@@ -1,0 +1,74 @@
+"""How a study ended: the best of each arm, the baseline beside it, on tune and holdout queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tuner.core.study_record import Standing, StudyHeader, StudySummary
+from tuner.core.trial import Params, Trial, TrialState, best_trial
+
+BASELINE_ARM = "baseline"
+
+
+@dataclass(frozen=True)
+class HoldoutResult:
+    """What one configuration is worth on the queries that were held out."""
+
+    objective: float
+    metrics: Mapping[str, float]
+
+
+ScoreHoldout = Callable[[Params], HoldoutResult]
+
+
+def summarise(
+    state: str,
+    header: StudyHeader,
+    trials: Iterable[Trial],
+    *,
+    seconds: float,
+    score_holdout: ScoreHoldout | None = None,
+) -> StudySummary:
+    """Sum up a study.
+
+    The best configuration is chosen by the tune queries alone; the holdout only reports. Equal
+    parameters are scored on the holdout once. The baseline can be the best configuration.
+    """
+    told = [trial for trial in trials if trial.is_told]
+    scored: dict[str, HoldoutResult] = {}
+
+    def standing(trial: Trial | None) -> Standing | None:
+        if trial is None or trial.objective is None:
+            return None
+        result = None
+        if score_holdout is not None:
+            key = repr(sorted(trial.params.items()))
+            if key not in scored:
+                scored[key] = score_holdout(trial.params)
+            result = scored[key]
+        return Standing(
+            arm=trial.arm,
+            trial=trial.number,
+            params=trial.params,
+            tune_objective=trial.objective,
+            tune_metrics=trial.metrics,
+            holdout_objective=None if result is None else result.objective,
+            holdout_metrics={} if result is None else result.metrics,
+        )
+
+    arms = (
+        standing(best_trial([trial for trial in told if trial.arm == arm.name]))
+        for arm in header.arms
+        if arm.name != BASELINE_ARM
+    )
+    return StudySummary(
+        state=state,
+        best=standing(best_trial(told)),
+        baseline=standing(best_trial([trial for trial in told if trial.arm == BASELINE_ARM])),
+        arms=tuple(arm for arm in arms if arm is not None),
+        finished_trials=sum(trial.state is TrialState.FINISHED for trial in told),
+        failed_trials=sum(trial.state is TrialState.FAILED for trial in told),
+        shared_trials=sum(trial.state is TrialState.SHARED for trial in told),
+        seconds=seconds,
+    )
