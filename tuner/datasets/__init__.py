@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
+from os.path import expanduser
 from pathlib import Path
 from typing import cast
 
@@ -35,11 +37,14 @@ def open_dataset(
     if written.startswith(BUILTIN):
         name = written.removeprefix(BUILTIN)
         return _read_builtin(name, format=format, split_name=split_name)
-    place = Path(written).expanduser()
-    if not place.exists():
-        raise InputError(_not_found(place))
-    reader = _load(format) if format is not None else _detect(place)
-    return reader.read(place, split=split_name)
+    place = Path(expanduser(written))
+    try:
+        if not place.exists():
+            raise InputError(_not_found(place))
+        reader = _load(format) if format is not None else _detect(place)
+        return reader.read(place, split=split_name)
+    except OSError as error:
+        raise InputError(f"cannot read {written!r}: {error.strerror or error}") from error
 
 
 def builtin_names() -> list[str]:
@@ -70,11 +75,17 @@ def _detect(place: Path) -> DatasetFormat:
         if reader.detect(place):
             return reader
     known = "".join(f"\n  {kind}: {reader.layout}" for kind, reader in formats.items())
-    parent = place.resolve().parent
-    hint = ""
-    if place.is_file() and any(reader.detect(parent) for reader in formats.values()):
-        hint = f"; give its folder instead: {str(place.parent)!r}"
-    raise InputError(f"not a data set in a known format: {str(place)!r}{hint}{known}")
+    hint = _nearby(place, formats.values())
+    raise InputError(
+        f"not a data set in a known format: {str(place)!r}{hint}\nknown formats:{known}"
+    )
+
+
+def _nearby(place: Path, formats: Collection[DatasetFormat]) -> str:
+    """Point from a file to the folder it belongs to, and from a folder to data sets inside it."""
+    candidates = sorted(place.iterdir()) if place.is_dir() else [place.parent, place.parent.parent]
+    found = [str(near) for near in candidates if any(each.detect(near) for each in formats)]
+    return f"; did you mean {', '.join(map(repr, found[:5]))}?" if found else ""
 
 
 def _not_found(place: Path) -> str:

@@ -86,7 +86,9 @@ def _check_some_relevant(
     qrels: dict[str, dict[str, float]], any_read: bool, file: Path, log: ProblemLog
 ) -> None:
     if not any_read:
-        log.add("none", "holds no valid judgement, so no query can be scored", file)
+        if log.mentions(file):
+            return
+        log.add("none", "holds no judgement, so no query can be scored", file)
     elif not any(grade >= RELEVANT_GRADE for judged in qrels.values() for grade in judged.values()):
         message = f"no document is relevant: no grade reaches {RELEVANT_GRADE:g}"
         log.add("none", message, file)

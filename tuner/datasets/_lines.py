@@ -31,6 +31,10 @@ class ProblemLog:
         if len(shown) < MOST_SHOWN:
             shown.append(Problem(message, str(file), line))
 
+    def mentions(self, file: Path) -> bool:
+        """Return whether anything was wrong with a file so far."""
+        return any(key[0] == str(file) for key in self._seen)
+
     def problems(self) -> list[Problem]:
         """Return the problems in the order of their kinds' first appearance."""
         found: list[Problem] = []
@@ -143,7 +147,10 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
-        return broken("json", f"invalid JSON: {error.msg} at column {error.colno}")
+        # 00123 is no JSON number at all, and the bare message would not say why.
+        bare = re.search(rf'"{re.escape(id_key)}"\s*:\s*([-\d][-+.\w]*)', text)
+        hint = f"; {_write_as_string(id_key, bare[1])}" if bare else ""
+        return broken("json", f"invalid JSON: {error.msg} at column {error.colno}{hint}")
     except (ValueError, RecursionError) as error:
         return broken("json", f"invalid JSON: {error}")
     if not isinstance(values, dict):
@@ -152,15 +159,18 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
         return broken("id", f"{id_key!r} is missing; the keys are: {', '.join(values) or 'none'}")
     id_ = values[id_key]
     if not isinstance(id_, str):
-        written = _salvage_id(text, id_key)
-        hint = f'; write it as a string: {id_key!r}: "{written}"'.replace("'", '"')
-        hint = hint if isinstance(id_, int | float) and not isinstance(id_, bool) else ""
+        is_number = isinstance(id_, int | float) and not isinstance(id_, bool)
+        hint = f"; {_write_as_string(id_key, _salvage_id(text, id_key))}" if is_number else ""
         return broken("id", f"{id_key!r} must be a string, got {_json_type(id_)}{hint}")
     if not id_.strip():
         return broken("id", f"{id_key!r} is empty")
     if "\\ud" in text.lower() and not _is_encodable(values):
         return broken("surrogate", "holds half of a surrogate pair (\\ud800 to \\udfff)")
     return Record(number, id_, values)
+
+
+def _write_as_string(id_key: str, number: str) -> str:
+    return f'write it as a string: "{id_key}": "{number}"'
 
 
 def _salvage_id(text: str, id_key: str) -> str:

@@ -65,8 +65,9 @@ class Beir:
 
         corpus = _read_corpus(corpus_file, log) if corpus_file else None
         queries = _read_queries(queries_file, log) if queries_file else None
-        document_ids = corpus.lines.keys() if corpus else None
-        query_ids = queries.lines.keys() if queries else None
+        # Where a file gave no id at all, one report says why; not one more for each use of an id.
+        document_ids = corpus.lines.keys() if corpus and corpus.lines else None
+        query_ids = queries.lines.keys() if queries and queries.lines else None
         qrels = read_judgements(qrels_file, log, query_ids, document_ids) if qrels_file else {}
         triples_file = _only(_variants(path, "triples.jsonl"), log)
         triples = read_triples(triples_file, log, document_ids) if triples_file else None
@@ -160,7 +161,7 @@ def _read_corpus(file: Path, log: ProblemLog) -> _CorpusFile:
             message = f"document {record.id!r} has no title and no text{_keys_hint(record)}"
             log.add("empty", message, file, record.line)
         found.documents.append(Document(record.id, title, text))
-    if not found.documents and not found.lines:
+    if not found.lines and not log.mentions(file):
         log.add("none", "holds no document", file)
     return found
 
@@ -183,7 +184,7 @@ def _read_queries(file: Path, log: ProblemLog) -> _QueriesFile:
         answers = [answer, *texts_field(record, "answer_aliases", file, log)]
         if any(answers):
             found.answers[record.id] = tuple(dict.fromkeys(filter(None, answers)))
-    if not found.queries and not found.lines:
+    if not found.lines and not log.mentions(file):
         log.add("none", "holds no query", file)
     return found
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, did_you_mean
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object) on the way from the query to its answer."""
 
 RELEVANT_GRADE = 1.0
 """The lowest grade that counts as relevant; below it a judgement says "not relevant"."""
-
-_MOST_PROBLEMS_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +161,9 @@ class Dataset:
         queries = tuple(query for query in self.queries if query.id in wanted)
         unknown = sorted(wanted - {query.id for query in queries})
         if unknown:
-            raise InputError(
-                problems=[
-                    Problem(f"data set {self.name!r} has no query {id_!r}{self._closest(id_)}")
-                    for id_ in unknown[:_MOST_PROBLEMS_SHOWN]
-                ]
-            )
+            others = f" (nor {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+            hint = self._closest(unknown[0])
+            raise InputError(f"data set {self.name!r} has no query {unknown[0]!r}{others}{hint}")
         if not queries:
             raise InputError(f"data set {self.name!r}: no query was selected")
         return Dataset._of_corpus(

@@ -62,18 +62,21 @@ def split_queries(
     if not held or not tune:
         empty = "holdout" if not held else "tune"
         raise InputError(
-            f"the {empty} part would be empty: {len(queries)} queries in {len(units)} groups "
-            f"cannot be split with holdout {holdout}; {_way_out(len(units), len(queries))}"
+            f"holdout={holdout} of {len(queries)} queries leaves the {empty} part empty; "
+            f"{_way_out(len(units), len(queries))}"
         )
     return tune, tuple(sorted(held))
 
 
 def _way_out(units: int, queries: int) -> str:
     if units < 2:
-        return "add queries, or set holdout to 0"
+        one = "one query" if queries == 1 else "one group of queries"
+        return f"there is only {one}: add more, or set holdout to 0"
     if units == queries:
-        return f"a share of about 1/{units} or more for each part is needed"
-    return "the groups are too large for this share: move it towards 0.5, or make groups smaller"
+        return "move it towards 0.5, or add queries"
+    return (
+        f"they form {units} groups that stay together: move it towards 0.5, or use smaller groups"
+    )
 
 
 def _check(queries: Sequence[Query], holdout: float, stratify_by: Sequence[str]) -> None:
