@@ -1,0 +1,35 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+config_argument = click.argument("config", metavar="CONFIG")
+
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override one value, such as study.seed=7; may be repeated.",
+)
+
+
+def load(config: str, settings: tuple[str, ...], *, say: Callable[[str], None]) -> Any:
+    """Read, check and assemble a configuration; see ``tuner.assemble``."""
+    from tuner.assemble import assemble, make_plan
+    from tuner.config import load_config
+
+    loaded, source = load_config(config, settings)
+    plan = make_plan(loaded, source)
+    return assemble(loaded, source, plan, say=say)
+
+
+def note(message: str) -> None:
+    """Print a line for people, apart from the output."""
+    click.echo(message, err=True)

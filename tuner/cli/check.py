@@ -1,0 +1,57 @@
+"""tuner check: everything that can be known before a run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from tuner.cli._options import config_argument, load, note, set_option
+
+
+@click.command("check", short_help="Check a configuration, its data and its retriever.")
+@config_argument
+@set_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Check CONFIG: keys, data set, index, parameters, metrics, backends and their budgets.
+
+    Nothing is tuned; the index is built and kept for the run.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    assembly = load(config, settings, say=note)
+    facts = _facts(assembly)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in facts.items():
+        shown = (
+            ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, dict) else value
+        )
+        table.add_row(name.replace("_", " "), str(shown))
+    Console(soft_wrap=True).print(table, markup=False)
+    click.echo("ok")
+
+
+def _facts(assembly: Any) -> dict[str, Any]:
+    plan, dataset = assembly.plan, assembly.dataset.summary()
+    size = plan.space.size()
+    return {
+        "dataset": assembly.dataset_record(),
+        "query_types": dict(dataset.query_types),
+        "difficulties": dict(dataset.difficulties),
+        "retriever": assembly.config.retriever.kind,
+        "parameters": {
+            knob.name: f"{knob.default} by default"
+            + ("" if knob.name in plan.space.names else ", not tuned")
+            for knob in assembly.retriever.knobs
+        },
+        "points_in_the_space": "infinitely many" if size is None else size,
+        "metrics": ", ".join(plan.metric_names),
+        "trials": {name: budget for name, _, budget in plan.arms},
+        "baseline": assembly.baseline or "none; add one to see what tuning is worth",
+    }
