@@ -62,7 +62,7 @@ class Real:
             raise ValueError(problem)
         number = float(value)  # type: ignore[arg-type]  # checked above
         if self.step is not None and self.low < self.high:
-            return _lattice_value(self, number, self._on_lattice)  # type: ignore[no-any-return]
+            return _lattice_value(self, number, self.lattice_value)  # type: ignore[no-any-return]
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= number <= self.high + slack:
             raise ValueError(_outside(value, self.low, self.high))
@@ -74,10 +74,13 @@ class Real:
 
     def at(self, position: float) -> float:
         """Return the value at a position of the unit interval."""
-        raw = _raw_at(self, position)
+        return self.nearest(_raw_at(self, position))
+
+    def nearest(self, number: float) -> float:
+        """Return the value closest to any number."""
         if self.step is None or self.low == self.high:
-            return self._rounded(raw)
-        return self._on_lattice(_nearest_index(self, raw))
+            return self._rounded(number)
+        return self.lattice_value(self.lattice_index(number))
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
@@ -87,7 +90,12 @@ class Real:
         """Return the form in which a configuration writes the parameter."""
         return _number_mapping("real", self, default_step=None)
 
-    def _on_lattice(self, index: int) -> float:
+    def lattice_index(self, number: float) -> int:
+        """Return which step from ``low``, from 0, is closest to any number."""
+        return _nearest_index(self, number)
+
+    def lattice_value(self, index: int) -> float:
+        """Return the value so many steps from ``low``."""
         return self._rounded(self.low + index * (self.step or 0.0))
 
     def _rounded(self, value: float) -> float:
@@ -125,7 +133,7 @@ class Integer:
         problem = _integer_problem(value)
         if problem:
             raise ValueError(problem)
-        return _lattice_value(self, int(value), self._on_lattice)  # type: ignore[call-overload,no-any-return]
+        return _lattice_value(self, int(value), self.lattice_value)  # type: ignore[call-overload,no-any-return]
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
@@ -133,7 +141,11 @@ class Integer:
 
     def at(self, position: float) -> int:
         """Return the value at a position of the unit interval."""
-        return self._on_lattice(_nearest_index(self, _raw_at(self, position)))
+        return self.nearest(_raw_at(self, position))
+
+    def nearest(self, number: float) -> int:
+        """Return the value closest to any number."""
+        return self.lattice_value(self.lattice_index(number))
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
@@ -143,7 +155,12 @@ class Integer:
         """Return the form in which a configuration writes the parameter."""
         return _number_mapping("integer", self, default_step=1)
 
-    def _on_lattice(self, index: int) -> int:
+    def lattice_index(self, number: float) -> int:
+        """Return which step from ``low``, from 0, is closest to any number."""
+        return _nearest_index(self, number)
+
+    def lattice_value(self, index: int) -> int:
+        """Return the value so many steps from ``low``."""
         return self.low + index * self.step
 
 
@@ -345,13 +362,13 @@ def _lattice_count(low: float, high: float, step: float) -> int:
     return math.floor((high - low) / step + LATTICE_TOLERANCE) + 1
 
 
-def _lattice_value(parameter: Any, number: float, on_lattice: Any) -> Any:
+def _lattice_value(parameter: Any, number: float, at_index: Any) -> Any:
     count, low, step = parameter.count, parameter.low, parameter.step
     offset = (number - low) / step
     index = round(offset)
     if not -LATTICE_TOLERANCE <= offset <= (parameter.high - low) / step + LATTICE_TOLERANCE:
         raise ValueError(_outside(number, low, parameter.high))
-    nearest = on_lattice(min(index, count - 1))
+    nearest = at_index(min(index, count - 1))
     if abs(offset - index) > LATTICE_TOLERANCE or index >= count:
         raise ValueError(f"{number!r} is off the step of {step} from {low}; nearest: {nearest!r}")
     return nearest
@@ -394,7 +411,7 @@ def _nearest_index(parameter: Real | Integer, raw: float) -> int:
 def _levels(parameter: Real | Integer, number: int) -> list[Scalar]:
     count = parameter.count
     if count is not None and number >= count:
-        return [_value_of(parameter, index) for index in range(count)]
+        return [parameter.lattice_value(index) for index in range(count)]
     if number == 1:
         return [parameter.at(0.5)]
     low = float(parameter.low)
@@ -406,11 +423,7 @@ def _levels(parameter: Real | Integer, number: int) -> list[Scalar]:
     if count is None:
         return list(dict.fromkeys(parameter.canonical(float(value)) for value in spaced))
     indices = _distinct([_nearest_index(parameter, float(value)) for value in spaced], count)
-    return [_value_of(parameter, index) for index in indices]
-
-
-def _value_of(parameter: Real | Integer, index: int) -> Scalar:
-    return parameter._on_lattice(index)
+    return [parameter.lattice_value(index) for index in indices]
 
 
 def _distinct(indices: list[int], count: int) -> list[int]:

@@ -18,7 +18,7 @@ from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.expression import Constraint
 from tuner.core.grid import grid_points
 from tuner.core.parameters import Categorical, Integer, Parameter, Real, is_same
-from tuner.core.space_check import activation_order, parse_constraints, space_problems
+from tuner.core.space_check import order_of_activation, parse_constraints, space_problems
 from tuner.core.space_mapping import parse_parameters
 from tuner.core.trial import Params, Scalar
 
@@ -98,9 +98,9 @@ class SearchSpace:
             if name not in self.parameters
         ]
         active: Params = {}
-        for name in self._order:
+        for name in self.activation_order:
             parameter = self.parameters[name]
-            if not self._is_active(parameter, active):
+            if not self.is_active(parameter, active):
                 continue
             if name not in params:
                 problems.append(Problem("missing", key=_at(name)))
@@ -139,7 +139,7 @@ class SearchSpace:
             if self.satisfies(params):
                 return params
         # Few feasible points of a small space are still found by looking at each.
-        for params in islice(self._points(), LARGEST_COUNT) if self._is_finite else ():
+        for params in islice(self._points(), LARGEST_COUNT) if self.is_finite else ():
             return params
         texts = ", ".join(repr(text) for text in self.constraints)
         message = f"no point that meets {texts} in {SAMPLE_ATTEMPTS:,} draws; loosen them"
@@ -150,7 +150,7 @@ class SearchSpace:
 
         None: infinite, or more than 100,000 in a space with conditions or constraints.
         """
-        if not self._is_finite:
+        if not self.is_finite:
             return None
         if not self._constraints and not any(p.when for p in self.parameters.values()):
             return prod(parameter.count or 1 for parameter in self.parameters.values())
@@ -163,7 +163,7 @@ class SearchSpace:
         Raises:
             InputError: the space is infinite.
         """
-        if not self._is_finite:
+        if not self.is_finite:
             raise InputError(
                 "a space with a real parameter without step has no end", key=("space",)
             )
@@ -205,24 +205,27 @@ class SearchSpace:
         """
         place = dict(zip(self.parameters, map(float, positions), strict=True))
         active: Params = {}
-        for name in self._order:
-            if self._is_active(self.parameters[name], active):
+        for name in self.activation_order:
+            if self.is_active(self.parameters[name], active):
                 active[name] = self.parameters[name].at(place[name])
         return self._in_order(active)
 
     @cached_property
-    def _order(self) -> tuple[str, ...]:
-        return activation_order(self.parameters)
+    def activation_order(self) -> tuple[str, ...]:
+        """Return the names with each parameter after those that decide whether it is active."""
+        return order_of_activation(self.parameters)
 
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
         return parse_constraints(self.parameters, self.constraints)
 
     @property
-    def _is_finite(self) -> bool:
+    def is_finite(self) -> bool:
+        """Say whether the number of points is finite: every real parameter has a step."""
         return all(parameter.count is not None for parameter in self.parameters.values())
 
-    def _is_active(self, parameter: Parameter, active: Params) -> bool:
+    def is_active(self, parameter: Parameter, active: Params) -> bool:
+        """Say whether a parameter is active, given the active ones before it."""
         return all(
             name in active and any(is_same(active[name], value) for value in values)
             for name, values in parameter.when.items()
@@ -242,11 +245,11 @@ class SearchSpace:
     def _assign(
         self, depth: int, chosen: Params, levels: Mapping[str, Sequence[Scalar]]
     ) -> Iterator[Params]:
-        if depth == len(self._order):
+        if depth == len(self.activation_order):
             yield chosen
             return
-        name = self._order[depth]
-        if not self._is_active(self.parameters[name], chosen):
+        name = self.activation_order[depth]
+        if not self.is_active(self.parameters[name], chosen):
             yield from self._assign(depth + 1, chosen, levels)
             return
         for value in levels[name]:

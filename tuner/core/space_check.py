@@ -45,7 +45,7 @@ def name_problem(name: object) -> Problem | None:
     return Problem(message, key=("space", str(name)))
 
 
-def activation_order(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
+def order_of_activation(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
     """Return the names with each parameter after those that decide whether it is active."""
     order: dict[str, None] = {}
     waiting = list(parameters)
@@ -104,7 +104,7 @@ def _when_problems(
 
 
 def _cycle_problems(parameters: Mapping[str, Parameter]) -> list[Problem]:
-    order = activation_order(parameters)
+    order = order_of_activation(parameters)
     waiting = [name for name in parameters if name not in order]
     if not waiting:
         return []

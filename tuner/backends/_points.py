@@ -1,0 +1,86 @@
+"""Points that were not suggested yet: what every backend starts from and falls back to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from tuner.core.space import LARGEST_COUNT, SearchSpace
+from tuner.core.trial import Params, Scalar, Trial
+
+# Params as a set holds them: True, 1 and 1.0 are equal in Python but not in a space.
+Point = tuple[tuple[str, type, Scalar], ...]
+
+# With a share p of the points unseen, (1 - p) ** 200 of the searches end in an enumeration.
+DRAWS = 200
+QUASI_RANDOM_DRAWS = 1_000
+
+
+def point_of(params: Params) -> Point:
+    """Return canonical params in a form that can be looked up."""
+    return tuple([(name, type(value), value) for name, value in params.items()])
+
+
+def points_of(history: Iterable[Trial]) -> set[Point]:
+    """Return every point of a history, whatever became of it."""
+    return {point_of(trial.params) for trial in history}
+
+
+def scored_trials(history: Iterable[Trial]) -> list[Trial]:
+    """Return the trials that a model can learn from: those with a finite objective."""
+    return [
+        trial for trial in history if trial.objective is not None and math.isfinite(trial.objective)
+    ]
+
+
+def random_unseen(space: SearchSpace, taken: set[Point], rng: np.random.Generator) -> Params | None:
+    """Draw a point that is not taken; None where every point of the space is taken."""
+    for _ in range(DRAWS):
+        params = space.sample(rng)
+        if point_of(params) not in taken:
+            return params
+    if not space.is_finite:
+        return None
+    unseen = [p for p in islice(space.points(), LARGEST_COUNT) if point_of(p) not in taken]
+    return unseen[int(rng.integers(len(unseen)))] if unseen else None
+
+
+def quasi_random(space: SearchSpace, *, seed: int) -> Iterator[Params]:
+    """Yield evenly spread feasible points, the same for the same seed, with repeats.
+
+    The additive recurrence with the generalised golden ratio (Roberts, 2018), shifted at random:
+    position i is frac(shift + i / ratio ** k) in dimension k, with ratio ** (d + 1) = ratio + 1.
+    Unlike a Sobol sequence it is even for every number of points.
+    """
+    dimensions = len(space.names)
+    ratio = 2.0
+    for _ in range(60):  # A contraction: its fixed point is reached to the last digit.
+        ratio = (1.0 + ratio) ** (1.0 / (dimensions + 1))
+    steps = ratio ** -np.arange(1.0, dimensions + 1.0)
+    shift = np.random.default_rng(seed).random(dimensions)
+    for i in range(QUASI_RANDOM_DRAWS):
+        params = space.decode((shift + i * steps) % 1.0)
+        if space.satisfies(params):
+            yield params
+
+
+def spread_unseen(
+    space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+) -> list[Params]:
+    """Return the next ``count`` points of the quasi-random sequence that the history lacks."""
+    taken = points_of(history)
+    picks: list[Params] = []
+    for params in quasi_random(space, seed=seed):
+        if len(picks) == count:
+            return picks
+        if point_of(params) not in taken:
+            taken.add(point_of(params))
+            picks.append(params)
+    rng = np.random.default_rng([seed, len(history)])
+    while len(picks) < count and (another := random_unseen(space, taken, rng)) is not None:
+        taken.add(point_of(another))
+        picks.append(another)
+    return picks

@@ -1,0 +1,252 @@
+"""Gaussian process search, by scikit-optimize's regressor and its expected improvement.
+
+The regressor and the acquisition are used without ``skopt.Optimizer``, which knows neither
+conditions nor cheap constraints, repeats points of small spaces and searches with every ``tell``.
+scikit-optimize minimises: here, and only here, lower is better.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from skopt.acquisition import gaussian_ei
+from skopt.learning import GaussianProcessRegressor
+from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+from threadpoolctl import threadpool_limits
+
+from tuner.backends._options import check_budget, check_number, check_whole
+from tuner.backends._points import (
+    Point,
+    point_of,
+    points_of,
+    random_unseen,
+    scored_trials,
+    spread_unseen,
+)
+from tuner.core.parameters import Categorical
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params, Trial
+
+FloatArray = npt.NDArray[np.float64]
+
+# The kernel's parameters are learnt from so many observations: the time grows with their cube, a
+# hundred times over. The posterior, which is one factorisation, takes the larger number.
+LEARNT_FROM = 100
+REMEMBERED = 400
+# One length scale a feature, up to here: beyond it, one for all is learnt better and faster.
+MOST_LENGTH_SCALES = 16
+# Candidates by random search, around the best points, and around the best candidate, in rounds.
+SPREAD, NEAR_BEST, NEAR_CANDIDATE = 500, 250, 100
+STEPS = (0.1, 0.03)
+NOISE_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Gp:
+    """Fits a Gaussian process and suggests where the expected improvement is greatest.
+
+    The first ``initial`` scored trials are spread evenly. ``margin`` is by how much, in standard
+    deviations of the objective, a point should improve on the best. Trials under way count as the
+    mean, so that workers look at different places. Failed trials are not learnt from; those that
+    break the objective's constraints count as the worst finished one.
+    """
+
+    budget: int
+    initial: int = field(default=10, kw_only=True)
+    margin: float = field(default=0.01, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        check_whole("initial", self.initial, least=2)
+        check_number("margin", self.margin, least=0.0)
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        """Return up to ``count`` new points; fewer only where the space runs out."""
+        scored = scored_trials(history)
+        if len(scored) < self.initial:
+            return spread_unseen(space, history, count=count, seed=seed)
+        rng = np.random.default_rng([seed, len(history)])
+        taken = points_of(history)
+        picks: list[Params] = []
+        # More threads make it slower, and much slower where workers are busy beside it.
+        with threadpool_limits(limits=1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # On length scales at their bounds.
+            model = _Model.fit(space, scored, self.margin, rng)
+            under_way = [trial.params for trial in history if not trial.is_told]
+            while len(picks) < count:
+                model.condition(under_way + picks)
+                params = _best_unseen(model, taken, rng) or random_unseen(space, taken, rng)
+                if params is None:
+                    break
+                taken.add(point_of(params))
+                picks.append(params)
+        return picks
+
+
+class _Model:
+    """A Gaussian process over the points of a space, with losses in standard deviations."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        observed: list[Params],
+        losses: FloatArray,
+        best: float,
+        margin: float,
+    ) -> None:
+        self.space = space
+        self.observed = observed
+        self.features = _features(space, observed)
+        self.losses = losses
+        self.best = best
+        self.margin = margin
+        self.kernel = _kernel(self.features.shape[1])
+        self.noise = NOISE_FLOOR
+        self.posterior: GaussianProcessRegressor | None = None
+
+    @classmethod
+    def fit(
+        cls, space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
+    ) -> _Model:
+        """Learn the kernel's parameters."""
+        losses = np.array([-float(trial.objective or 0.0) for trial in scored])
+        is_feasible = np.array([trial.is_feasible for trial in scored])
+        losses[~is_feasible] = losses.max()
+        chosen = _remembered(losses, scored)
+        losses, is_feasible = losses[chosen], is_feasible[chosen]
+        spread = float(losses.std())
+        losses = (losses - losses.mean()) / (spread if spread > 0 else 1.0)
+        best = float(losses[is_feasible].min() if is_feasible.any() else losses.min())
+        model = cls(space, [scored[i].params for i in chosen], losses, best, margin)
+        sample = _evenly_ranked(losses, LEARNT_FROM)
+        learner = GaussianProcessRegressor(
+            kernel=model.kernel,
+            noise="gaussian",
+            n_restarts_optimizer=1,
+            random_state=int(rng.integers(2**31)),
+        )
+        learner.fit(model.features[sample], losses[sample])
+        model.kernel = learner.kernel_.k1  # The other term of the sum is the noise.
+        model.noise = max(float(learner.noise_), NOISE_FLOOR)
+        return model
+
+    def condition(self, under_way: list[Params]) -> None:
+        """Take in all observations, and points whose losses are not known yet, as the mean."""
+        features = np.vstack([self.features, _features(self.space, under_way)])
+        losses = np.concatenate([self.losses, np.zeros(len(under_way))])
+        self.posterior = GaussianProcessRegressor(
+            kernel=self.kernel, alpha=self.noise, optimizer=None
+        ).fit(features, losses)
+
+    def improvement(self, points: list[Params]) -> FloatArray:
+        """Return the expected improvement at each point, in standard deviations."""
+        features = _features(self.space, points)
+        values: FloatArray = gaussian_ei(features, self.posterior, y_opt=self.best, xi=self.margin)
+        return values
+
+
+def _kernel(features: int) -> object:
+    # As in skopt.Optimizer: an amplitude times a Matern kernel of smoothness 5/2.
+    scales = np.ones(features if features <= MOST_LENGTH_SCALES else 1)
+    amplitude = ConstantKernel(1.0, (0.01, 1000.0))
+    return amplitude * Matern(length_scale=scales, length_scale_bounds=(0.01, 100.0), nu=2.5)
+
+
+def _remembered(losses: FloatArray, scored: list[Trial]) -> list[int]:
+    """Return which observations to keep: each point once, half the best and half the newest."""
+    last = {point_of(trial.params): index for index, trial in enumerate(scored)}
+    unique = sorted(last.values())
+    if len(unique) <= REMEMBERED:
+        return unique
+    newest = unique[-REMEMBERED // 2 :]
+    older = unique[: -REMEMBERED // 2]
+    best = sorted(older, key=lambda index: (losses[index], index))[: REMEMBERED // 2]
+    return sorted(best + newest)
+
+
+def _evenly_ranked(losses: FloatArray, number: int) -> npt.NDArray[np.int64]:
+    """Return ``number`` positions, from the best to the worst at even distances of rank."""
+    order = np.argsort(losses, kind="stable")
+    if len(order) <= number:
+        return np.arange(len(order))
+    return np.sort(order[np.linspace(0, len(order) - 1, number).round().astype(np.int64)])
+
+
+def _features(space: SearchSpace, points: list[Params]) -> FloatArray:
+    """Return one row a point: positions of numbers, and 0/1 for each choice of a categorical.
+
+    Parameters with one value are left out. An inactive number lies in the middle, an inactive
+    categorical has no choice set.
+    """
+    columns: list[FloatArray] = []
+    for name, parameter in space.parameters.items():
+        if parameter.count == 1:
+            continue
+        if isinstance(parameter, Categorical):
+            block = np.zeros((len(points), parameter.count))
+            for row, params in enumerate(points):
+                if name in params:
+                    block[row, parameter.index(params[name])] = 1.0
+            # Two choices need one column only, unless neither may be set.
+            columns.append(block[:, 1:] if parameter.count == 2 and not parameter.when else block)
+        else:
+            places = [parameter.position(p[name]) if name in p else 0.5 for p in points]
+            columns.append(np.array(places).reshape(-1, 1))
+    return np.hstack(columns)
+
+
+def _best_unseen(model: _Model, taken: set[Point], rng: np.random.Generator) -> Params | None:
+    space = model.space
+    found = _Candidates(model, taken)
+    found.add([space.decode(row) for row in rng.random((SPREAD, len(space.names)))])
+    best_observed = np.argsort(model.losses, kind="stable")[:3]
+    near = [space.encode(model.observed[i]) for i in best_observed]
+    found.add(_around(space, near, NEAR_BEST, STEPS[0], rng))
+    for step in STEPS:
+        if found.best is not None:
+            found.add(_around(space, [space.encode(found.best)], NEAR_CANDIDATE, step, rng))
+    return found.best
+
+
+def _around(
+    space: SearchSpace,
+    centres: list[FloatArray],
+    number: int,
+    step: float,
+    rng: np.random.Generator,
+) -> list[Params]:
+    """Return points near the centres, with one coordinate in ten drawn anew."""
+    rows = np.array(centres)[rng.integers(len(centres), size=number)]
+    moved = np.clip(rows + rng.normal(0.0, step, rows.shape), 0.0, 1.0)
+    anew = rng.random(rows.shape) < 0.1
+    return [space.decode(row) for row in np.where(anew, rng.random(rows.shape), moved)]
+
+
+class _Candidates:
+    """The candidate with the greatest expected improvement, the first of equals."""
+
+    def __init__(self, model: _Model, taken: set[Point]) -> None:
+        self.model = model
+        self.seen = set(taken)
+        self.best: Params | None = None
+        self.improvement = -np.inf
+
+    def add(self, points: list[Params]) -> None:
+        fresh = []
+        for params in points:
+            point = point_of(params)
+            if point not in self.seen and self.model.space.satisfies(params):
+                self.seen.add(point)
+                fresh.append(params)
+        if not fresh:
+            return
+        values = self.model.improvement(fresh)
+        place = int(np.argmax(values))
+        if values[place] > self.improvement:
+            self.best, self.improvement = fresh[place], float(values[place])

@@ -1,0 +1,255 @@
+"""Tree-structured Parzen estimator search, by Optuna's sampler.
+
+The sampler reads a study whose storage is the arm's history, so that nothing is replayed: the
+same history gives the same suggestion, from any instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from tuner.backends._options import check_budget, check_whole
+from tuner.backends._points import (
+    Point,
+    point_of,
+    points_of,
+    random_unseen,
+    scored_trials,
+    spread_unseen,
+)
+from tuner.core.parameters import Categorical, Integer, Parameter, Real
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params, Scalar, Trial
+
+# Repeats and infeasible points are drawn again so often, then a random unseen one is taken.
+ATTEMPTS = 20
+
+Distributions = dict[str, BaseDistribution]
+
+
+@dataclass(frozen=True)
+class Tpe:
+    """Samples where good trials are dense and bad ones are not.
+
+    The first ``initial`` scored trials are spread evenly. Each suggestion is the best of
+    ``candidates`` drawn from the density of the good trials. Trials under way count as bad, so that
+    workers look at different places. Failed trials are not learnt from; those that break the
+    objective's constraints rank below all others, by how much they break them.
+    """
+
+    budget: int
+    initial: int = field(default=10, kw_only=True)
+    candidates: int = field(default=24, kw_only=True)
+    _warm: dict[int, tuple[SearchSpace, Trial, FrozenTrial]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        check_budget(self.budget)
+        check_whole("initial", self.initial, least=1)
+        check_whole("candidates", self.candidates, least=1)
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        """Return up to ``count`` new points; fewer only where the space runs out."""
+        if len(scored_trials(history)) < self.initial:
+            return spread_unseen(space, history, count=count, seed=seed)
+        rng = np.random.default_rng([seed, len(history)])
+        sampling = _Sampling(space, self._frozen(space, history), self._sampler(rng))
+        taken = points_of(history)
+        picks: list[Params] = []
+        while len(picks) < count:
+            params = sampling.unseen(taken) or random_unseen(space, taken, rng)
+            if params is None:
+                break
+            taken.add(point_of(params))
+            picks.append(params)
+            sampling.add_running(params)
+        return picks
+
+    def _sampler(self, rng: np.random.Generator) -> optuna.samplers.TPESampler:
+        # Every option is given: their defaults changed between Optuna's versions. The start-up is
+        # ours, and so are conditions and constraints between parameters.
+        return optuna.samplers.TPESampler(
+            n_startup_trials=0,
+            n_ei_candidates=self.candidates,
+            seed=int(rng.integers(2**31)),
+            multivariate=True,
+            group=False,
+            constant_liar=True,
+        )
+
+    def _frozen(self, space: SearchSpace, history: Sequence[Trial]) -> list[FrozenTrial]:
+        """Return the history in Optuna's form; unchanged trials keep theirs from the last call."""
+        distributions = _distributions(space)
+        frozen: list[FrozenTrial] = []
+        for index, trial in enumerate(history):
+            known = self._warm.get(index)
+            if known is None or known[0] is not space or known[1] is not trial:
+                known = (space, trial, _frozen_trial(trial, index, space, distributions))
+                self._warm[index] = known
+            frozen.append(known[2])
+        return frozen
+
+
+class _History(optuna.storages.InMemoryStorage):
+    """A storage whose trials are given and never written to.
+
+    Adding the trials to a study one by one would cost three times as much as sampling from them.
+    """
+
+    def __init__(self, trials: list[FrozenTrial]) -> None:
+        super().__init__()
+        self.trials = trials
+
+    def get_all_trials(
+        self,
+        study_id: int,  # noqa: ARG002 - there is one study
+        deepcopy: bool = True,  # noqa: ARG002 - the sampler only reads
+        states: Any = None,
+    ) -> list[FrozenTrial]:
+        return [trial for trial in self.trials if states is None or trial.state in states]
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        """Forget what the sampler notes on the point being sampled: it may be drawn again."""
+
+
+class _Sampling:
+    """Draws points from the history, each group of parameters that are active together at once."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        trials: list[FrozenTrial],
+        sampler: optuna.samplers.TPESampler,
+    ) -> None:
+        self.space = space
+        self.trials = trials
+        self.sampler = sampler
+        self.distributions = _distributions(space)
+        self.groups = _groups(space)
+        level = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)  # It announces every new study.
+        try:
+            self.study = optuna.create_study(
+                storage=_History(trials), sampler=sampler, direction="maximize"
+            )
+        finally:
+            optuna.logging.set_verbosity(level)
+
+    def unseen(self, taken: set[Point]) -> Params | None:
+        """Draw until the point is feasible and not taken; None after 20 attempts."""
+        for _ in range(ATTEMPTS):
+            params = self.draw()
+            if point_of(params) not in taken and self.space.satisfies(params):
+                return params
+        return None
+
+    def draw(self) -> Params:
+        """Draw one point, whether it is feasible or not."""
+        current = create_trial(state=TrialState.RUNNING)
+        current.number = len(self.trials)
+        params: Params = {}
+        for names in self.groups:
+            if not self.space.is_active(self.space.parameters[names[0]], params):
+                continue
+            group = {n: self.distributions[n] for n in names if n in self.distributions}
+            drawn = self.sampler.sample_relative(self.study, current, group)
+            for name in names:
+                parameter = self.space.parameters[name]
+                if name in drawn:
+                    params[name] = _from_optuna(parameter, drawn[name])
+                else:
+                    params[name] = parameter.at(0.5)  # It has one value only.
+        return self.space.canonical(params)
+
+    def add_running(self, params: Params) -> None:
+        trial = Trial(len(self.trials), "", params)
+        self.trials.append(_frozen_trial(trial, len(self.trials), self.space, self.distributions))
+
+
+def _groups(space: SearchSpace) -> list[list[str]]:
+    """Split the parameters by their conditions, in an order in which those are decided first."""
+    groups: dict[str, list[str]] = {}
+    for name in space.activation_order:
+        when = repr(sorted(space.parameters[name].when.items()))
+        groups.setdefault(when, []).append(name)
+    return list(groups.values())
+
+
+def _distributions(space: SearchSpace) -> Distributions:
+    return {
+        name: _distribution(parameter)
+        for name, parameter in space.parameters.items()
+        if parameter.count != 1
+    }
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    match parameter:
+        case Categorical():
+            return CategoricalDistribution(tuple(range(parameter.count)))
+        case Integer(scale="log", step=1):
+            return IntDistribution(parameter.low, parameter.high, log=True)
+        case Real(scale="linear", step=None):
+            return FloatDistribution(parameter.low, parameter.high)
+        case Real(scale="log") | Integer(scale="log"):
+            # Optuna has no steps on a log scale: values are rounded to the step afterwards.
+            return FloatDistribution(float(parameter.low), float(parameter.high), log=True)
+        case _:
+            return IntDistribution(0, (parameter.count or 1) - 1)
+
+
+def _to_optuna(parameter: Parameter, value: Any) -> Any:
+    match parameter:
+        case Categorical():
+            return parameter.index(value)
+        case Real(scale="linear", step=None) | Integer(scale="log", step=1):
+            return value
+        case Real(scale="log") | Integer(scale="log"):
+            return float(value)
+        case _:
+            return parameter.lattice_index(value)
+
+
+def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
+    scalar: Scalar = value
+    match parameter:
+        case Categorical():
+            return parameter.choices[value]
+        case Real(scale="linear", step=None) | Integer(scale="log", step=1):
+            return scalar
+        case Real(scale="log") | Integer(scale="log"):
+            return parameter.nearest(value)
+        case _:
+            return parameter.lattice_value(value)
+
+
+def _frozen_trial(
+    trial: Trial, number: int, space: SearchSpace, distributions: Mapping[str, BaseDistribution]
+) -> FrozenTrial:
+    names = [name for name in trial.params if name in distributions]
+    is_scored = bool(scored_trials([trial]))
+    state = TrialState.COMPLETE if is_scored else TrialState.FAIL
+    frozen = create_trial(
+        state=state if trial.is_told else TrialState.RUNNING,
+        value=trial.objective if is_scored else None,
+        params={name: _to_optuna(space.parameters[name], trial.params[name]) for name in names},
+        distributions={name: distributions[name] for name in names},
+        constraints={"violation": trial.violation} if trial.violation > 0 else None,
+    )
+    frozen.number = number
+    return frozen
