@@ -236,6 +236,7 @@ class TestProblems:
             ("q2\td9\t1", "unknown document 'd9': not in the corpus"),
             ("q2\t d3\t1", "unknown document ' d3': not in the corpus"),
             ("q2\td3\thigh", "invalid grade 'high': must be a finite number such as 0, 1 or 2"),
+            ("q2\td3\tx\r", "invalid grade 'x': must be a finite number such as 0, 1 or 2"),
             ("q2\td3\tnan", "invalid grade 'nan': must be a finite number such as 0, 1 or 2"),
             ("q2\td3\t1e999", "invalid grade '1e999': must be a finite number such as 0, 1 or 2"),
             ("q2\td3\t1_0", "invalid grade '1_0': must be a finite number such as 0, 1 or 2"),
@@ -262,6 +263,14 @@ class TestProblems:
     def test_qrels_line(self, folder: Path, line: str, message: str) -> None:
         append(folder / "qrels/test.tsv", line)
         assert problems_of(folder) == [f"qrels/test.tsv:5: {message}".replace("/", os.sep, 1)]
+
+    def test_a_header_in_the_middle_is_no_header(self, folder: Path) -> None:
+        append(folder / "qrels/test.tsv", "query-id\tcorpus-id\tscore")
+        assert [problem.split(": ")[1] for problem in problems_of(folder)] == [
+            "unknown query 'query-id'",
+            "unknown document 'corpus-id'",
+            "invalid grade 'score'",
+        ]
 
     @pytest.mark.parametrize(
         ("name", "record", "message"),

@@ -50,6 +50,19 @@ def test_the_example_of_the_docstring() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_the_largest_fraction_gets_what_is_left(seed: int) -> None:
+    queries = make({("a", "x"): 19, ("b", "x"): 11})  # exact shares 1.9 and 1.1, total 3
+    _, held = split_queries(queries, holdout=0.1, stratify_by=BOTH, seed=seed)
+    assert held_by(queries, held, "query_type") == {("a",): 2, ("b",): 1}
+
+
+def test_a_decimal_share_is_taken_as_written() -> None:
+    # 0.3 is a little less than three tenths as a float: 5 * 0.3 would be less than 1.5.
+    _, held = split_queries(make({("a", "x"): 5}), holdout=0.3, stratify_by=BOTH, seed=1)
+    assert len(held) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_strata_of_one_query_are_pooled_in_their_type(seed: int) -> None:
     # Exact shares are 0.5 each. Rounded singly, a type could lose all of its queries or none.
     queries = make({(kind, str(level)): 1 for kind in "abc" for level in range(4)})
@@ -101,6 +114,8 @@ def test_a_group_goes_where_most_of_it_belongs_and_stays_whole() -> None:
         tune, held = split_queries([*queries, *grouped], holdout=0.5, stratify_by=BOTH, seed=seed)
         assert len({query.id in held for query in grouped}) == 1
         assert abs(len(held) - 22) <= 2  # half of the largest group
+        # Three of the four are of type b, so type a is 20 single queries and gives exactly half.
+        assert sum(id_.startswith("a-") for id_ in held) == 10
         assert len(tune) + len(held) == 44
 
 
