@@ -215,7 +215,7 @@ def clean_name(name: str) -> str:
     """
     clean = _REFUSED_CHARACTERS.sub("_", name.replace("@", "_at_"))[:_NAME_LIMIT]
     # MLflow refuses names that are not their own normal form as a path, such as "a//b" or "../a".
-    if not clean or posixpath.normpath(clean) != clean or clean.startswith(("/", "..")):
+    if clean in {"", "."} or posixpath.normpath(clean) != clean or clean.startswith(("/", "..")):
         clean = clean.replace("/", "_").lstrip(".") or "_"
     return clean
 

@@ -25,7 +25,7 @@ def check_uri(uri: str) -> None:
     engine = scheme.split("+")[0]
     if not separator or (engine not in _DATABASES and scheme not in _SERVERS):
         _refuse_scheme(uri, scheme if separator else "")
-    if scheme in {"http", "https"} and not urlsplit(uri).hostname:
+    if scheme in {"http", "https"} and not _host(uri):
         raise InputError(f"tracking uri {uri!r} has no host; write http://host:5000")
     if engine != "sqlite":
         return
@@ -79,6 +79,13 @@ def without_password(text: str, uri: str) -> str:
     except ValueError:
         return text
     return text.replace(password, "***") if password else text
+
+
+def _host(uri: str) -> str | None:
+    try:
+        return urlsplit(uri).hostname
+    except ValueError as error:
+        raise InputError(f"tracking uri {uri!r} cannot be read: {error}") from error
 
 
 def _refuse_scheme(uri: str, scheme: str) -> None:

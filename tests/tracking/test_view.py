@@ -1,0 +1,424 @@
+"""What a person finds in MLflow after a study, in a sqlite store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+
+from tuner.core.errors import TunerError
+from tuner.tracking._client import Client
+from tuner.tracking._view import StudyView
+from tuner.tracking.mlflow import Mlflow
+
+PARENT = "graphrag-atlas " + time.strftime("%Y-%m-%d %H:%M", time.localtime(1_790_000_000))
+TRIALS = ["tpe #0", "wide #1", "tpe #2", "tpe #3", "wide #4", "tpe #5"]
+
+
+def show(tracker: Mlflow, study: Any) -> None:
+    tracker.start(study.header, study.run_dir)
+    for trial in study.trials:
+        tracker.record(trial)
+    tracker.finish(study.summary)
+
+
+def test_a_study_becomes_a_parent_its_arms_and_their_trials(study, store_uri, read_view):
+    warnings: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    show(tracker, study)
+    view = read_view(store_uri, study.header.study_id)
+
+    assert warnings == []
+    assert sorted(view) == sorted([PARENT, "tpe", "wide", *TRIALS])
+    assert view[PARENT].parent is None
+    assert {view["tpe"].parent, view["wide"].parent} == {PARENT}
+    assert [view[name].parent for name in TRIALS] == [name.split()[0] for name in TRIALS]
+    assert tracker.status.is_complete
+    assert (tracker.status.written, tracker.status.pending) == (6, 0)
+
+
+def test_the_parent_holds_the_study(study, store_uri, read_view):
+    show(Mlflow(store_uri, "atlas"), study)
+    parent = read_view(store_uri, study.header.study_id)[PARENT]
+
+    assert parent.status == "FINISHED"
+    assert parent.start_ms == 1_790_000_000_000
+    assert parent.tags["tuner.role"] == "study"
+    assert parent.tags["tuner.study"] == "graphrag-atlas"
+    assert parent.tags["tuner.state"] == "finished"
+    assert parent.tags["tuner.fingerprint.space"] == "aa11"
+    assert parent.params == {
+        "seed": "42",
+        "dataset": "atlas",
+        "dataset_fingerprint": "0123456789abcdef",
+        "budget.tpe": "4",
+        "budget.wide": "3",
+        # trial 5, 0.7: trial 3 with 0.9 breaks a constraint
+        "best.graph_weight": "0.25",
+        "best.max_hops": "2",
+        "best.mode": "hybrid",
+        "best.deep": "True",
+    }
+    assert {name: history[-1][1] for name, history in parent.metrics.items()} == {
+        "best_objective": 0.7,
+        "holdout_objective": 0.65,
+        "tune_mrr_at_10": 0.25,
+        "holdout_recall_at_10": 0.65,
+        "baseline_objective": 0.4,
+        "baseline_holdout_objective": 0.45,
+        "baseline_tune_recall_at_10": 0.4,
+        "finished_trials": 3.0,
+        "failed_trials": 1.0,
+        "shared_trials": 1.0,
+        "seconds": 61.5,
+    }
+    assert parent.tags["tuner.not_finite"] == "tune_ndcg_at_10"
+    assert sorted(parent.datasets) == [
+        ("atlas (holdout)", "0123456789abcdef", "holdout"),
+        ("atlas (tune)", "0123456789abcdef", "tune"),
+    ]
+    assert parent.artifacts == [
+        "best.yaml",
+        "config.yaml",
+        "environment.json",
+        "journal.jsonl",
+        "study.json",
+    ]
+
+
+def test_an_arm_shows_its_convergence_by_told_trial(study, store_uri, read_view):
+    show(Mlflow(store_uri, "atlas"), study)
+    arm = read_view(store_uri, study.header.study_id)["tpe"]
+
+    # Told: 0 scored .5, 2 failed, 3 infeasible .9, 5 scored .7
+    assert arm.metrics["objective"] == [(0, 0.5), (2, 0.9), (3, 0.7)]
+    assert arm.metrics["best_so_far"] == [(0, 0.5), (1, 0.5), (2, 0.5), (3, 0.7)]
+    assert arm.tags["tuner.role"] == "arm"
+    assert arm.params["best.max_hops"] == "2"
+    assert (arm.params["backend"], arm.params["budget"]) == ("tpe", "4")
+    assert arm.status == "FINISHED"
+
+
+def test_a_trial_shows_everything_that_was_observed(study, store_uri, read_view):
+    show(Mlflow(store_uri, "atlas"), study)
+    view = read_view(store_uri, study.header.study_id)
+
+    first = view["tpe #0"]
+    assert first.params == {
+        "graph_weight": "0.25",
+        "max_hops": "0",
+        "mode": "hybrid",
+        "deep": "True",
+    }
+    assert first.metrics == {
+        "recall_at_10": [(0, 0.5)],
+        "objective": [(0, 0.5)],
+        "violation": [(0, 0.0)],
+        "seconds_total": [(0, 1.5)],
+        "seconds_graph": [(0, 0.5)],
+    }
+    assert (first.start_ms, first.end_ms) == (1_790_000_000_000, 1_790_000_001_500)
+    assert first.tags == {
+        "tuner.study_id": study.header.study_id,
+        "tuner.role": "trial",
+        "tuner.arm": "tpe",
+        "tuner.backend": "tpe",
+        "tuner.trial": "0",
+        "tuner.state": "finished",
+        "tuner.feasible": "true",
+    }
+    assert view["wide #1"].tags["tuner.backend"] == "random"
+    failed = view["tpe #2"]
+    assert failed.status == "FAILED"
+    assert failed.tags["tuner.error"] == "TimeoutError: no answer in 600 s"
+    assert set(failed.metrics) == {"seconds_total", "seconds_graph"}
+    assert view["tpe #3"].tags["tuner.feasible"] == "false"
+    assert view["wide #4"].tags["tuner.shared_from"] == "0"
+    assert view["wide #4"].status == "FINISHED"
+    last = view["tpe #5"]
+    assert last.tags["tuner.not_finite"] == "ndcg_at_10"
+    assert "ndcg_at_10" not in last.metrics
+    assert [name for name, run in view.items() if run.tags.get("tuner.is_best") == "true"] == [
+        "tpe #5"
+    ]
+
+
+def test_a_filter_on_metric_and_param_finds_the_trials(study, store_uri):
+    show(Mlflow(store_uri, "atlas"), study)
+    client = MlflowClient(store_uri)
+    experiment = client.get_experiment_by_name("atlas")
+    found = client.search_runs(
+        [experiment.experiment_id], "metrics.objective > 0.55 and params.max_hops = '2'"
+    )
+    assert [run.info.run_name for run in found] == ["tpe #5"]
+
+
+def test_a_very_long_param_is_cut_and_kept_as_an_artifact(study, store_uri, read_view):
+    long = replace(study.trials[0], params={"prompt": "x" * 7000})
+    study = replace(study, trials=[long])
+    show(Mlflow(store_uri, "atlas"), study)
+    shown = read_view(store_uri, study.header.study_id)["tpe #0"]
+    assert shown.params["prompt"].startswith("x" * 200 + "… (7000 characters")
+    assert shown.artifacts == ["long_params.json"]
+
+
+def test_sync_from_nothing_shows_what_the_live_study_shows(study, store_uri, read_view):
+    show(Mlflow(store_uri, "live"), study)
+    twin = replace(study.header, study_id="twin")
+    status = Mlflow(store_uri, "later").sync(twin, study.trials, study.summary, study.run_dir)
+    live, later = (comparable(read_view(store_uri, key)) for key in (study.header.study_id, "twin"))
+    assert later == live
+    assert status.written == 6
+    assert status.is_complete
+
+
+def test_sync_adds_nothing_to_a_complete_view(study, store_uri, read_view):
+    tracker = Mlflow(store_uri, "atlas")
+    show(tracker, study)
+    before = read_view(store_uri, study.header.study_id)
+    for _ in range(2):
+        status = tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+        assert (status.added, status.repaired) == (0, 0)
+    assert read_view(store_uri, study.header.study_id) == before
+
+
+def test_a_view_that_was_cut_anywhere_is_completed(study, store_uri, read_view):
+    tracker = Mlflow(store_uri, "atlas")
+    whole = replace(study.header, study_id="whole")
+    tracker.sync(whole, study.trials, study.summary, study.run_dir)
+    expected = comparable(read_view(store_uri, "whole"))
+
+    for calls in range(0, 65, 4):
+        header = replace(study.header, study_id=f"cut-{calls}")
+        client = CutOff(Client.open(store_uri, "atlas"), calls)
+        with suppress(ConnectionError):
+            write_whole(StudyView(client, header, study.run_dir), study)
+        tracker.sync(header, study.trials, study.summary, study.run_dir)
+        assert comparable(read_view(store_uri, header.study_id)) == expected, f"{calls=}"
+    assert not client.is_cut, "the loop must reach the view's end"
+
+
+def test_duplicates_are_removed_and_their_children_kept(study, store_uri, read_view):
+    tracker = Mlflow(store_uri, "atlas")
+    show(tracker, study)
+    before = read_view(store_uri, study.header.study_id)
+    client = MlflowClient(store_uri)
+    experiment_id = client.get_experiment_by_name("atlas").experiment_id
+    for run in client.search_runs([experiment_id]):
+        if run.info.run_name in {PARENT, "tpe", "tpe #0"}:
+            tags = {name: run.data.tags[name] for name in run.data.tags if name != "tuner.is_best"}
+            client.create_run(experiment_id, 1, tags, run_name=run.info.run_name)
+
+    status = tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+    assert (status.added, status.repaired) == (0, 3)
+    assert read_view(store_uri, study.header.study_id) == before
+
+
+def test_a_deleted_parent_is_made_again_and_gets_its_children_back(study, store_uri, read_view):
+    tracker = Mlflow(store_uri, "atlas")
+    show(tracker, study)
+    before = comparable(read_view(store_uri, study.header.study_id))
+    MlflowClient(store_uri).delete_run(tracker.run_id)
+    tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+    assert comparable(read_view(store_uri, study.header.study_id)) == before
+
+
+def test_a_killed_study_is_ended_by_sync_and_continued_by_resume(study, store_uri, read_view):
+    write_journal(study, study.trials[:3])
+    first = Mlflow(store_uri, "atlas")
+    first.sync(study.header, study.trials[:3], None, study.run_dir)
+    killed = read_view(store_uri, study.header.study_id)
+    assert {killed[name].status for name in (PARENT, "tpe", "wide")} == {"KILLED"}
+    assert len(killed) == 6
+
+    resumed = Mlflow(store_uri, "atlas")
+    resumed.start(study.header, study.run_dir)
+    for trial in study.trials[3:]:
+        resumed.record(trial)
+    resumed.finish(study.summary)
+    view = read_view(store_uri, study.header.study_id)
+    assert view[PARENT].status == "FINISHED"
+    assert len(view) == 9
+    assert [step for step, _ in view["tpe"].metrics["best_so_far"]] == [0, 1, 2, 3]
+
+
+def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):
+    write_journal(study, study.trials)
+    tracker = Mlflow(store_uri, "atlas")
+    tracker.start(study.header, study.run_dir)
+    tracker.record(study.trials[0])
+    tracker.finish(study.summary)
+    assert sorted(read_view(store_uri, study.header.study_id)) == sorted(
+        [PARENT, "tpe", "wide", *TRIALS]
+    )
+
+
+def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view, summarize):
+    tracker = Mlflow(store_uri, "atlas")
+    show(
+        tracker,
+        replace(study, trials=study.trials[:2], summary=summarize(study.trials[:2], "interrupted")),
+    )
+    parent = read_view(store_uri, study.header.study_id)[PARENT]
+    assert parent.status == "KILLED"
+    assert parent.tags["tuner.best.max_hops"] == "1"
+    assert "best.max_hops" not in parent.params
+
+    show(tracker, study)
+    view = read_view(store_uri, study.header.study_id)
+    assert view[PARENT].params["best.max_hops"] == "2"
+    assert view[PARENT].tags["tuner.best.max_hops"] == "2"
+    assert view["wide #1"].tags["tuner.is_best"] == "false"
+    assert view["tpe #5"].tags["tuner.is_best"] == "true"
+
+
+def test_a_deleted_experiment_is_restored_and_said(study, store_uri, read_view):
+    warnings: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    show(tracker, study)
+    client = MlflowClient(store_uri)
+    client.delete_experiment(client.get_experiment_by_name("atlas").experiment_id)
+    tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+    assert len(read_view(store_uri, study.header.study_id)) == 9
+    assert [("restored" in warning) for warning in warnings] == [True]
+
+
+def test_a_trial_that_mlflow_refuses_does_not_keep_the_others_away(study, store_uri, read_view):
+    warnings: list[str] = []
+    refused = replace(study.trials[1], asked_at=-1e30)  # more milliseconds than an integer holds
+    study = replace(study, trials=[study.trials[0], refused, study.trials[2]])
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    show(tracker, study)
+    view = read_view(store_uri, study.header.study_id)
+    assert {"tpe #0", "tpe #2"} < set(view)
+    assert tracker.status.pending == 1
+    assert sum("does not take trial 1" in warning for warning in warnings) == 1
+
+
+def test_an_arm_deleted_under_way_is_made_again(study, store_uri, read_view, wait_until):
+    tracker = Mlflow(store_uri, "atlas", warn=lambda _: None)
+    tracker.start(study.header, study.run_dir)
+    for trial in study.trials[:4]:
+        tracker.record(trial)
+    wait_until(lambda: tracker.status.written == 4)
+    client = MlflowClient(store_uri)
+    experiment_id = client.get_experiment_by_name("atlas").experiment_id
+    [arm] = client.search_runs([experiment_id], "attributes.run_name = 'tpe'")
+    client.delete_run(arm.info.run_id)
+    for trial in study.trials[4:]:
+        tracker.record(trial)
+    tracker.finish(study.summary)
+
+    view = read_view(store_uri, study.header.study_id)
+    assert sorted(view) == sorted([PARENT, "tpe", "wide", *TRIALS])
+    assert [step for step, _ in view["tpe"].metrics["best_so_far"]] == [0, 1, 2, 3]
+    assert view["tpe #0"].parent == "tpe"
+
+
+def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_view, tmp_path):
+    (tmp_path / "mlruns").write_text("a file where the artifacts' folder should be")
+    warnings: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    show(tracker, study)
+    client = MlflowClient(store_uri)
+    runs = client.search_runs([client.get_experiment_by_name("atlas").experiment_id])
+    assert len(runs) == 9
+    assert {run.info.status for run in runs} == {"FINISHED", "FAILED"}
+    assert len(warnings) == 1
+    assert warnings[0].startswith("MLflow lacks files (artifacts: ")
+
+
+def test_several_processes_may_open_one_fresh_store(tmp_path):
+    script = (
+        "import sys; from tuner.tracking._client import Client, quiet\n"
+        "with quiet(request_timeout_s=10): print(Client.open(*sys.argv[1:]).experiment_id)"
+    )
+    command = [sys.executable, "-c", script, f"sqlite:///{tmp_path}/new/mlflow.db", "shared"]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=240) for process in started]
+    assert [process.returncode for process in started] == [0, 0], answers
+    assert len({out for out, _ in answers}) == 1
+    assert [err for _, err in answers] == ["", ""]
+
+
+def test_the_users_environment_and_loggers_are_left_as_they_were(study, store_uri, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "7")
+    before = dict(os.environ)
+    show(Mlflow(store_uri, "atlas"), study)
+    assert {**os.environ, "PYTEST_CURRENT_TEST": ""} == {**before, "PYTEST_CURRENT_TEST": ""}
+    assert not [thread for thread in threading.enumerate() if thread.name == "tuner-mlflow"]
+
+
+def test_sync_says_what_is_wrong_with_the_store(study, tmp_path):
+    broken = tmp_path / "mlflow.db"
+    broken.write_text("not a database, but long enough to be read as the header of one" * 20)
+    with pytest.raises(TunerError, match="cannot complete the study in MLflow at sqlite"):
+        Mlflow(f"sqlite:///{broken}", "atlas").sync(
+            study.header, study.trials, study.summary, study.run_dir
+        )
+
+
+def write_whole(view: StudyView, study: Any) -> None:
+    for trial in study.trials:
+        view.write_trial(trial)
+        view.add_to_curve(trial)
+    view.write_curves()
+    view.close(study.summary, end_ms=1_790_000_051_500)
+
+
+class CutOff:
+    """Passes calls on to a client until some were made, and then loses the connection."""
+
+    def __init__(self, client: Client, calls: int) -> None:
+        self._client = client
+        self._calls = calls
+        self.is_cut = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self._calls == 0:
+                self.is_cut = True
+                raise ConnectionError(f"lost before {name}")
+            self._calls -= 1
+            return found(*arguments, **options)
+
+        return call
+
+
+def comparable(view: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the study's id, and the time when runs other than trials were ended."""
+    return {
+        name: replace(
+            run,
+            tags={key: value for key, value in run.tags.items() if key != "tuner.study_id"},
+            end_ms=run.end_ms if run.tags["tuner.role"] == "trial" else None,
+            datasets=sorted(run.datasets),
+        )
+        for name, run in view.items()
+    }
+
+
+def write_journal(study: Any, trials: list[Any]) -> None:
+    lines = [json.dumps({"event": "header"})]
+    for trial in trials:
+        lines.append(json.dumps({"event": "asked", "trial": trial.number, "arm": trial.arm}))
+        lines.append(json.dumps({"event": "told", **trial.to_record()}))
+    journal: Path = study.run_dir / "journal.jsonl"
+    journal.write_text("\n".join(lines) + '\n{"event": "told", "trial": 99, "ar')
