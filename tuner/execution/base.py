@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Protocol
 
 from tuner.core.trial import Outcome, Params, Trial
 
 Evaluate = Callable[[Params], Outcome]
+Outcomes = Generator[tuple[Trial, Outcome], None, None]
 
 
 class Execution(Protocol):
-    """Runs evaluations. A failure of whatever kind costs its own trial and is an Outcome."""
+    """Runs evaluations. A failure of whatever kind costs its own trial and is an Outcome.
+
+    Constructed as ``Kind(workers=…, trial_timeout_s=…, **options)``, cheaply.
+    """
 
     @property
     def slots(self) -> int:
-        """Return how many trials should be under way at once to keep every worker busy."""
+        """Return how many trials can be under way at once."""
         ...
 
-    def run(
-        self, evaluate: Evaluate, trials: Iterable[Trial]
-    ) -> Iterator[tuple[Trial, Outcome]]:
-        """Yield every trial with its outcome, in the order in which they end."""
+    @property
+    def choice(self) -> str:
+        """Say in one sentence where evaluations run, and why; may change while running."""
+        ...
+
+    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+        """Yield every trial with its outcome, in the order in which they end.
+
+        Trials are pulled one by one, as workers become free, perhaps from other threads but never
+        from two at once. Closing the iterator abandons the evaluations that are under way.
+        """
         ...

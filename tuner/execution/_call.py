@@ -1,0 +1,82 @@
+"""One call of an evaluate function, where every failure is a value."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from tuner.core.trial import Outcome, Params
+from tuner.execution.base import Evaluate
+
+LONGEST_ERROR = 500
+
+
+def call(evaluate: Evaluate, params: Params) -> Outcome:
+    """Evaluate; an exception or a wrong type becomes an outcome with the reason.
+
+    The outcome's seconds hold ``"total"``. Only the user's KeyboardInterrupt passes through.
+    """
+    start = time.perf_counter()
+    try:
+        outcome: object = evaluate(dict(params))
+        if not isinstance(outcome, Outcome):
+            kind = type(outcome).__name__
+            outcome = Outcome(error=f"evaluate returned {kind}; it must return an Outcome")
+    except BaseException as error:  # SystemExit too: a library's sys.exit() costs this trial only
+        if isinstance(error, KeyboardInterrupt) and _is_main_thread():
+            raise  # the user's; in any other thread it can only be the evaluation's own
+        outcome = Outcome(error=one_line(error))
+    return _timed(outcome, time.perf_counter() - start)
+
+
+def call_within(evaluate: Evaluate, params: Params, timeout_s: float | None) -> Outcome:
+    """Evaluate, but wait ``timeout_s`` at most (None: for ever).
+
+    With a limit the evaluation has a thread of its own. Python cannot stop a thread: past the limit
+    it is abandoned, and works on unseen until it ends or the process does.
+    """
+    if timeout_s is None:
+        return call(evaluate, params)
+    outcomes: list[Outcome] = []
+    start = time.perf_counter()
+    thread = threading.Thread(
+        target=lambda: outcomes.append(call(evaluate, params)), name="evaluation", daemon=True
+    )
+    thread.start()
+    thread.join(min(timeout_s, threading.TIMEOUT_MAX))
+    if outcomes:
+        return outcomes[0]
+    elapsed_s = time.perf_counter() - start
+    return timed_out(timeout_s, elapsed_s, "its thread cannot be stopped and was abandoned")
+
+
+def timed_out(timeout_s: float, elapsed_s: float, remark: str) -> Outcome:
+    """Return the outcome of an evaluation that took too long."""
+    return failed(f"no result within {timeout_s:g} s ({remark})", elapsed_s)
+
+
+def failed(error: str, elapsed_s: float) -> Outcome:
+    """Return the outcome of an evaluation that gave none."""
+    return Outcome(error=error, seconds={"total": elapsed_s})
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's class and message in one line of at most 500 characters."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:  # a broken __str__ must not hide the failure itself
+        message = "(its message cannot be shown)"
+    name = type(error).__name__
+    text = f"{name}: {message}" if message else name
+    return text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 1] + "…"
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _timed(outcome: Outcome, elapsed_s: float) -> Outcome:
+    if "total" in outcome.seconds:
+        return outcome
+    return replace(outcome, seconds={**outcome.seconds, "total": elapsed_s})

@@ -1,0 +1,23 @@
+"""The options that every execution has."""
+
+from __future__ import annotations
+
+import math
+
+from tuner.core.errors import InputError
+
+
+def check_options(workers: object, trial_timeout_s: object) -> None:
+    """Check the number of workers and the time limit.
+
+    Raises:
+        InputError: a number of workers below 1, or a time limit that is not above 0.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InputError(f"workers is {workers!r}; it must be 1 or more", key=("workers",))
+    if trial_timeout_s is None:
+        return
+    is_number = isinstance(trial_timeout_s, int | float) and not isinstance(trial_timeout_s, bool)
+    if not is_number or not 0 < trial_timeout_s < math.inf:  # type: ignore[operator]  # a number
+        message = f"trial_timeout_s is {trial_timeout_s!r}; write seconds above 0, or null for none"
+        raise InputError(message, key=("trial_timeout_s",))

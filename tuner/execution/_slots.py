@@ -1,0 +1,91 @@
+"""Keeps a fixed number of evaluations under way: each slot pulls a trial as soon as it is free."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, SimpleQueue
+
+from tuner.core.trial import Outcome, Trial
+from tuner.execution.base import Outcomes
+
+Call = Callable[[Trial], Outcome]
+
+
+def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes:
+    """Yield every trial with the outcome of ``call``, in the order in which they end.
+
+    A slot pulls its next trial once the consumer has taken its last result and come back for more.
+    So whoever suggests the next trial knows every result but those of the ``slots - 1`` others that
+    are under way. Letting joblib pull a lazy input instead costs one result more, or any number
+    where the consumer is slower than the evaluations, and an input that fails hangs it.
+    """
+    if slots == 1:
+        for trial in trials:
+            yield trial, call(trial)
+        return
+    pool = _Pool(call, iter(trials))
+    # joblib keeps evaluations that use joblib themselves from starting more threads than cores.
+    # Its call returns when the last slot ends, hence a thread for it; a daemon, since an abandoned
+    # evaluation must not keep the interpreter alive.
+    threading.Thread(target=pool.work, args=(slots,), name="slots", daemon=True).start()
+    try:
+        yield from pool.results()
+    finally:
+        pool.close()
+
+
+class _Pool:
+    def __init__(self, call: Call, trials: Iterator[Trial]) -> None:
+        self._call = call
+        self._trials = trials
+        self._pulling = threading.Lock()
+        self._is_closed = threading.Event()
+        # A result with the event that says it was consumed, an error, or None: all slots ended.
+        self._results: SimpleQueue[
+            tuple[Trial, Outcome, threading.Event] | BaseException | None
+        ] = SimpleQueue()
+
+    def work(self, slots: int) -> None:
+        """Run the slots until the trials are used up."""
+        try:
+            from joblib import Parallel, delayed
+
+            parallel = Parallel(n_jobs=slots, backend="threading", batch_size=1)
+            parallel(delayed(self._slot)() for _ in range(slots))
+        except BaseException as error:  # not lost in this thread, but raised by the consumer
+            self._results.put(error)
+        self._results.put(None)
+
+    def results(self) -> Outcomes:
+        while (result := self._results.get()) is not None:
+            if isinstance(result, BaseException):
+                raise result
+            trial, outcome, is_consumed = result
+            try:
+                yield trial, outcome
+            finally:
+                is_consumed.set()
+
+    def close(self) -> None:
+        """Let every slot end after what it is doing now."""
+        self._is_closed.set()
+        while True:
+            try:
+                result = self._results.get_nowait()
+            except Empty:
+                return
+            if isinstance(result, tuple):
+                result[2].set()
+
+    def _slot(self) -> None:
+        while not self._is_closed.is_set():
+            with self._pulling:
+                trial = next(self._trials, None)
+            if trial is None:
+                return
+            is_consumed = threading.Event()
+            self._results.put((trial, self._call(trial), is_consumed))
+            if self._is_closed.is_set():  # then nobody may be left to consume it
+                return
+            is_consumed.wait()

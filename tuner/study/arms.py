@@ -1,0 +1,61 @@
+"""Arms: a backend with a budget each, and which one asks next."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tuner.backends.base import Backend
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params, Trial
+
+ArmsSee = Literal["own", "all"]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A backend that may ask for ``budget`` trials. ``name`` is unique in the study."""
+
+    name: str
+    backend: Backend
+    budget: int
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A backend that asks for given params once: how a baseline takes part in a study."""
+
+    params: Params
+
+    def suggest(
+        self,
+        space: SearchSpace,  # noqa: ARG002  # the protocol's
+        history: Sequence[Trial],
+        *,
+        count: int,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> list[Params]:
+        """Return the params where they are not in the history yet."""
+        return [] if any(trial.params == self.params for trial in history) else [self.params]
+
+
+def next_arm(arms: Sequence[Arm], asked: Mapping[str, int], exhausted: Iterable[str]) -> Arm | None:
+    """Return the arm that has used the smallest share of its budget; the first of equals.
+
+    None: every arm has used its budget or has nothing left to suggest.
+    """
+    done = set(exhausted)
+    open_arms = [arm for arm in arms if arm.name not in done and asked[arm.name] < arm.budget]
+    return min(open_arms, key=lambda arm: asked[arm.name] / arm.budget, default=None)
+
+
+def arm_seed(study_seed: int, arm_name: str) -> int:
+    """Derive an arm's own seed (0 to 2**31 - 1) from the study's and its name.
+
+    It is SHA-256 of ``"<seed>/<name>"``, first 4 bytes, so that an arm's suggestions do not depend
+    on which other arms there are.
+    """
+    digest = hashlib.sha256(f"{study_seed}/{arm_name}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

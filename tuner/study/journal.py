@@ -1,0 +1,193 @@
+"""The journal: one study as append-only JSON lines, from which everything else can be rebuilt.
+
+Every line is one event: ``header`` (the first line), ``asked``, ``told``, ``note``. A line is
+handed to the operating system in one write, so a killed process loses nothing that it wrote. A told
+line, with every line before it, is on the disk when ``told`` returns; asked lines reach the disk
+with the next told line. So a killed run loses no told trial, and neither does a power cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import FloatArray
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Trial
+from tuner.study.reading import FORMAT, JournalContent, per_query_path, read_journal
+
+
+class Journal:
+    """Writes a study's events, as the only one who does so; made by ``create`` or ``resume``."""
+
+    def __init__(self, path: Path, lock: FileLock, *, keep_per_query: bool) -> None:
+        self.path = path
+        self._lock = lock
+        self._keep_per_query = keep_per_query
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._is_closed = False
+
+    @classmethod
+    def create(cls, path: Path, header: StudyHeader, *, keep_per_query: bool = True) -> Self:
+        """Begin the journal of a new study; folders are made as needed.
+
+        Raises:
+            InputError: the file holds a study already, or another run writes it.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = _locked(path)
+        try:
+            if path.exists() and b"\n" in path.read_bytes():
+                message = "holds a study already; resume that one, or choose another folder"
+                raise InputError(message, file=str(path))
+            if path.exists():
+                os.truncate(path, 0)  # a run that was killed within its first line
+            journal = cls(path, lock, keep_per_query=keep_per_query)
+        except BaseException:
+            lock.release()
+            raise
+        journal._append({"event": "header", "format": FORMAT, **header.to_record()})
+        journal.note("started", pid=os.getpid(), host=socket.gethostname())
+        journal._sync()
+        _sync_folder(path.parent)
+        return journal
+
+    @classmethod
+    def resume(cls, path: Path, *, keep_per_query: bool = True) -> tuple[Self, JournalContent]:
+        """Continue a journal; an unfinished last line is cut off, as the content then says.
+
+        Raises:
+            InputError: there is none, it is broken, or another run writes it.
+        """
+        if not path.exists():
+            raise InputError("there is no journal to resume", file=str(path))
+        lock = _locked(path)
+        try:
+            content = read_journal(path)
+            if content.torn_bytes:
+                os.truncate(path, path.stat().st_size - content.torn_bytes)
+            journal = cls(path, lock, keep_per_query=keep_per_query)
+        except BaseException:
+            lock.release()
+            raise
+        detail = {"cut_off_bytes": content.torn_bytes} if content.torn_bytes else {}
+        journal.note("resumed", pid=os.getpid(), host=socket.gethostname(), **detail)
+        return journal, content
+
+    def asked(self, trial: Trial) -> None:
+        """Write that a trial was asked for."""
+        self._append(
+            {
+                "event": "asked",
+                "trial": trial.number,
+                "arm": trial.arm,
+                "params": trial.params,
+                "asked_at": trial.asked_at,
+            }
+        )
+
+    def told(self, trial: Trial, per_query: Mapping[str, FloatArray]) -> None:
+        """Write how a trial ended; it is on the disk, per-query values included, on return."""
+        record: dict[str, Any] = {"event": "told", **_without_nan(trial.to_record())}
+        if per_query and self._keep_per_query:
+            self._write_per_query(trial.number, per_query)
+            record["per_query"] = f"trials/{trial.number}.npz"
+        self._append(record)
+        self._sync()
+
+    def note(self, kind: str, **detail: Any) -> None:
+        """Write any other event, such as a summary; ``detail`` is JSON-ready, without NaN."""
+        self._append({"event": "note", "kind": kind, "time": time.time(), **detail})
+
+    def close(self) -> None:
+        """Bring everything to the disk and let others write; a second call does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._sync()
+        os.close(self._file)
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _append(self, event: Mapping[str, Any]) -> None:
+        line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        size = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, line)
+            while written < len(line):  # a disk that is nearly full takes a part, then refuses
+                written += os.write(self._file, line[written:])
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise TunerError(f"{self.path}: cannot write the journal: {error.strerror}") from error
+
+    def _sync(self) -> None:
+        os.fsync(self._file)
+
+    def _write_per_query(self, number: int, per_query: Mapping[str, FloatArray]) -> None:
+        target = per_query_path(self.path, number)
+        target.parent.mkdir(exist_ok=True)
+        unfinished = target.with_suffix(".partial")
+        with unfinished.open("wb") as stream:
+            np.savez(stream, **{name: np.asarray(v) for name, v in per_query.items()})  # type: ignore[arg-type]  # numpy types the keywords as its own options
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(target)
+
+
+def _locked(path: Path) -> FileLock:
+    lock = FileLock(f"{path}.lock", thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        message = f"another run is writing this journal{_writer_of(path)}; wait for it or stop it"
+        raise InputError(message, file=str(path)) from None
+    return lock
+
+
+def _writer_of(path: Path) -> str:
+    try:
+        notes = read_journal(path).notes
+    except InputError:
+        return ""
+    openings = [note for note in notes if note.get("kind") in ("started", "resumed")]
+    if not openings:
+        return ""
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(openings[-1]["time"]))
+    return f" (process {openings[-1]['pid']} on {openings[-1]['host']}, since {since})"
+
+
+def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: an undefined metric is null in the journal, and NaN again when read."""
+    metrics = record["metrics"].items()
+    return {**record, "metrics": {name: None if np.isnan(v) else v for name, v in metrics}}
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new file's name to the disk, where the system can do that for a folder."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,127 @@
+"""The loop of a study: ask, evaluate, tell, record; and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Literal
+
+from tuner.core.trial import Trial, TrialState
+from tuner.execution.base import Evaluate, Execution
+from tuner.study.interrupt import interruptible
+from tuner.study.study import Study
+from tuner.tracking.base import Tracker
+
+# So many failures, without a success before them, are no accident.
+FIRST_FAILURES = 10
+# A study that failed more often than this has not searched its space.
+LARGEST_FAILED_SHARE = 0.5
+# How long evaluations under way may go on after the first Ctrl-C or SIGTERM. Container managers
+# commonly kill 10 s after SIGTERM.
+GRACE_S = 5.0
+
+State = Literal["finished", "failed", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something to show. ``trial`` is there for ``told``, ``text`` for all other kinds.
+
+    Kinds: ``told``; ``execution`` (where evaluations run, and why, whenever that changes);
+    ``stopping`` (a signal came, or too many trials failed).
+    """
+
+    kind: Literal["told", "execution", "stopping"]
+    trial: Trial | None = None
+    text: str = ""
+
+
+def _ignore(event: Event) -> None:  # noqa: ARG001  # the form of a listener
+    return None
+
+
+def run_study(
+    study: Study,
+    execution: Execution,
+    evaluate: Evaluate,
+    *,
+    tracker: Tracker | None = None,
+    on_event: Callable[[Event], None] = _ignore,
+    grace_s: float = GRACE_S,
+) -> State:
+    """Run a study to its end and return how it ended; the journal stays open for a summary.
+
+    ``"failed"``: the first 10 evaluations of this run all failed (it stops there), or more than
+    half of all evaluations in the study did. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
+    ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
+    ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
+    when the study is resumed. The tracker is only given trials; starting and finishing it is the
+    caller's.
+    """
+    signals: list[str] = []
+
+    def say_signal(name: str) -> None:
+        signals.append(name)
+        text = f"{name}: ending after the evaluations under way; once more to end at once"
+        on_event(Event("stopping", text=text))
+
+    is_hopeless = False
+    try:
+        with interruptible(study.stop, say_signal, grace_s=grace_s):
+            is_hopeless = _ask_and_tell(study, execution, evaluate, tracker, on_event)
+    except KeyboardInterrupt:
+        signals.append("KeyboardInterrupt")
+    study.stop()
+    state = _state(study, is_hopeless=is_hopeless)
+    if study.journal is not None:
+        detail = {"signal": signals[0]} if signals and state == "interrupted" else {}
+        study.journal.note("ended", state=state, **detail)
+    return state
+
+
+def _ask_and_tell(
+    study: Study,
+    execution: Execution,
+    evaluate: Evaluate,
+    tracker: Tracker | None,
+    on_event: Callable[[Event], None],
+) -> bool:
+    """Run until nothing is left to do; return whether it ended early since all trials failed."""
+    choice = ""
+    failures = 0
+    has_success = False
+
+    def report(trials: Iterable[Trial]) -> None:
+        for trial in trials:
+            if tracker is not None:
+                tracker.record(trial)
+            on_event(Event("told", trial=trial))
+
+    with closing(execution.run(evaluate, study.asks())) as outcomes:
+        for trial, outcome in outcomes:
+            told = study.tell(trial, outcome)
+            report(told)
+            if execution.choice != choice:
+                choice = execution.choice
+                on_event(Event("execution", text=choice))
+            has_success = has_success or any(trial.is_scored for trial in told)
+            failures += 1
+            if failures == FIRST_FAILURES and not has_success:
+                text = (
+                    f"the first {FIRST_FAILURES} evaluations all failed; the last: {told[0].error}"
+                )
+                on_event(Event("stopping", text=text))
+                return True
+    report(study.unreported())
+    return False
+
+
+def _state(study: Study, *, is_hopeless: bool) -> State:
+    if is_hopeless:
+        return "failed"
+    if not study.is_done:
+        return "interrupted"
+    evaluated = [trial for trial in study.trials if trial.shared_from is None]
+    failed = sum(trial.state is TrialState.FAILED for trial in evaluated)
+    return "failed" if failed > LARGEST_FAILED_SHARE * len(evaluated) else "finished"
