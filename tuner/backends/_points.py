@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
-from tuner.core.space import LARGEST_COUNT, SearchSpace
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 
 # Params as a set holds them: True, 1 and 1.0 are equal in Python but not in a space.
@@ -42,9 +41,9 @@ def random_unseen(space: SearchSpace, taken: set[Point], rng: np.random.Generato
         params = space.sample(rng)
         if point_of(params) not in taken:
             return params
-    if not space.is_finite:
+    if not space.is_enumerable:
         return None
-    unseen = [p for p in islice(space.points(), LARGEST_COUNT) if point_of(p) not in taken]
+    unseen = [params for params in space.points() if point_of(params) not in taken]
     return unseen[int(rng.integers(len(unseen)))] if unseen else None
 
 

@@ -69,7 +69,8 @@ class Gp:
     ) -> list[Params]:
         """Return up to ``count`` new points; fewer only where the space runs out."""
         scored = scored_trials(history)
-        if len(scored) < self.initial:
+        has_choice = any(parameter.count != 1 for parameter in space.parameters.values())
+        if len(scored) < self.initial or not has_choice:
             return spread_unseen(space, history, count=count, seed=seed)
         rng = np.random.default_rng([seed, len(history)])
         taken = points_of(history)

@@ -217,23 +217,21 @@ def _to_optuna(parameter: Parameter, value: Any) -> Any:
     match parameter:
         case Categorical():
             return parameter.index(value)
-        case Real(scale="linear", step=None) | Integer(scale="log", step=1):
+        case Integer(scale="log", step=1):
             return value
-        case Real(scale="log") | Integer(scale="log"):
+        case Integer(scale="log") | Real(scale="log") | Real(scale="linear", step=None):
             return float(value)
         case _:
             return parameter.lattice_index(value)
 
 
 def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
-    scalar: Scalar = value
     match parameter:
         case Categorical():
             return parameter.choices[value]
-        case Real(scale="linear", step=None) | Integer(scale="log", step=1):
-            return scalar
-        case Real(scale="log") | Integer(scale="log"):
-            return parameter.nearest(value)
+        case Integer(scale="log") | Real(scale="log") | Real(scale="linear", step=None):
+            nearest: Scalar = parameter.nearest(value)
+            return nearest
         case _:
             return parameter.lattice_value(value)
 

@@ -7,23 +7,35 @@ position gives a fair value, ends included.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.parameter_check import (
+    choices_problems,
+    fine_step_problems,
+    integer_problem,
+    is_number,
+    is_same,
+    native,
+    number_problem,
+    range_problems,
+    when_problems,
+)
+from tuner.core.scales import (
+    checked_lattice_value,
+    lattice_count,
+    nearest_index,
+    number_at,
+    outside,
+    position_of,
+    spaced_levels,
+)
 from tuner.core.trial import Scalar
 
 Scale = Literal["linear", "log"]
 When = Mapping[str, tuple[Scalar, ...]]
-
-# Beyond it, neighbouring integers are no longer different as floats.
-LARGEST_INTEGER = 2**53
-# A value this close to a lattice point, as a share of the step, is that point.
-LATTICE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,8 @@ class Real:
     when: When = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = _range_problems(self.low, self.high, self.scale, self.step, _number_problem)
-        _refuse(problems, self)
+        problems = range_problems(self.low, self.high, self.scale, self.step, number_problem)
+        _refuse(problems or fine_step_problems(self.low, self.high, self.step), self)
         for name in ("low", "high", "step"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, float(getattr(self, name)) + 0.0)  # -0.0 -> 0.0
@@ -49,7 +61,7 @@ class Real:
         """Return the number of values; None: infinitely many."""
         if self.low == self.high:
             return 1
-        return None if self.step is None else _lattice_count(self.low, self.high, self.step)
+        return None if self.step is None else lattice_count(self.low, self.high, self.step)
 
     def canonical(self, value: object) -> float:
         """Return ``value`` as a float of 12 significant digits, clipped to the range.
@@ -57,24 +69,24 @@ class Real:
         Raises:
             ValueError: not a finite number, out of range, or off the step.
         """
-        problem = _number_problem(value)
+        problem = number_problem(value)
         if problem:
             raise ValueError(problem)
         number = float(value)  # type: ignore[arg-type]  # checked above
         if self.step is not None and self.low < self.high:
-            return _lattice_value(self, number, self.lattice_value)  # type: ignore[no-any-return]
+            return checked_lattice_value(self, number, self.lattice_value)  # type: ignore[no-any-return]
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= number <= self.high + slack:
-            raise ValueError(_outside(value, self.low, self.high))
+            raise ValueError(outside(value, self.low, self.high))
         return self._rounded(number)
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
-        return _position(self, float(value))  # type: ignore[arg-type]  # canonical values only
+        return position_of(self, float(value))  # type: ignore[arg-type]  # canonical values only
 
     def at(self, position: float) -> float:
         """Return the value at a position of the unit interval."""
-        return self.nearest(_raw_at(self, position))
+        return self.nearest(number_at(self, position))
 
     def nearest(self, number: float) -> float:
         """Return the value closest to any number."""
@@ -84,7 +96,7 @@ class Real:
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return _levels(self, number)
+        return spaced_levels(self, number)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
@@ -92,7 +104,7 @@ class Real:
 
     def lattice_index(self, number: float) -> int:
         """Return which step from ``low``, from 0, is closest to any number."""
-        return _nearest_index(self, number)
+        return nearest_index(self, number)
 
     def lattice_value(self, index: int) -> float:
         """Return the value so many steps from ``low``."""
@@ -113,7 +125,7 @@ class Integer:
     when: When = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = _range_problems(self.low, self.high, self.scale, self.step, _integer_problem)
+        problems = range_problems(self.low, self.high, self.scale, self.step, integer_problem)
         _refuse(problems, self)
         for name in ("low", "high", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
@@ -130,18 +142,18 @@ class Integer:
         Raises:
             ValueError: not an integer, out of range, or off the step.
         """
-        problem = _integer_problem(value)
+        problem = integer_problem(value)
         if problem:
             raise ValueError(problem)
-        return _lattice_value(self, int(value), self.lattice_value)  # type: ignore[call-overload,no-any-return]
+        return checked_lattice_value(self, int(value), self.lattice_value)  # type: ignore[call-overload,no-any-return]
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
-        return _position(self, float(value))  # type: ignore[arg-type]  # canonical values only
+        return position_of(self, float(value))  # type: ignore[arg-type]  # canonical values only
 
     def at(self, position: float) -> int:
         """Return the value at a position of the unit interval."""
-        return self.nearest(_raw_at(self, position))
+        return self.nearest(number_at(self, position))
 
     def nearest(self, number: float) -> int:
         """Return the value closest to any number."""
@@ -149,7 +161,7 @@ class Integer:
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return _levels(self, number)
+        return spaced_levels(self, number)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
@@ -157,7 +169,7 @@ class Integer:
 
     def lattice_index(self, number: float) -> int:
         """Return which step from ``low``, from 0, is closest to any number."""
-        return _nearest_index(self, number)
+        return nearest_index(self, number)
 
     def lattice_value(self, index: int) -> int:
         """Return the value so many steps from ``low``."""
@@ -172,7 +184,7 @@ class Categorical:
     when: When = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _refuse(_choices_problems(self.choices), self)
+        _refuse(choices_problems(self.choices), self)
         object.__setattr__(self, "choices", tuple(native(choice) for choice in self.choices))
         object.__setattr__(self, "when", _normal_when(self.when))
 
@@ -192,7 +204,7 @@ class Categorical:
             if is_same(choice, value):
                 return choice
         for choice in self.choices:
-            if _is_number(choice) and _is_number(value) and choice == value:
+            if is_number(choice) and is_number(value) and choice == value:
                 return choice
         if isinstance(value, str):
             hint = did_you_mean(value, [str(choice) for choice in self.choices])
@@ -226,108 +238,10 @@ class Categorical:
 Parameter = Real | Integer | Categorical
 
 
-def native(value: object) -> Any:
-    """Return a numpy scalar as the Python value it stands for, and anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def is_same(a: object, b: object) -> bool:
-    """Say whether two scalars are equal in type and value."""
-    return type(a) is type(b) and a == b
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number_problem(value: object) -> str | None:
-    value = native(value)
-    if isinstance(value, str):
-        return f"{value!r} is text, a number is wanted{_unquoted(value)}"
-    if not _is_number(value):
-        return f"{value!r} is not a number"
-    if not math.isfinite(value):  # type: ignore[arg-type]  # a number by now
-        return f"{value!r} is not a finite number"
-    return None
-
-
-def _integer_problem(value: object) -> str | None:
-    value = native(value)
-    problem = _number_problem(value)
-    if problem:
-        return problem
-    if value != int(value):  # type: ignore[call-overload]  # a number by now
-        return f"{value!r} is not an integer"
-    if abs(value) > LARGEST_INTEGER:  # type: ignore[arg-type]
-        return f"{value!r} is too large: integers go up to 2**53"
-    return None
-
-
-def _unquoted(text: str) -> str:
-    try:
-        number = float(text)
-    except ValueError:
-        return ""
-    if not math.isfinite(number):
-        return ""
-    # YAML 1.1 reads 1e-3 as text, since it has no dot.
-    return f"; write {number:.1e}" if "e" in text.lower() else f"; write {text} without quotes"
-
-
-def _range_problems(low: Any, high: Any, scale: Any, step: Any, check: Any) -> list[Problem]:
-    problems = [
-        Problem(problem, key=(name,))
-        for name, value in (("low", low), ("high", high), ("step", step))
-        if not (name == "step" and value is None) and (problem := check(value))
-    ]
-    if not isinstance(scale, str) or scale not in ("linear", "log"):
-        hint = did_you_mean(str(scale), ["linear", "log"])
-        problems.append(Problem(f"unknown scale {scale!r}{hint}", key=("scale",)))
-    broken = {problem.key[0] for problem in problems}
-    if not broken & {"low", "high"} and low > high:
-        problems.append(Problem(f"low is {low} but high is {high}: swap them", key=("low",)))
-    if scale == "log" and "low" not in broken and low <= 0:
-        message = f"a log scale needs low above 0, got {low}; write a small positive low"
-        problems.append(Problem(message, key=("low",)))
-    if step is not None and "step" not in broken and step <= 0:
-        problems.append(Problem(f"step must be above 0, got {step}", key=("step",)))
-    return problems
-
-
-def _choices_problems(choices: Any) -> list[Problem]:
-    if isinstance(choices, str) or not isinstance(choices, Sequence):
-        return [Problem(f"choices must be a list, got {choices!r}", key=("choices",))]
-    if not choices:
-        return [Problem("choices is empty: list at least one value", key=("choices",))]
-    problems = []
-    for position, choice in enumerate(map(native, choices)):
-        key = ("choices", position)
-        if not (choice is None or isinstance(choice, bool | int | float | str)):
-            message = f"a choice is a number, text, true, false or null, got {choice!r}"
-            problems.append(Problem(message, key=key))
-        elif isinstance(choice, float) and not math.isfinite(choice):
-            problems.append(Problem(f"{choice!r} is not a finite number", key=key))
-        elif any(is_same(choice, native(earlier)) for earlier in choices[:position]):
-            problems.append(Problem(f"{choice!r} is listed twice", key=key))
-    return problems
-
-
 def _refuse(problems: list[Problem], parameter: Parameter) -> None:
     problems += when_problems(parameter.when)
     if problems:
         raise InputError(problems=problems)
-
-
-def when_problems(when: Any) -> list[Problem]:
-    """Return what is wrong with the form of a condition, whatever the parameters are."""
-    if not isinstance(when, Mapping):
-        message = f"when must map a parameter to its values, as {{mode: hybrid}}, got {when!r}"
-        return [Problem(message, key=("when",))]
-    return [
-        Problem("lists no value", key=("when", str(name)))
-        for name, values in when.items()
-        if isinstance(values, Sequence) and not isinstance(values, str) and not values
-    ]
 
 
 def _normal_when(when: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:
@@ -352,89 +266,3 @@ def _number_mapping(
     if parameter.step != default_step:
         mapping["step"] = parameter.step
     return mapping | _when_mapping(parameter.when)
-
-
-def _outside(value: object, low: float, high: float) -> str:
-    return f"{native(value)!r} is outside {low} .. {high}"
-
-
-def _lattice_count(low: float, high: float, step: float) -> int:
-    return math.floor((high - low) / step + LATTICE_TOLERANCE) + 1
-
-
-def _lattice_value(parameter: Any, number: float, at_index: Any) -> Any:
-    count, low, step = parameter.count, parameter.low, parameter.step
-    offset = (number - low) / step
-    index = round(offset)
-    if not -LATTICE_TOLERANCE <= offset <= (parameter.high - low) / step + LATTICE_TOLERANCE:
-        raise ValueError(_outside(number, low, parameter.high))
-    nearest = at_index(min(index, count - 1))
-    if abs(offset - index) > LATTICE_TOLERANCE or index >= count:
-        raise ValueError(f"{number!r} is off the step of {step} from {low}; nearest: {nearest!r}")
-    return nearest
-
-
-def _edges(parameter: Real | Integer) -> tuple[float, float]:
-    """Return where the unit interval begins and ends, on the parameter's scale."""
-    low, high = float(parameter.low), float(parameter.high)
-    if parameter.step is not None and parameter.low < parameter.high:
-        top = low + ((parameter.count or 1) - 1) * parameter.step
-        low, high = low - parameter.step / 2, top + parameter.step / 2
-        if parameter.scale == "log":
-            low = max(low, parameter.low / 2)  # Half a step down may reach 0.
-    return (math.log(low), math.log(high)) if parameter.scale == "log" else (low, high)
-
-
-def _position(parameter: Real | Integer, value: float) -> float:
-    start, end = _edges(parameter)
-    if start == end or parameter.low == parameter.high:
-        return 0.5
-    place = math.log(value) if parameter.scale == "log" else value
-    return min(max((place - start) / (end - start), 0.0), 1.0)
-
-
-def _raw_at(parameter: Real | Integer, position: float) -> float:
-    start, end = _edges(parameter)
-    place = start + min(max(position, 0.0), 1.0) * (end - start)
-    if parameter.step is None and position >= 1.0:
-        return float(parameter.high)  # exp(log(high)) may miss it by a digit.
-    if parameter.step is None and position <= 0.0:
-        return float(parameter.low)
-    return math.exp(place) if parameter.scale == "log" else place
-
-
-def _nearest_index(parameter: Real | Integer, raw: float) -> int:
-    index = round((raw - parameter.low) / (parameter.step or 1))
-    return min(max(index, 0), (parameter.count or 1) - 1)
-
-
-def _levels(parameter: Real | Integer, number: int) -> list[Scalar]:
-    count = parameter.count
-    if count is not None and number >= count:
-        return [parameter.lattice_value(index) for index in range(count)]
-    if number == 1:
-        return [parameter.at(0.5)]
-    low = float(parameter.low)
-    high = low + (count - 1) * (parameter.step or 0) if count else float(parameter.high)
-    if parameter.scale == "log":
-        spaced = np.geomspace(low, high, number)
-    else:
-        spaced = np.linspace(low, high, number)
-    if count is None:
-        return list(dict.fromkeys(parameter.canonical(float(value)) for value in spaced))
-    indices = _distinct([_nearest_index(parameter, float(value)) for value in spaced], count)
-    return [parameter.lattice_value(index) for index in indices]
-
-
-def _distinct(indices: list[int], count: int) -> list[int]:
-    """Move equal neighbours up, then down from the end, so that all differ within ``count``.
-
-    Log levels of small integers collide: 1, 1, 2, 5 becomes 1, 2, 3, 5.
-    """
-    moved = list(indices)
-    for i in range(1, len(moved)):
-        moved[i] = max(moved[i], moved[i - 1] + 1)
-    moved[-1] = min(moved[-1], count - 1)
-    for i in range(len(moved) - 2, -1, -1):
-        moved[i] = min(moved[i], moved[i + 1] - 1)
-    return moved

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from math import prod
 from typing import Any
 
@@ -17,8 +16,14 @@ import numpy.typing as npt
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.expression import Constraint
 from tuner.core.grid import grid_points
-from tuner.core.parameters import Categorical, Integer, Parameter, Real, is_same
-from tuner.core.space_check import order_of_activation, parse_constraints, space_problems
+from tuner.core.parameter_check import is_same
+from tuner.core.parameters import Categorical, Integer, Parameter, Real
+from tuner.core.space_check import (
+    order_of_activation,
+    parse_constraints,
+    space_problems,
+    with_canonical_conditions,
+)
 from tuner.core.space_mapping import parse_parameters
 from tuner.core.trial import Params, Scalar
 
@@ -26,8 +31,8 @@ __all__ = ["Categorical", "Integer", "Parameter", "Real", "SearchSpace"]
 
 # Where nothing is found in so many draws, less than about one point in 2,000 is feasible.
 SAMPLE_ATTEMPTS = 10_000
-# Conditional or constrained spaces are counted by enumeration, up to this many points.
-LARGEST_COUNT = 100_000
+# Spaces with up to this many combinations are enumerated to count them or to find what is left.
+MOST_COMBINATIONS = 50_000
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,11 @@ class SearchSpace:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", dict(self.parameters))
-        object.__setattr__(self, "constraints", tuple(self.constraints))
         problems = space_problems(self.parameters, self.constraints)
         if problems:
             raise InputError(problems=problems)
+        object.__setattr__(self, "parameters", with_canonical_conditions(self.parameters))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
 
     @classmethod
     def from_mapping(cls, raw: object, constraints: Sequence[object] = ()) -> SearchSpace:
@@ -59,7 +64,7 @@ class SearchSpace:
 
         Raises:
             InputError: every problem at once, with keys such as ``("space", "max_hops", "low")``
-                and ``("constraints", 0)``.
+                and ``("space_constraints", 0)``.
         """
         parameters, problems, broken = parse_parameters(raw)
         problems += space_problems(parameters, constraints, broken=broken)
@@ -139,23 +144,29 @@ class SearchSpace:
             if self.satisfies(params):
                 return params
         # Few feasible points of a small space are still found by looking at each.
-        for params in islice(self._points(), LARGEST_COUNT) if self.is_finite else ():
-            return params
+        if self.is_enumerable and (few := list(self.points())):
+            return few[int(rng.integers(len(few)))]
         texts = ", ".join(repr(text) for text in self.constraints)
         message = f"no point that meets {texts} in {SAMPLE_ATTEMPTS:,} draws; loosen them"
-        raise InputError(message, key=("constraints",))
+        raise InputError(message, key=("space_constraints",))
+
+    @property
+    def is_enumerable(self) -> bool:
+        """Say whether there are few enough combinations (50,000) to look at each."""
+        counts = [parameter.count for parameter in self.parameters.values()]
+        return None not in counts and prod(c or 1 for c in counts) <= MOST_COMBINATIONS
 
     def size(self) -> int | None:
         """Return the number of distinct points.
 
-        None: infinite, or more than 100,000 in a space with conditions or constraints.
+        None: infinite, or conditional or constrained and too large to be enumerated.
         """
-        if not self.is_finite:
+        if self.is_enumerable:
+            return sum(1 for _ in self.points())
+        counts = [parameter.count for parameter in self.parameters.values()]
+        if None in counts or self.constraints or any(p.when for p in self.parameters.values()):
             return None
-        if not self._constraints and not any(p.when for p in self.parameters.values()):
-            return prod(parameter.count or 1 for parameter in self.parameters.values())
-        counted = sum(1 for _ in islice(self._points(), LARGEST_COUNT + 1))
-        return counted if counted <= LARGEST_COUNT else None
+        return prod(c or 1 for c in counts)
 
     def points(self) -> Iterator[Params]:
         """Enumerate every point of a finite space, lazily, the last parameter fastest.
@@ -163,11 +174,13 @@ class SearchSpace:
         Raises:
             InputError: the space is infinite.
         """
-        if not self.is_finite:
-            raise InputError(
-                "a space with a real parameter without step has no end", key=("space",)
-            )
-        return self._points()
+        levels: dict[str, Sequence[Scalar]] = {}
+        for name, parameter in self.parameters.items():
+            if parameter.count is None:
+                message = "a real parameter without step has infinitely many values"
+                raise InputError(message, key=("space", name))
+            levels[name] = parameter.levels(parameter.count)
+        return self.combinations(levels)
 
     def combinations(self, levels: Mapping[str, Sequence[Scalar]]) -> Iterator[Params]:
         """Enumerate the distinct feasible points over some values of each parameter, lazily."""
@@ -219,11 +232,6 @@ class SearchSpace:
     def _constraints(self) -> tuple[Constraint, ...]:
         return parse_constraints(self.parameters, self.constraints)
 
-    @property
-    def is_finite(self) -> bool:
-        """Say whether the number of points is finite: every real parameter has a step."""
-        return all(parameter.count is not None for parameter in self.parameters.values())
-
     def is_active(self, parameter: Parameter, active: Params) -> bool:
         """Say whether a parameter is active, given the active ones before it."""
         return all(
@@ -233,14 +241,6 @@ class SearchSpace:
 
     def _in_order(self, active: Params) -> Params:
         return {name: active[name] for name in self.parameters if name in active}
-
-    def _points(self) -> Iterator[Params]:
-        return self.combinations(
-            {
-                name: parameter.levels(parameter.count or 1)
-                for name, parameter in self.parameters.items()
-            }
-        )
 
     def _assign(
         self, depth: int, chosen: Params, levels: Mapping[str, Sequence[Scalar]]

@@ -33,7 +33,7 @@ def space_problems(
         try:
             parse(text, _domains(parameters, broken))
         except InputError as error:
-            problems += [replace(p, key=("constraints", index)) for p in error.problems]
+            problems += [replace(p, key=("space_constraints", index)) for p in error.problems]
     return problems
 
 
@@ -56,6 +56,20 @@ def order_of_activation(parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
         order.update(dict.fromkeys(ready))
         waiting = [name for name in waiting if name not in order]
     return tuple(order)
+
+
+def with_canonical_conditions(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return parameters without problems, with conditions in the form of the values they name."""
+    return {
+        name: replace(
+            parameter,
+            when={
+                other: tuple(parameters[other].canonical(value) for value in values)
+                for other, values in parameter.when.items()
+            },
+        )
+        for name, parameter in parameters.items()
+    }
 
 
 def parse_constraints(

@@ -1,0 +1,136 @@
+"""What can be wrong with one parameter: its range, step, choices and the form of its condition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.core.errors import Problem, did_you_mean
+
+# Beyond it, neighbouring integers are no longer different as floats.
+LARGEST_INTEGER = 2**53
+# Beyond it, sums and products of a few numbers overflow.
+LARGEST_NUMBER = 1e100
+# A real range may be this many times its step: finer ones get lost in 12 significant digits.
+LARGEST_STEP_RATIO = 1e9
+
+
+def native(value: object) -> Any:
+    """Return a numpy scalar as the Python value it stands for, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_same(a: object, b: object) -> bool:
+    """Say whether two scalars are equal in type and value."""
+    return type(a) is type(b) and a == b
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is an int or a float; True and False are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def number_problem(value: object) -> str | None:
+    """Return why a value is no finite number of sensible size, or None."""
+    value = native(value)
+    if isinstance(value, str):
+        return f"{value!r} is text, a number is wanted{_unquoted(value)}"
+    if not is_number(value):
+        return f"{value!r} is not a number"
+    if value != value or abs(value) == math.inf:  # type: ignore[arg-type]  # a number by now
+        return f"{value!r} is not a finite number"
+    if abs(value) > LARGEST_NUMBER:  # type: ignore[arg-type]
+        return f"is too large: numbers go up to {LARGEST_NUMBER:g}"
+    return None
+
+
+def integer_problem(value: object) -> str | None:
+    """Return why a value is no integer (2.0 is one), or None."""
+    value = native(value)
+    problem = number_problem(value)
+    if problem:
+        return problem
+    if value != int(value):  # type: ignore[call-overload]  # a number by now
+        return f"{value!r} is not an integer"
+    if abs(value) > LARGEST_INTEGER:  # type: ignore[arg-type]
+        return f"{value!r} is too large: integers go up to 2**53"
+    return None
+
+
+def _unquoted(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return ""
+    if not math.isfinite(number):
+        return ""
+    mantissa, has_exponent, exponent = text.lower().partition("e")
+    if not has_exponent:
+        return f"; write {text} without quotes"
+    # YAML 1.1 reads 1e-3 as text, since it has no dot.
+    return f"; write {float(mantissa)!r}e{int(exponent):+d}"
+
+
+def range_problems(
+    low: Any, high: Any, scale: Any, step: Any, check: Callable[[object], str | None]
+) -> list[Problem]:
+    """Return what is wrong with a range; ``check`` says what is wrong with one number."""
+    problems = [
+        Problem(problem, key=(name,))
+        for name, value in (("low", low), ("high", high), ("step", step))
+        if not (name == "step" and value is None) and (problem := check(value))
+    ]
+    if not isinstance(scale, str) or scale not in ("linear", "log"):
+        hint = did_you_mean(str(scale), ["linear", "log"])
+        problems.append(Problem(f"unknown scale {scale!r}{hint}", key=("scale",)))
+    broken = {problem.key[0] for problem in problems}
+    if not broken & {"low", "high"} and low > high:
+        problems.append(Problem(f"low is {low} but high is {high}: swap them", key=("low",)))
+    if scale == "log" and "low" not in broken and low <= 0:
+        message = f"a log scale needs low above 0, got {low}; write a small positive low"
+        problems.append(Problem(message, key=("low",)))
+    if step is not None and "step" not in broken and step <= 0:
+        problems.append(Problem(f"step must be above 0, got {step}", key=("step",)))
+    return problems
+
+
+def fine_step_problems(low: float, high: float, step: float | None) -> list[Problem]:
+    """Return whether a real step is lost beside the numbers that it divides."""
+    if step is None or max(high - low, abs(low), abs(high)) / step <= LARGEST_STEP_RATIO:
+        return []
+    message = f"{step} is too fine for {low} .. {high}; write a larger step, or none"
+    return [Problem(message, key=("step",))]
+
+
+def choices_problems(choices: Any) -> list[Problem]:
+    """Return what is wrong with the choices of a categorical parameter."""
+    if isinstance(choices, str) or not isinstance(choices, Sequence):
+        return [Problem(f"choices must be a list, got {choices!r}", key=("choices",))]
+    if not choices:
+        return [Problem("choices is empty: list at least one value", key=("choices",))]
+    problems = []
+    for position, choice in enumerate(map(native, choices)):
+        key = ("choices", position)
+        if not (choice is None or isinstance(choice, bool | int | float | str)):
+            message = f"a choice is a number, text, true, false or null, got {choice!r}"
+            problems.append(Problem(message, key=key))
+        elif isinstance(choice, float) and not math.isfinite(choice):
+            problems.append(Problem(f"{choice!r} is not a finite number", key=key))
+        elif any(is_same(choice, native(earlier)) for earlier in choices[:position]):
+            problems.append(Problem(f"{choice!r} is listed twice", key=key))
+    return problems
+
+
+def when_problems(when: Any) -> list[Problem]:
+    """Return what is wrong with the form of a condition, whatever the parameters are."""
+    if not isinstance(when, Mapping):
+        message = f"when must map a parameter to its values, as {{mode: hybrid}}, got {when!r}"
+        return [Problem(message, key=("when",))]
+    return [
+        Problem("lists no value", key=("when", str(name)))
+        for name, values in when.items()
+        if isinstance(values, Sequence) and not isinstance(values, str) and not values
+    ]
