@@ -20,6 +20,9 @@ import pytest
 from tuner.core.study_record import ArmRecord, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
 
+# Before anything imports MLflow: tests talk to loopback only.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
 CREATED_AT = 1_790_000_000.0
 
 

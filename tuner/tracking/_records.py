@@ -117,12 +117,12 @@ def arm_content(header: StudyHeader, name: str) -> RunContent:
         "tuner.backend": arm.kind,
         "tuner.study": header.name,
     }
-    params, _ = _params({"backend": arm.kind, "budget": arm.budget})
+    params, _ = _params({"backend": arm.kind, **({"budget": arm.budget} if arm.budget else {})})
     return RunContent(arm.name, _tags(tags), _ms(header.created_at), params)
 
 
 def arm_record(header: StudyHeader, name: str) -> ArmRecord:
-    """Find an arm by its name; one that the header lacks has its name as its kind."""
+    """Find an arm by its name; one that the header lacks, such as the baseline, is its own kind."""
     found = (arm for arm in header.arms if arm.name == name)
     return next(found, ArmRecord(name, kind=name, budget=0))
 
@@ -204,7 +204,7 @@ def told_ms(trial: Trial) -> int:
 def in_order_of_telling(trials: Iterable[Trial]) -> list[Trial]:
     """Return the told trials in the order in which the study learned of them."""
     told = (trial for trial in trials if trial.is_told)
-    return sorted(told, key=lambda trial: (told_ms(trial), trial.number))
+    return sorted(told, key=lambda trial: (trial.told_at or trial.asked_at, trial.number))
 
 
 def clean_name(name: str) -> str:

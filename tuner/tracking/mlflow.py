@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -177,8 +178,13 @@ def _journal_trials(journal: Path) -> list[Trial]:
     trials: list[Trial] = []
     with suppress(OSError), journal.open(encoding="utf-8") as lines:
         for line in lines:
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
                 record = json.loads(line)
                 if record["event"] == "told":
-                    trials.append(Trial.from_record(record))
+                    # JSON has no NaN: null marks a metric that is undefined.
+                    metrics = {
+                        name: math.nan if value is None else value
+                        for name, value in record["metrics"].items()
+                    }
+                    trials.append(Trial.from_record({**record, "metrics": metrics}))
     return trials
