@@ -228,10 +228,9 @@ def _to_optuna(parameter: Parameter, value: Any) -> Any:
 def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
     match parameter:
         case Categorical():
-            return parameter.choices[value]
+            return parameter.choices[int(value)]
         case Integer(scale="log") | Real(scale="log") | Real(scale="linear", step=None):
-            nearest: Scalar = parameter.nearest(value)
-            return nearest
+            return parameter.nearest(value)
         case _:
             return parameter.lattice_value(value)
 
