@@ -46,7 +46,7 @@ def read_judgements(
         if known_documents is not None and document not in known_documents:
             message = f"unknown document {document!r}: not in the corpus"
             log.add("unknown document", message, file, number)
-        grade = _grade(written)
+        grade = parse_grade(written)
         if grade is None:
             message = f"invalid grade {written!r}: must be a finite number such as 0, 1 or 2"
             log.add("grade", message, file, number)
@@ -61,10 +61,11 @@ def read_judgements(
 
 
 def _is_header(fields: list[str]) -> bool:
-    return fields[0].strip().lower() in _QUERY_COLUMNS and _grade(fields[-1]) is None
+    return fields[0].strip().lower() in _QUERY_COLUMNS and parse_grade(fields[-1]) is None
 
 
-def _grade(written: str) -> float | None:
+def parse_grade(written: str) -> float | None:
+    """Return a finite decimal number, or None for anything else."""
     # float() alone would take "nan", "1_000" and digits of other scripts.
     if not _NUMBER.fullmatch(written.strip()) or not written.isascii():
         return None

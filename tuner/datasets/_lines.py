@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,13 +24,21 @@ class ProblemLog:
     _problems: dict[tuple[str, str], list[Problem]] = field(default_factory=dict)
     _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, kind: str, message: str, file: Path, line: int | None = None) -> None:
+    def add(
+        self,
+        kind: str,
+        message: str,
+        file: Path,
+        line: int | None = None,
+        *,
+        key: Sequence[str | int] = (),
+    ) -> None:
         """Note one problem. ``kind`` groups those that are alike, and is not shown."""
-        key = (str(file), kind)
-        self._seen[key] += 1
-        shown = self._problems.setdefault(key, [])
+        group = (str(file), kind)
+        self._seen[group] += 1
+        shown = self._problems.setdefault(group, [])
         if len(shown) < MOST_SHOWN:
-            shown.append(Problem(message, str(file), line))
+            shown.append(Problem(message, str(file), line, tuple(key)))
 
     def mentions(self, file: Path) -> bool:
         """Return whether anything was wrong with a file so far."""
@@ -64,18 +73,28 @@ def read_lines(path: Path, log: ProblemLog) -> list[tuple[int, str]]:
     A byte order mark and CRLF line ends are removed. A line that is not UTF-8 is reported, and
     left in with replacement characters.
     """
+    text = read_text(path, log)
+    # Split at line feeds only: str.splitlines would also break a JSON string at U+2028.
+    lines = enumerate(text.split("\n") if text else [], 1)
+    return [(number, line.rstrip("\r")) for number, line in lines if line.strip()]
+
+
+def read_text(path: Path, log: ProblemLog) -> str | None:
+    """Return the text of a UTF-8 file, gzipped or not, or None where nothing can be read.
+
+    A byte order mark is removed. A line that is not UTF-8 is reported, and left in with
+    replacement characters.
+    """
     content = _read_bytes(path, log)
     if content is None:
-        return []
+        return None
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         log.add("encoding", "is UTF-16; save it as UTF-8", path)
-        return []
-    # Split at line feeds only: str.splitlines would also break a JSON string at U+2028.
+        return None
     try:
-        lines = content.decode("utf-8-sig").split("\n")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        lines = _decode_each_line(content, path, log)
-    return [(number, line.rstrip("\r")) for number, line in enumerate(lines, 1) if line.strip()]
+        return "\n".join(_decode_each_line(content, path, log))
 
 
 def read_records(path: Path, log: ProblemLog, *, id_key: str) -> list[Record]:
@@ -100,7 +119,7 @@ def text_field(record: Record, key: str, path: Path, log: ProblemLog) -> str:
     value = (record.values or {}).get(key)
     if value is None or isinstance(value, str):
         return value or ""
-    message = f"{key!r} must be a string, got {_json_type(value)}{_as_string(value)}"
+    message = f"{key!r} must be a string, got {json_type(value)}{as_string(value)}"
     log.add("field type", message, path, record.line)
     return ""
 
@@ -154,17 +173,17 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
     except (ValueError, RecursionError) as error:
         return broken("json", f"invalid JSON: {error}")
     if not isinstance(values, dict):
-        return broken("json", f"a line must be a JSON object, got {_json_type(values)}")
+        return broken("json", f"a line must be a JSON object, got {json_type(values)}")
     if id_key not in values:
         return broken("id", f"{id_key!r} is missing; the keys are: {', '.join(values) or 'none'}")
     id_ = values[id_key]
     if not isinstance(id_, str):
         is_number = isinstance(id_, int | float) and not isinstance(id_, bool)
         hint = f"; {_write_as_string(id_key, _salvage_id(text, id_key))}" if is_number else ""
-        return broken("id", f"{id_key!r} must be a string, got {_json_type(id_)}{hint}")
+        return broken("id", f"{id_key!r} must be a string, got {json_type(id_)}{hint}")
     if not id_.strip():
         return broken("id", f"{id_key!r} is empty")
-    if "\\ud" in text.lower() and not _is_encodable(values):
+    if "\\ud" in text.lower() and not is_encodable(values):
         return broken("surrogate", "holds half of a surrogate pair (\\ud800 to \\udfff)")
     return Record(number, id_, values)
 
@@ -178,7 +197,8 @@ def _salvage_id(text: str, id_key: str) -> str:
     return (found[1] or found[2] or "") if found else ""
 
 
-def _is_encodable(values: dict[str, Any]) -> bool:
+def is_encodable(values: object) -> bool:
+    """Return whether no string in a JSON value holds half of a surrogate pair."""
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -189,12 +209,14 @@ def _is_encodable(values: dict[str, Any]) -> bool:
 _JSON_TYPES = {dict: "an object", list: "a list", bool: "true or false", str: "a string"}
 
 
-def _json_type(value: object) -> str:
+def json_type(value: object) -> str:
+    """Return what JSON calls a value, for messages: ``"a list"``, ``"the number 3"``."""
     if value is None:
         return "null"
     return _JSON_TYPES.get(type(value), f"the number {value!r}")
 
 
-def _as_string(value: object) -> str:
+def as_string(value: object) -> str:
+    """Return a hint to write a number as a string, or nothing for other values."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f'; write "{value}"' if is_number else ""
