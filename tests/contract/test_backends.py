@@ -273,7 +273,7 @@ def test_learning_beats_random(kind: str, toy: str) -> None:
             found.append(max(objective(trial.params) for trial in history))
         return found
 
-    # Deterministic: 24 trials, 4 seeds each, the mean loss well below (measured: .41, .26 tpe; .01, .00 gp).
+    # 24 trials, 4 fixed seeds; shares measured: tpe .41 and .26, gp .01 and .00.
     top = {"peak": 0.0, "tuned": 0.3}[toy]
     loss, random_loss = top - np.mean(bests(kind)), top - np.mean(bests("random"))
     assert loss < 0.7 * random_loss

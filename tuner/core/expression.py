@@ -96,13 +96,14 @@ def parse(text: object, domains: Mapping[str, Domain]) -> Constraint:
         raise InputError(f"a constraint is text such as 'start_k <= select_k', got {text!r}")
     if len(text) > LONGEST:
         raise InputError(f"the constraint has {len(text)} characters; at most {LONGEST}")
+    text = text.strip()
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         column = getattr(error, "offset", None) or 1
         reason = getattr(error, "msg", None) or str(error)
         raise InputError(f"{text!r}, column {column}: {reason}; {ALLOWED}") from None
-    checker = _Checker(text.strip(), domains)
+    checker = _Checker(text, domains)
     checker.truth(tree, 0)
     return Constraint(ast.unparse(tree), tree, frozenset(checker.names))
 

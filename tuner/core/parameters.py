@@ -111,6 +111,8 @@ class Real:
         return self._rounded(self.low + index * (self.step or 0.0))
 
     def _rounded(self, value: float) -> float:
+        if value in (self.low, self.high):
+            return value + 0.0
         return min(max(float(f"{value:.12g}") + 0.0, self.low), self.high)
 
 

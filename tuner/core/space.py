@@ -67,7 +67,8 @@ class SearchSpace:
                 and ``("space_constraints", 0)``.
         """
         parameters, problems, broken = parse_parameters(raw)
-        problems += space_problems(parameters, constraints, broken=broken)
+        if parameters or broken or not problems:
+            problems += space_problems(parameters, constraints, broken=broken)
         if problems:
             raise InputError(problems=problems)
         return cls(parameters, tuple(str(text) for text in constraints))
