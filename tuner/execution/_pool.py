@@ -1,0 +1,209 @@
+"""A fixed number of worker processes, each of which can die or be killed without harm to others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from concurrent.futures.process import BrokenProcessPool
+from queue import LifoQueue
+from typing import Any
+
+from tuner.core.trial import Outcome, Params
+from tuner.execution._call import failed, one_line, timed_out
+from tuner.execution._worker import Worker, enter, evaluate_here, load
+from tuner.execution.base import Evaluate
+
+# One thread each in the numerical libraries: as many workers as cores are there already.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+    ),
+    "1",
+)
+# Starting a process and importing the evaluate function's modules is not part of a trial's time.
+START_TIMEOUT_S = 300.0
+# An idle process that was killed from outside is replaced and its trial evaluated, so many times.
+STARTS_PER_TRIAL = 3
+
+
+class CannotSendError(Exception):
+    """The evaluate function cannot be brought into a worker process; the message says why."""
+
+
+class ProcessPool:
+    """Worker processes for one evaluate function, started when they are first needed."""
+
+    def __init__(self, evaluate: Evaluate, workers: int) -> None:
+        payload = _pickled(evaluate)
+        self._all = [_Process(payload) for _ in range(workers)]
+        self._idle: LifoQueue[_Process] = LifoQueue()
+        for process in self._all:
+            self._idle.put(process)
+
+    def check(self) -> None:
+        """Start one worker and load the evaluate function there.
+
+        Raises:
+            CannotSendError: it cannot be loaded.
+        """
+        process = self._idle.get()
+        try:
+            process.start()
+        finally:
+            self._idle.put(process)
+
+    def evaluate(self, params: Params, timeout_s: float | None) -> Outcome:
+        """Evaluate in a worker that is idle; as many calls at once as there are workers."""
+        process = self._idle.get()
+        try:
+            return process.evaluate(params, timeout_s)
+        finally:
+            self._idle.put(process)
+
+    def close(self) -> None:
+        """End every worker, at once where it is busy; evaluations under way end as failures."""
+        for process in self._all:
+            process.close()
+
+
+class _Process:
+    """One worker process behind an executor of its own.
+
+    joblib's executors (loky) break as a whole when one process dies, with everything that is under
+    way in them. With one process each, the trial that did it is known and the others go on.
+    """
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._executor: Any = None
+        self._pid = 0
+        self._started: Any = None
+        self._is_busy = False
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Start the process, unless it runs, and load the evaluate function.
+
+        Raises:
+            CannotSendError: the function cannot be loaded, or the process dies of it.
+        """
+        if self._executor is not None:
+            return
+        from joblib.externals.loky.backend.context import get_context
+        from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+        context = get_context("loky")
+        self._started = context.Semaphore(0)
+        self._executor = ProcessPoolExecutor(
+            max_workers=1,
+            context=context,
+            initializer=enter,
+            initargs=(Worker(self._payload, self._started),),
+            env=ONE_THREAD,
+        )
+        try:
+            self._pid, problem = self._executor.submit(load).result(START_TIMEOUT_S)
+        except TimeoutError:
+            problem = f"it was not loaded within {START_TIMEOUT_S:g} s"
+        except Exception as error:
+            problem = _death(error)
+        if problem is not None:
+            self._kill()
+            raise CannotSendError(problem)
+
+    def evaluate(self, params: Params, timeout_s: float | None) -> Outcome:
+        """Evaluate in the process; its death, or the end of its time, is an outcome."""
+        begin = time.perf_counter()
+        self._is_busy = True
+        try:
+            for _ in range(STARTS_PER_TRIAL):
+                if self._is_closed:
+                    break
+                self.start()
+                begin = time.perf_counter()
+                outcome = self._attempt(params, timeout_s, begin)
+                if outcome is not None:
+                    return outcome
+            elapsed_s = time.perf_counter() - begin
+            return failed("worker processes die before they begin to evaluate", elapsed_s)
+        except CannotSendError as error:
+            reason = f"the evaluate function cannot be loaded in a worker process: {error}"
+            return failed(reason, time.perf_counter() - begin)
+        finally:
+            self._is_busy = False
+
+    def close(self) -> None:
+        """End the process, and start no other."""
+        self._is_closed = True
+        executor = self._executor
+        if executor is None:
+            return
+        if self._is_busy:
+            self._kill()
+        else:
+            self._executor = None
+            executor.shutdown(wait=True)
+
+    def _attempt(self, params: Params, timeout_s: float | None, begin: float) -> Outcome | None:
+        """Return the outcome; None where the process was dead before the evaluation began."""
+        future = None
+        try:
+            future = self._executor.submit(evaluate_here, params)
+            outcome: Outcome = future.result(timeout_s)
+        except TimeoutError:
+            if future is not None and future.done() and future.exception() is None:
+                return future.result()  # type: ignore[no-any-return]  # in the last moment
+            self._kill()
+            elapsed_s = time.perf_counter() - begin
+            return timed_out(timeout_s or elapsed_s, elapsed_s, "its worker process was killed")
+        except BrokenProcessPool as error:
+            has_begun = self._started.acquire(block=False)
+            self._kill()
+            if not has_begun:
+                return None
+            reason = f"the worker process died while it evaluated this trial: {_death(error)}"
+            return failed(reason, time.perf_counter() - begin)
+        except Exception as error:  # such as an outcome that cannot be pickled
+            self._started.acquire(block=False)
+            reason = f"the outcome cannot be brought back from the worker: {one_line(error)}"
+            return failed(reason, time.perf_counter() - begin)
+        self._started.acquire(block=False)
+        return outcome
+
+    def _kill(self) -> None:
+        executor, self._executor = self._executor, None
+        if executor is None:
+            return
+        if self._pid and hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+        self._pid = 0
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+def _pickled(evaluate: Evaluate) -> bytes:
+    # joblib's own pickler takes lambdas and functions of a notebook too.
+    from joblib.externals.loky.backend.reduction import dumps
+
+    try:
+        return bytes(dumps(evaluate))
+    except Exception as error:  # anything that the user's objects raise
+        raise CannotSendError(f"it cannot be pickled: {one_line(error)}") from error
+
+
+def _death(error: Exception) -> str:
+    """Say how a process ended, by its exit code where loky tells: ``exit code 3``, ``SIGKILL``."""
+    codes = re.findall(r"(?:EXIT\((\d+)\)|(SIG\w+)\(-?\d+\))", str(error))
+    if not codes:
+        return one_line(error)
+    number, name = codes[0]
+    return f"exit code {number}" if number else str(name)

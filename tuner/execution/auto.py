@@ -1,0 +1,106 @@
+"""The default: short evaluations stay in this process, long ones go to worker processes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from tuner.core.trial import Trial
+from tuner.execution._call import call_within
+from tuner.execution._options import check_options
+from tuner.execution._pool import CannotSendError, ProcessPool
+from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.processes import run_in_pool
+from tuner.execution.threads import Threads
+
+# Below it, starting workers and bringing params and outcomes across costs more than it gains.
+SHORT_MS = 20.0
+# So many in a row must be long, since the first may fill caches ...
+LONG_IN_A_ROW = 3
+# ... but nobody waits three times for one that takes minutes.
+VERY_LONG_MS = 5_000.0
+
+
+class Auto:
+    """Evaluates in this process until evaluations turn out to be long, then in workers.
+
+    Long: three in a row took more than 20 ms each, or one took more than 5 s. Failed evaluations do
+    not count, except at ``trial_timeout_s``. Then ``processes`` takes over, or ``threads`` where
+    the evaluate function cannot go to another process; ``choice`` says so. Suggestions have seen
+    all results while in this process, and all but ``workers - 1`` afterwards. With one worker the
+    same holds: a worker process contains crashes.
+    """
+
+    def __init__(self, workers: int, trial_timeout_s: float | None = None) -> None:
+        check_options(workers, trial_timeout_s)
+        self.workers = workers
+        self.trial_timeout_s = trial_timeout_s
+        self._choice = "the first evaluations run in this process, to see how long they take"
+
+    @property
+    def slots(self) -> int:
+        """Return the number of workers."""
+        return self.workers
+
+    @property
+    def choice(self) -> str:
+        """Say where evaluations run, and why."""
+        return self._choice
+
+    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+        """Yield every trial with its outcome, in the order in which they end."""
+        remaining = iter(trials)
+        recent_ms: deque[float] = deque(maxlen=LONG_IN_A_ROW)
+        for trial in remaining:
+            begin = time.perf_counter()
+            outcome = call_within(evaluate, trial.params, self.trial_timeout_s)
+            elapsed_ms = 1000 * (time.perf_counter() - begin)
+            if outcome.error is None or self._is_timeout(elapsed_ms):
+                recent_ms.append(elapsed_ms)
+                self._judge(recent_ms)
+            yield trial, outcome
+            if self._is_long(recent_ms):
+                yield from self._in_workers(evaluate, remaining)
+                return
+
+    def _judge(self, recent_ms: deque[float]) -> None:
+        if min(recent_ms) <= SHORT_MS:
+            self._choice = (
+                f"evaluations run in this process: they take less than {SHORT_MS:g} ms, too short "
+                "for workers to gain anything"
+            )
+
+    def _is_timeout(self, elapsed_ms: float) -> bool:
+        return self.trial_timeout_s is not None and elapsed_ms >= 1000 * self.trial_timeout_s
+
+    def _is_long(self, recent_ms: deque[float]) -> bool:
+        if not recent_ms:
+            return False
+        is_long_enough = recent_ms[-1] > VERY_LONG_MS or self._is_timeout(recent_ms[-1])
+        return is_long_enough or (len(recent_ms) == LONG_IN_A_ROW and min(recent_ms) > SHORT_MS)
+
+    def _in_workers(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+        pool = None
+        try:
+            pool = ProcessPool(evaluate, self.workers)
+            pool.check()
+        except CannotSendError as error:
+            if pool is not None:
+                pool.close()
+            self._choice = (
+                f"evaluations run in {self.workers} threads: they take more than {SHORT_MS:g} ms, "
+                f"but the evaluate function cannot go to worker processes ({error})"
+            )
+            threads = Threads(self.workers, trial_timeout_s=self.trial_timeout_s)
+            yield from threads.run(evaluate, trials)
+            return
+        except BaseException:
+            if pool is not None:
+                pool.close()
+            raise
+        self._choice = (
+            f"evaluations run in {self.workers} worker processes: "
+            f"they take more than {SHORT_MS:g} ms"
+        )
+        yield from run_in_pool(pool, trials, slots=self.workers, timeout_s=self.trial_timeout_s)
