@@ -1,1 +1,62 @@
-"""Tune GraphRAG retrieval: define a space, search it in parallel, and keep every trial."""
+"""Tune GraphRAG retrieval: define a space, search it in parallel, and keep every trial.
+
+The public names are loaded on first use, so ``import tuner`` itself loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tuner.api import TunedStudy, tune
+    from tuner.core.errors import InputError, TunerError
+    from tuner.core.space import Categorical, Integer, Real, SearchSpace
+    from tuner.core.trial import Outcome, Trial
+    from tuner.datasets import Dataset, open_dataset
+    from tuner.evaluation.objective import Objective
+    from tuner.metrics import evaluate_run
+
+__all__ = [
+    "Categorical",
+    "Dataset",
+    "InputError",
+    "Integer",
+    "Objective",
+    "Outcome",
+    "Real",
+    "SearchSpace",
+    "Trial",
+    "TunedStudy",
+    "TunerError",
+    "evaluate_run",
+    "open_dataset",
+    "tune",
+]
+
+_HOMES = {
+    "Categorical": "tuner.core.space",
+    "Dataset": "tuner.datasets",
+    "InputError": "tuner.core.errors",
+    "Integer": "tuner.core.space",
+    "Objective": "tuner.evaluation.objective",
+    "Outcome": "tuner.core.trial",
+    "Real": "tuner.core.space",
+    "SearchSpace": "tuner.core.space",
+    "Trial": "tuner.core.trial",
+    "TunedStudy": "tuner.api",
+    "TunerError": "tuner.core.errors",
+    "evaluate_run": "tuner.metrics",
+    "open_dataset": "tuner.datasets",
+    "tune": "tuner.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tuner' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

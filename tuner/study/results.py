@@ -19,7 +19,7 @@ class HoldoutResult:
     metrics: Mapping[str, float]
 
 
-ScoreHoldout = Callable[[Params], HoldoutResult]
+ScoreHoldout = Callable[[Params], HoldoutResult | None]
 
 
 def summarise(
@@ -36,7 +36,7 @@ def summarise(
     parameters are scored on the holdout once. The baseline can be the best configuration.
     """
     told = [trial for trial in trials if trial.is_told]
-    scored: dict[str, HoldoutResult] = {}
+    scored: dict[str, HoldoutResult | None] = {}
 
     def standing(trial: Trial | None) -> Standing | None:
         if trial is None or trial.objective is None:

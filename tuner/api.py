@@ -1,0 +1,223 @@
+"""Tune any Python function from a script or a notebook: ``tuner.tune(evaluate, space)``."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.assemble import versions
+from tuner.core import registry
+from tuner.core.errors import InputError, Problem
+from tuner.core.space import Parameter, SearchSpace
+from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
+from tuner.core.trial import Outcome, Params, Trial
+from tuner.evaluation.evaluator import as_outcome
+from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
+from tuner.execution.base import Execution
+from tuner.study.arms import Arm
+from tuner.study.loop import run_study
+from tuner.study.results import summarise
+from tuner.study.study import Study
+from tuner.tracking.base import Tracker
+
+if TYPE_CHECKING:
+    import pandas
+
+Answer = float | Mapping[str, float] | Outcome
+Evaluate = Callable[[Params], Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class TunedStudy:
+    """What ``tune`` returns.
+
+    Attributes:
+        best: the feasible trial with the highest objective, or None where all failed.
+        trials: all trials in the order of asking.
+        summary: the best of each arm, counts, and how the study ended.
+        journal: the path of the journal, or None where no ``run_dir`` was given.
+    """
+
+    best: Trial | None
+    trials: tuple[Trial, ...]
+    summary: StudySummary
+    journal: Path | None
+
+    @property
+    def best_params(self) -> Params:
+        """Return the winner's parameters.
+
+        Raises:
+            InputError: no trial succeeded.
+        """
+        if self.best is None:
+            reasons = [trial.error for trial in self.trials if trial.error]
+            last = f"; the last one: {reasons[-1]}" if reasons else ""
+            raise InputError(f"no trial succeeded, so there is no best one{last}")
+        return dict(self.best.params)
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the trials as a pandas DataFrame, one row a trial."""
+        import pandas
+
+        rows = [
+            {
+                "trial": trial.number,
+                "arm": trial.arm,
+                "state": trial.state.value,
+                "objective": trial.objective,
+                **{f"params.{name}": value for name, value in trial.params.items()},
+                **{f"metrics.{name}": value for name, value in trial.metrics.items()},
+                "seconds": trial.seconds.get("total"),
+                "error": trial.error,
+            }
+            for trial in self.trials
+        ]
+        return pandas.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class _Reported:
+    """Turns what a user's function returns into an outcome, in whichever process it runs."""
+
+    function: Evaluate
+
+    def __call__(self, params: Params) -> Outcome:
+        return as_outcome(self.function(params))
+
+
+@dataclass(frozen=True)
+class _WhateverIsReturned:
+    """Takes a number as the objective itself, and a mapping by the default weights."""
+
+    weighted: Objective
+    plain: Objective
+
+    def score(self, metrics: Mapping[str, float], /) -> Score:
+        """Score by ``objective`` where it is the only metric, else by the weights."""
+        chosen = self.plain if set(metrics) == {"objective"} else self.weighted
+        return chosen.score(metrics)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the weights that a mapping of metrics is added up by."""
+        return self.weighted.to_mapping()
+
+
+def tune(
+    evaluate: Evaluate,
+    space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]],
+    *,
+    backends: Sequence[str] | Mapping[str, int] = ("tpe",),
+    trials: int = 50,
+    workers: int = 1,
+    seed: int = 0,
+    maximize: Mapping[str, float] | Objective | None = None,
+    baseline: Params | None = None,
+    execution: str = "auto",
+    trial_timeout_s: float | None = None,
+    run_dir: str | Path | None = None,
+    tracker: Tracker | None = None,
+    name: str = "study",
+) -> TunedStudy:
+    """Search ``space`` for the parameters that ``evaluate`` likes best.
+
+    ``evaluate(params)`` returns a number (higher is better) or a mapping of metrics, such as
+    ``{"recall": 0.7, "mrr": 0.6, "ndcg": 0.5}``. ``maximize`` weighs the metrics (default: recall
+    0.5, mrr 0.3, ndcg 0.2). ``backends`` lists search backends that get ``trials`` each, or maps
+    them to their trials. An exception in ``evaluate`` costs its own trial only. With ``run_dir``
+    every trial is kept in ``run_dir/journal.jsonl``, and a call with the folder of an unfinished
+    study goes on with it.
+
+    >>> study = tune(lambda params: -(params["x"] - 2) ** 2, {"x": {"type": "integer",
+    ...              "low": 0, "high": 4}}, backends=["grid"], trials=5)
+    >>> study.best_params
+    {'x': 2}
+
+    Raises:
+        InputError: an unknown backend, a space or a weight that means nothing, or a ``run_dir``
+            that holds another study.
+    """
+    search_space = _space(space)
+    objective = _objective(maximize)
+    budgets = dict(backends) if isinstance(backends, Mapping) else dict.fromkeys(backends, trials)
+    arms = [_arm(kind, budget) for kind, budget in budgets.items()]
+    if not arms:
+        raise InputError("no backend; write for example backends=['tpe']")
+    runner: Execution = registry.construct(
+        registry.load("execution", execution),
+        {},
+        workers=workers,
+        trial_timeout_s=trial_timeout_s,
+    )
+    header = StudyHeader(
+        study_id=uuid.uuid4().hex,
+        name=name,
+        created_at=time.time(),
+        seed=seed,
+        arms=tuple(ArmRecord(arm.name, arm.name, arm.budget) for arm in arms),
+        space=search_space.to_mapping(),
+        objective=objective.to_mapping(),
+        baseline=baseline,
+        versions=versions(),
+    )
+    journal = None if run_dir is None else Path(run_dir) / "journal.jsonl"
+    study = _open(header, arms, search_space, objective, journal)
+    begin = time.monotonic()
+    try:
+        if tracker is not None:
+            tracker.start(study.header, Path() if run_dir is None else Path(run_dir))
+        state = run_study(study, runner, _Reported(evaluate), tracker=tracker)
+        told = study.trials
+        summary = summarise(state, study.header, told, seconds=time.monotonic() - begin)
+        if study.journal is not None:
+            study.journal.note("summary", **summary.to_record())
+        if tracker is not None:
+            tracker.finish(summary)
+    finally:
+        study.close()
+    return TunedStudy(study.best, tuple(told), summary, journal)
+
+
+def _space(space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]]) -> SearchSpace:
+    if isinstance(space, SearchSpace):
+        return space
+    if all(isinstance(parameter, Mapping) for parameter in space.values()):
+        return SearchSpace.from_mapping(space)
+    plain = [name for name, parameter in space.items() if isinstance(parameter, Mapping)]
+    if plain:
+        message = "write all parameters as mappings, or all as Real, Integer and Categorical"
+        raise InputError(problems=[Problem(message, key=("space", name)) for name in plain])
+    return SearchSpace({name: p for name, p in space.items() if not isinstance(p, Mapping)})
+
+
+def _objective(
+    maximize: Mapping[str, float] | Objective | None,
+) -> Objective | _WhateverIsReturned:
+    if isinstance(maximize, Objective):
+        return maximize
+    if maximize is not None:
+        return Objective(maximize)
+    return _WhateverIsReturned(Objective(DEFAULT_WEIGHTS), Objective({"objective": 1.0}))
+
+
+def _arm(kind: str, budget: int) -> Arm:
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise InputError(f"{kind!r} has {budget!r} trials; it must be a whole number from 1 up")
+    backend = registry.construct(registry.load("backends", kind), {}, budget=budget)
+    return Arm(kind, backend, budget)
+
+
+def _open(
+    header: StudyHeader,
+    arms: Sequence[Arm],
+    space: SearchSpace,
+    objective: Objective | _WhateverIsReturned,
+    journal: Path | None,
+) -> Study:
+    if journal is not None and journal.is_file():
+        return Study.resume(header, arms=arms, space=space, objective=objective, path=journal)
+    return Study.create(header, arms=arms, space=space, objective=objective, path=journal)

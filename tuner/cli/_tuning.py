@@ -1,0 +1,93 @@
+"""Run a session with progress on one side and results on the other; shared by run and resume."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._progress import progress_for
+from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from tuner.core.study_record import StudyHeader
+    from tuner.tuning import Session, Tuned
+
+_EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}
+
+
+def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
+    """Run a session, print how it ended, and return the exit code."""
+    told = [trial for trial in session.study.trials if trial.is_told]
+    progress = progress_for(session.tuned_arms, told, quiet=quiet or as_json)
+    if not (quiet or as_json):
+        click.echo(_headline(session), err=True)
+    with progress:
+        tuned = session.run(on_trial=progress.told, say=progress.say)
+    if as_json:
+        click.echo(json.dumps(_record(tuned), indent=2))
+    else:
+        _print(tuned, session.study.header)
+    return _EXIT_CODES[tuned.summary.state]
+
+
+def _headline(session: Session) -> str:
+    header = session.study.header
+    arms = ", ".join(f"{arm.name} {arm.budget}" for arm in header.arms)
+    data = header.dataset
+    return (
+        f"study {header.name}: {arms} trials on {data['name']} "
+        f"({data['documents']} documents, {data['tune_queries']} queries to tune on, "
+        f"{data['holdout_queries']} held out)"
+    )
+
+
+def _print(tuned: Tuned, header: StudyHeader) -> None:
+    from tuner.cli._tables import print_summary
+
+    summary = tuned.summary
+    print_summary(summary, tuple(header.objective["maximize"]))
+    click.echo()
+    for line in _counts(summary), *_places(tuned), *_next_steps(tuned):
+        click.echo(line)
+
+
+def _counts(summary: Any) -> str:
+    parts = [f"{summary.finished_trials} trials evaluated"]
+    if summary.shared_trials:
+        parts.append(f"{summary.shared_trials} shared with an equal one")
+    if summary.failed_trials:
+        parts.append(f"{summary.failed_trials} failed")
+    return f"{summary.state} after {summary.seconds:.1f} s: " + ", ".join(parts)
+
+
+def _places(tuned: Tuned) -> list[str]:
+    lines = [f"run directory  {tuned.run_dir}"]
+    if tuned.mlflow_run_id is not None:
+        lines.append(f"MLflow run     {tuned.mlflow_url or tuned.mlflow_run_id}")
+    return lines
+
+
+def _next_steps(tuned: Tuned) -> list[str]:
+    if tuned.summary.state == "interrupted":
+        return [f"go on with     tuner resume {tuned.run_dir}"]
+    if tuned.summary.best is None:
+        return [
+            f"why            jq 'select(.state == \"failed\").error' {tuned.run_dir}/journal.jsonl"
+        ]
+    return [
+        f"look at it     tuner ui {tuned.run_dir}",
+        f"use it         {tuned.run_dir}/best.yaml",
+    ]
+
+
+def _record(tuned: Tuned) -> dict[str, Any]:
+    summary = tuned.summary.to_record()
+    return {
+        "run_dir": str(tuned.run_dir),
+        "mlflow_run_id": tuned.mlflow_run_id,
+        "mlflow_url": tuned.mlflow_url,
+        **summary,
+        "arms": {standing["arm"]: standing for standing in summary["arms"]},
+    }

@@ -1,0 +1,25 @@
+"""tuner resume: go on with a study that was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tuner.cli._options import note
+
+
+@click.command("resume", short_help="Go on with a study that was interrupted.")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+def command(run_dir: Path, workers: int | None, quiet: bool, as_json: bool) -> int:
+    """Go on with the study in RUN_DIR: no finished trial is repeated, none is lost.
+
+    Refused, with the difference named, when the data, the index or the configuration have changed.
+    """
+    from tuner.cli._tuning import tune
+    from tuner.tuning import reopen
+
+    return tune(reopen(run_dir, say=note, workers=workers), quiet=quiet, as_json=as_json)

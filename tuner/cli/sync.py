@@ -1,0 +1,32 @@
+"""tuner sync: complete MLflow's view of a study from its journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tuner.core.errors import InputError
+
+
+@click.command("sync", short_help="Complete MLflow's view of a study from its journal.")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--uri", help="The MLflow store, instead of the study's own.")
+def command(run_dir: Path, uri: str | None) -> None:
+    """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
+    from tuner.tracking.mlflow import Mlflow
+    from tuner.tuning import last_summary, read_run
+
+    content, config = read_run(run_dir)
+    store = uri or (config.tracking.uri if config.tracking else None)
+    if store is None:
+        raise InputError("the study has no tracking section; name the store: --uri URI")
+    experiment = config.tracking.experiment if config.tracking else "graphrag-tuning"
+    Mlflow.check(store, experiment)
+    tracker = Mlflow(store, experiment, warn=click.echo)
+    told = [trial for trial in content.trials.values() if trial.is_told]
+    status = tracker.sync(content.header, told, last_summary(content), run_dir)
+    click.echo(
+        f"{status.written} trials are in MLflow at {store}: "
+        f"{status.added} added, {status.repaired} repaired"
+    )

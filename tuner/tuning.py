@@ -1,0 +1,261 @@
+"""One configured study, from its run directory to its summary."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.assemble import Assembly, assemble, make_plan, versions
+from tuner.config import Config, load_config
+from tuner.core.errors import InputError
+from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
+from tuner.core.trial import Params, Trial
+from tuner.datasets import BUILTIN
+from tuner.study.arms import Arm
+from tuner.study.loop import Event, run_study
+from tuner.study.reading import JournalContent, read_journal
+from tuner.study.results import HoldoutResult, ScoreHoldout, summarise
+from tuner.study.study import Study
+from tuner.tracking._uri import absolute
+from tuner.tracking.mlflow import Mlflow
+
+CONFIG_FILE = "config.yaml"
+JOURNAL_FILE = "journal.jsonl"
+BEST_FILE = "best.yaml"
+SUMMARY_NOTE = "summary"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a run leaves behind: how it ended, and where everything is."""
+
+    summary: StudySummary
+    run_dir: Path
+    mlflow_run_id: str | None
+    mlflow_url: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """A study that is open and ready to run; made by ``begin`` or ``reopen``."""
+
+    assembly: Assembly
+    study: Study
+    run_dir: Path
+
+    @property
+    def tuned_arms(self) -> tuple[ArmRecord, ...]:
+        """Return the arms that search."""
+        return self.study.header.arms
+
+    def run(self, *, on_trial: Callable[[Trial], None], say: Say) -> Tuned:
+        """Tune to the end, or until interrupted, and write everything down.
+
+        The winner meets the held-out queries only after the search has ended.
+        """
+        tracker = _tracker(self.assembly.config, say)
+        study = self.study
+
+        def show(event: Event) -> None:
+            if event.trial is not None:
+                on_trial(event.trial)
+            else:
+                say(event.text)
+
+        begin = time.monotonic()
+        try:
+            if tracker is not None:
+                tracker.start(study.header, self.run_dir)
+            state = run_study(
+                study,
+                self.assembly.plan.execution,
+                self.assembly.evaluator(self.assembly.tune_queries),
+                tracker=tracker,
+                on_event=show,
+            )
+            summary = summarise(
+                state,
+                study.header,
+                study.trials,
+                seconds=time.monotonic() - begin,
+                score_holdout=None if state == "interrupted" else self._score_holdout(say),
+            )
+            if study.journal is not None:
+                study.journal.note(SUMMARY_NOTE, **summary.to_record())
+            write_best(self.run_dir, study.header, summary)
+            if tracker is not None:
+                tracker.finish(summary)
+        finally:
+            study.close()
+        return Tuned(
+            summary,
+            self.run_dir,
+            None if tracker is None else tracker.run_id,
+            None if tracker is None else tracker.run_url,
+        )
+
+    def _score_holdout(self, say: Say) -> ScoreHoldout | None:
+        if not self.assembly.holdout_queries:
+            return None
+        evaluator = self.assembly.evaluator(self.assembly.holdout_queries)
+        objective = self.assembly.plan.objective
+
+        def score(params: Params) -> HoldoutResult | None:
+            try:
+                metrics = evaluator(params).metrics
+                return HoldoutResult(objective.score(metrics).objective, metrics)
+            except Exception as error:  # the search is done: its result must not be lost
+                say(f"cannot score {params} on the held-out queries: {error}")
+                return None
+
+        return score
+
+
+def begin(assembly: Assembly) -> Session:
+    """Make the run directory of a new study, with its resolved configuration and its journal."""
+    header = make_header(assembly)
+    run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
+    resolved = yaml.safe_dump(dict(header.config), sort_keys=False, allow_unicode=True)
+    (run_dir / CONFIG_FILE).write_text(resolved, encoding="utf-8")
+    study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly))
+    return Session(assembly, study, run_dir)
+
+
+def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
+    """Open the study of a run directory, to go on where it stopped.
+
+    Raises:
+        InputError: not a run directory, another run is writing it, or the data, the index or the
+            configuration are not what they were.
+    """
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(_no_run(run_dir))
+    settings = () if workers is None else (f"execution.workers={workers}",)
+    config, source = load_config(run_dir / CONFIG_FILE, settings)
+    assembly = assemble(config, source, make_plan(config, source), say=say)
+    study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **_parts(assembly))
+    return Session(assembly, study, run_dir)
+
+
+def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
+    """Read a run directory without opening its data.
+
+    Raises:
+        InputError: not a run directory, or a broken one.
+    """
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(_no_run(run_dir))
+    content = read_journal(run_dir / JOURNAL_FILE)
+    return content, load_config(run_dir / CONFIG_FILE)[0]
+
+
+def last_summary(content: JournalContent) -> StudySummary | None:
+    """Return the summary that ended a study, or None if it never ended."""
+    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
+    return StudySummary.from_record(notes[-1]) if notes else None
+
+
+def make_header(assembly: Assembly) -> StudyHeader:
+    """Describe the study that this assembly would run, with a fresh identity."""
+    config = assembly.config
+    return StudyHeader(
+        study_id=uuid.uuid4().hex,
+        name=config.study.name,
+        created_at=time.time(),
+        seed=config.study.seed,
+        arms=tuple(
+            ArmRecord(name, section.kind, budget)
+            for (name, _, budget), section in zip(assembly.plan.arms, config.backends, strict=True)
+        ),
+        space=assembly.plan.space.to_mapping(),
+        objective=assembly.plan.objective.to_mapping(),
+        baseline=assembly.baseline,
+        dataset=assembly.dataset_record(),
+        config=_resolved(config),
+        fingerprints=assembly.fingerprints(),
+        versions=versions(),
+    )
+
+
+def write_best(run_dir: Path, header: StudyHeader, summary: StudySummary) -> None:
+    """Write ``best.yaml``: the winner's parameters, and how it did. Nothing where none is scored.
+
+    The file appears whole or not at all.
+    """
+    best = summary.best
+    if best is None:
+        return
+    record = {
+        "params": best.params,
+        "study": header.name,
+        "study_id": header.study_id,
+        "arm": best.arm,
+        "trial": best.trial,
+        "tune": {"objective": best.tune_objective, **best.tune_metrics},
+        "holdout": None
+        if best.holdout_objective is None
+        else {"objective": best.holdout_objective, **best.holdout_metrics},
+    }
+    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
+    temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(run_dir / BEST_FILE)
+
+
+def _parts(assembly: Assembly) -> dict[str, Any]:
+    plan = assembly.plan
+    return {
+        "arms": [Arm(name, backend, budget) for name, backend, budget in plan.arms],
+        "space": plan.space,
+        "objective": plan.objective,
+        "arms_see": assembly.config.study.arms_see,
+    }
+
+
+def _tracker(config: Config, say: Say) -> Mlflow | None:
+    if config.tracking is None:
+        return None
+    return Mlflow(config.tracking.uri, config.tracking.experiment, warn=say)
+
+
+def _resolved(config: Config) -> dict[str, Any]:
+    """Return the configuration with every default, and paths that hold from any folder."""
+    record: dict[str, Any] = config.model_dump(mode="json")
+    if not config.dataset.path.startswith(BUILTIN):
+        record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
+    if config.tracking is not None:
+        record["tracking"]["uri"] = absolute(config.tracking.uri)
+    return record
+
+
+def _new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:
+    stamp = datetime.fromtimestamp(header.created_at).strftime("%Y%m%d-%H%M%S")
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        run_dir = runs_dir / f"{header.name}-{stamp}{suffix}"
+        try:
+            run_dir.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(
+                f"cannot make the run directory {str(run_dir)!r}: {error.strerror}",
+                key=("study", "runs_dir"),
+            ) from error
+        return run_dir
+    raise InputError(f"too many studies called {header.name!r} in one second")
+
+
+def _no_run(run_dir: Path) -> str:
+    message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
+    runs = sorted(path.parent for path in Path("runs").glob(f"*/{JOURNAL_FILE}"))
+    return f"{message}; the latest is {str(runs[-1])!r}" if runs else message
