@@ -18,6 +18,8 @@ from tuner.core.errors import InputError, Problem, did_you_mean
 # Modules of a family that hold its protocol or shared subject matter instead of a kind.
 _NOT_KINDS = {"base", "dataset", "split", "names"}
 
+_ONE_OF = {"backends": "backend", "retrieval": "retriever", "datasets": "data set format"}
+
 
 def kinds(family: str) -> list[str]:
     """List the kinds that ship with a family such as ``"backends"``, in alphabetical order."""
@@ -36,7 +38,7 @@ def load(family: str, kind: str) -> Any:
         return _load_outside(family, kind)
     if kind not in kinds(family):
         hint = did_you_mean(kind, kinds(family))
-        raise InputError(f"unknown {family.rstrip('s')} kind {kind!r}{hint}")
+        raise InputError(f"unknown {_ONE_OF.get(family, family)} {kind!r}{hint}")
     module = importlib.import_module(f"tuner.{family}.{kind}")
     return getattr(module, "".join(word.capitalize() for word in kind.split("_")))
 
