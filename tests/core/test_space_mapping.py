@@ -1,4 +1,4 @@
-"""The ``space`` section of a configuration: what it may hold, and what is said where it is wrong."""
+"""The ``space`` section: what it may hold, and what is said where it is wrong."""
 
 from __future__ import annotations
 

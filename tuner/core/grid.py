@@ -13,8 +13,9 @@ from tuner.core.trial import Params, Scalar
 if TYPE_CHECKING:
     from tuner.core.space import SearchSpace
 
-# Constraints may leave little of a grid; looking at more combinations than this takes too long.
-LARGEST_RAW_GRID = 200_000
+# Constraints may leave little of a grid, so that it can be refined on and on: refining stops when
+# so many combinations were looked at (about a second).
+MOST_LOOKED_AT = 200_000
 
 Levels = Mapping[str, int | Sequence[object]]
 
@@ -40,13 +41,15 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
             f"raise the budget to {total} or name fewer levels",
             key=("levels",),
         )
+    looked_at = 0
     open_names = list(numbers)
-    while open_names:
+    while open_names and looked_at <= MOST_LOOKED_AT:
         name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
         count = space.parameters[name].count
         finer = numbers | {name: numbers[name] + 1}
         found = None
         if count is None or numbers[name] < count:
+            looked_at += _combination_count(_all_levels(space, named, finer))
             found = _fitting(space, named, finer, budget)
         if found is None:
             open_names.remove(name)
@@ -62,9 +65,9 @@ def _fitting(
     budget: int,
 ) -> list[Params] | None:
     levels = _all_levels(space, named, numbers)
-    raw = prod(len(values) for values in levels.values())
+    raw = _combination_count(levels)
     is_plain = not space.constraints and not any(p.when for p in space.parameters.values())
-    if raw > (budget if is_plain else max(LARGEST_RAW_GRID, budget)):
+    if raw > (budget if is_plain else max(MOST_LOOKED_AT, budget)):
         return None
     points = list(islice(space.combinations(levels), budget + 1))
     return points if len(points) <= budget else None
@@ -74,10 +77,14 @@ def _total(
     space: SearchSpace, named: Mapping[str, Sequence[Scalar]], numbers: Mapping[str, int]
 ) -> int:
     levels = _all_levels(space, named, numbers)
-    raw = prod(len(values) for values in levels.values())
-    if raw > LARGEST_RAW_GRID:
+    raw = _combination_count(levels)
+    if raw > MOST_LOOKED_AT:
         return raw
     return sum(1 for _ in space.combinations(levels))
+
+
+def _combination_count(levels: Mapping[str, Sequence[Scalar]]) -> int:
+    return prod(len(values) for values in levels.values())
 
 
 def _all_levels(
