@@ -1,0 +1,167 @@
+"""Read HotpotQA: questions that bring their paragraphs and supporting sentences along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tuner.datasets._collected import Collected, one_line, refuse_split
+from tuner.datasets._items import Item, is_texts, peek_keys, read_items
+from tuner.datasets.dataset import Dataset, Evidence
+
+QUESTION_KEYS = frozenset({"question", "context", "supporting_facts"})
+
+
+class Hotpotqa:
+    """HotpotQA, as published and as Hugging Face nests it. See `Hotpotqa.read`."""
+
+    layout = (
+        "a JSON array or JSON lines of HotpotQA records: _id, question, answer, type, level, "
+        "supporting_facts, context"
+    )
+
+    @staticmethod
+    def detect(path: Path) -> bool:
+        """Return whether the first record of a file has HotpotQA's keys, and no evidences."""
+        keys = peek_keys(path)
+        return keys >= QUESTION_KEYS and "evidences" not in keys
+
+    @staticmethod
+    def read(path: Path, *, split: str | None = None) -> Dataset:
+        """Read and check a file; the corpus is every paragraph of its questions, each once.
+
+        - context: ``[title, [sentence, ...]]`` pairs, or columns ``{"title", "sentences"}``.
+        - supporting_facts: ``[title, sentence index]`` pairs, or ``{"title", "sent_id"}``. The
+          paragraphs that hold these sentences are relevant, with grade 1, and their titles are
+          the query's entities.
+        - _id or id: where both are missing, the id is made from the question's text.
+        - type becomes the query type, level the difficulty.
+
+        A fact about a title or sentence that the record does not have, as in the full-wiki files,
+        is counted in a warning, and a question left without a relevant paragraph is left out.
+
+        Raises:
+            InputError: everything that is wrong, with file and record, all at once.
+        """
+        return read_supported(Path(path), split, _titles)
+
+
+def _titles(_: Item, titles: tuple[str, ...]) -> Evidence:
+    return Evidence(titles)
+
+
+def read_supported(
+    path: Path, split: str | None, evidence_of: Callable[[Item, tuple[str, ...]], Evidence]
+) -> Dataset:
+    """Read records with context and supporting facts.
+
+    ``evidence_of`` takes the record and its supporting titles.
+
+    Raises:
+        InputError: everything that is wrong, with file and record, all at once.
+    """
+    refuse_split(split, path)
+    collected = Collected()
+    for item in read_items(path, collected.log):
+        paragraphs = _paragraphs(item, collected)
+        facts = _facts(item)
+        relevant = _relevant(item, paragraphs, facts, collected)
+        known = {paragraph.title for paragraph in paragraphs}
+        titles = tuple(dict.fromkeys(title for title, _ in facts if title in known))
+        collected.add_query(
+            item,
+            one_line(item.text("question", is_required=True)),
+            id=item.id("_id", "id"),
+            query_type=item.text("type"),
+            difficulty=item.text("level"),
+            relevant=dict.fromkeys(relevant, 1.0),
+            evidence=evidence_of(item, titles),
+            answers=[item.text("answer")],
+        )
+    return collected.dataset(path)
+
+
+class _Paragraph(NamedTuple):
+    title: str
+    document_id: str
+    sentence_count: int
+
+
+def pairs(item: Item, key: str, first: str, second: str) -> list[tuple[str, Any, Any]]:
+    """Return the pairs of a list, or of two columns, each with its place in the record."""
+    value = item.get(key, (list, dict), f"a list of [{first}, {second}] pairs, or two columns")
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        columns = value.get(first), value.get(second)
+        if not all(isinstance(column, list) for column in columns):
+            item.report("columns", f"must have the lists {first!r} and {second!r}", key)
+            return []
+        left, right = (column or [] for column in columns)
+        if len(left) != len(right):
+            message = f"{first!r} has {len(left)} entries but {second!r} has {len(right)}"
+            item.report("columns", message, key)
+        return [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(left, right, strict=False))]
+    found = []
+    for i, pair in enumerate(value):
+        if isinstance(pair, list) and len(pair) == 2:
+            found.append((f"{key}[{i}]", *pair))
+        else:
+            item.report("pairs", f"must be a pair [{first}, {second}]", f"{key}[{i}]")
+    return found
+
+
+def _paragraphs(item: Item, collected: Collected) -> list[_Paragraph]:
+    found = []
+    context = pairs(item, "context", "title", "sentences")
+    joint = _joint(sentences for _, _, sentences in context)
+    for place, title, sentences in context:
+        if not isinstance(title, str) or not is_texts(sentences):
+            item.report("paragraph", "must be a title and a list of sentences", place)
+            continue
+        text = one_line(joint.join(sentences))
+        if not (title.strip() or text):
+            item.report("empty", "has no title and no text", place)
+            continue
+        title = one_line(title)
+        found.append(_Paragraph(title, collected.add_document(title, text), len(sentences)))
+    return found
+
+
+def _joint(paragraphs: Iterable[Any]) -> str:
+    """Return what goes between two sentences of a record.
+
+    HotpotQA's sentences begin with their space, where there is one; 2WikiMultihopQA's have none.
+    """
+    later = [part for sentences in paragraphs if is_texts(sentences) for part in sentences[1:]]
+    return "" if any(part[:1].isspace() for part in later) else " "
+
+
+def _facts(item: Item) -> list[tuple[str, int]]:
+    found = []
+    for place, title, sentence in pairs(item, "supporting_facts", "title", "sent_id"):
+        is_index = isinstance(sentence, int) and not isinstance(sentence, bool) and sentence >= 0
+        if isinstance(title, str) and is_index:
+            found.append((one_line(title), sentence))
+        else:
+            item.report("fact", "must be a title and a sentence index from 0", place)
+    return found
+
+
+def _relevant(
+    item: Item, paragraphs: list[_Paragraph], facts: list[tuple[str, int]], collected: Collected
+) -> list[str]:
+    """Return the ids of the paragraphs that hold a supporting sentence."""
+    found: list[list[str]] = []
+    for title, sentence in facts:
+        titled = [paragraph for paragraph in paragraphs if paragraph.title == title]
+        holding = [p.document_id for p in titled if sentence < p.sentence_count]
+        if not titled:
+            collected.odd("supporting facts name a title that the record lacks", item.place)
+        elif not holding:
+            # Some of HotpotQA's own indices lie past the end; the paragraph is meant all the same.
+            collected.odd("supporting facts name a sentence past the paragraph's end", item.place)
+        found.append(holding or [paragraph.document_id for paragraph in titled])
+    return list(dict.fromkeys(chain.from_iterable(found)))
