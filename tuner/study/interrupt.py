@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+JOIN_TIMEOUT_S = 1.0
 
 
 @contextmanager
@@ -29,23 +30,33 @@ def interruptible(
     has_ended = threading.Event()
     seen: list[int] = []
 
+    reminders: list[threading.Thread] = []
+
     def remind(number: int) -> None:
-        say(signal.Signals(number).name)
-        if not has_ended.wait(grace_s):
-            _wake_main_thread(number)
+        try:
+            say(signal.Signals(number).name)
+        finally:
+            if not has_ended.wait(grace_s):
+                _wake_main_thread(number)
 
     def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # a handler's form
+        if has_ended.is_set():
+            return
         seen.append(number)
         if len(seen) > 1:
             raise KeyboardInterrupt
         stop()
-        threading.Thread(target=remind, args=(number,), name="interrupt", daemon=True).start()
+        reminder = threading.Thread(target=remind, args=(number,), name="interrupt", daemon=True)
+        reminders.append(reminder)
+        reminder.start()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
         yield
     finally:
         has_ended.set()
+        for reminder in reminders:
+            reminder.join(JOIN_TIMEOUT_S)  # its signal must not meet the handlers of before
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 

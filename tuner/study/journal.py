@@ -12,7 +12,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -63,8 +63,16 @@ class Journal:
         return journal
 
     @classmethod
-    def resume(cls, path: Path, *, keep_per_query: bool = True) -> tuple[Self, JournalContent]:
+    def resume(
+        cls,
+        path: Path,
+        *,
+        check: Callable[[StudyHeader], object] = lambda header: header,
+        keep_per_query: bool = True,
+    ) -> tuple[Self, JournalContent]:
         """Continue a journal; an unfinished last line is cut off, as the content then says.
+
+        Nothing is written where ``check`` raises an error about the header.
 
         Raises:
             InputError: there is none, it is broken, or another run writes it.
@@ -74,6 +82,7 @@ class Journal:
         lock = _locked(path)
         try:
             content = read_journal(path)
+            check(content.header)
             if content.torn_bytes:
                 os.truncate(path, path.stat().st_size - content.torn_bytes)
             journal = cls(path, lock, keep_per_query=keep_per_query)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import FloatArray
@@ -112,9 +112,13 @@ class Study:
             InputError: no journal, a broken one, one that another run writes, or another study:
                 every difference in seed, arms, space, objective, baseline or fingerprints is named.
         """
-        journal, content = Journal.resume(path, keep_per_query=keep_per_query)
+        other_versions: dict[str, Any] = {}
+
+        def check(stored: StudyHeader) -> None:
+            other_versions.update(check_same_study(stored, header, file=str(path)))
+
+        journal, content = Journal.resume(path, check=check, keep_per_query=keep_per_query)
         try:
-            other_versions = check_same_study(content.header, header, file=str(path))
             if other_versions:
                 journal.note("other_versions", versions=other_versions)
             return cls(

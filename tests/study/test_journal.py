@@ -1,0 +1,197 @@
+"""The journal: what is written comes back, torn ends are cut off, broken lines are named."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import InputError
+from tuner.core.trial import Outcome, Trial, TrialState
+from tuner.execution.inline import Inline
+from tuner.study.journal import Journal
+from tuner.study.loop import run_study
+from tuner.study.reading import read_journal, read_per_query
+
+TOLD = Trial(
+    0,
+    "tpe",
+    {"k": 3, "mode": "graph", "weight": 0.1, "flag": True, "none": None},
+    state=TrialState.FINISHED,
+    objective=0.1 + 0.2,
+    violation=0.5,
+    metrics={"ndcg@10": 1 / 3, "undefined": math.nan},
+    seconds={"total": 0.25},
+    asked_at=1.5,
+    told_at=2.5,
+)
+ASKED = Trial(0, "tpe", TOLD.params, asked_at=1.5)
+
+
+def write(path: Path, toy: ModuleType) -> None:
+    with Journal.create(path, toy.header()) as journal:
+        journal.asked(ASKED)
+        journal.told(TOLD, {"ndcg@10": np.array([0.5, math.nan])})
+        journal.asked(Trial(1, "tpe", {"k": 4}, asked_at=3.0))
+
+
+def test_what_is_written_comes_back(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "new" / "journal.jsonl"
+    write(path, toy)
+    content = read_journal(path)
+    assert content.header == toy.header()
+    assert math.isnan(content.trials[0].metrics["undefined"])
+    expected = {**TOLD.to_record(), "metrics": {"ndcg@10": 1 / 3}}
+    record = content.trials[0].to_record()
+    del record["metrics"]["undefined"]
+    assert record == expected
+    assert content.trials[1].state is TrialState.RUNNING
+    assert [note["kind"] for note in content.notes] == ["started"]
+    assert content.torn_bytes == 0
+    np.testing.assert_array_equal(read_per_query(path, 0)["ndcg@10"], [0.5, math.nan])
+    assert read_per_query(path, 1) == {}
+
+
+def test_lines_are_strict_json(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, toy)
+    assert b"NaN" not in path.read_bytes()
+    with Journal.resume(path)[0] as journal, pytest.raises(ValueError, match="JSON"):
+        journal.note("bad", value=math.inf)
+    events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+    assert events == ["header", "note", "asked", "told", "asked", "note"]
+
+
+def test_per_query_values_can_be_left_out(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal.create(path, toy.header(), keep_per_query=False) as journal:
+        journal.asked(ASKED)
+        journal.told(TOLD, {"ndcg@10": np.array([0.5])})
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "journal.jsonl",
+        "journal.jsonl.lock",
+    ]
+
+
+def test_every_torn_tail_is_read_and_cut_off(tmp_path: Path, toy: ModuleType) -> None:
+    whole = tmp_path / "whole.jsonl"
+    write(whole, toy)
+    raw = whole.read_bytes()
+    line_ends = [i + 1 for i, byte in enumerate(raw) if byte == ord("\n")]
+    path = tmp_path / "journal.jsonl"
+    for end in range(line_ends[0], len(raw) + 1):
+        path.write_bytes(raw[:end])
+        complete = max(line_end for line_end in line_ends if line_end <= end)
+        content = read_journal(path)
+        assert content.torn_bytes == end - complete
+        states = [trial.state.value for trial in content.trials.values()]
+        is_complete = sum(line_end <= end for line_end in line_ends)
+        assert (
+            states == [[], [], ["running"], ["finished"], ["finished", "running"]][is_complete - 1]
+        )
+    for end in (line_ends[2] + 1, line_ends[2] + 40, line_ends[3] - 1, line_ends[4] - 1):
+        path.write_bytes(raw[:end])
+        journal, content = Journal.resume(path)
+        journal.close()
+        assert content.torn_bytes > 0
+        again = read_journal(path)
+        assert again.torn_bytes == 0
+        assert again.trials.keys() == content.trials.keys()
+        assert again.notes[-1]["kind"] == "resumed"
+        assert again.notes[-1]["cut_off_bytes"] == content.torn_bytes
+
+
+def test_a_study_goes_on_from_any_torn_tail(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "whole" / "journal.jsonl"
+    study = toy.create(path, 6)
+    run_study(study, Inline(), toy.evaluate)
+    study.close()
+    expected = [(t.params, t.state, t.objective) for t in study.trials]
+    raw = path.read_bytes()
+    lines = raw.split(b"\n")
+    last = sum(len(line) + 1 for line in lines[-6:-1])
+    for end in range(len(raw) - last, len(raw), 29):
+        torn = tmp_path / str(end) / "journal.jsonl"
+        torn.parent.mkdir()
+        torn.write_bytes(raw[:end])
+        resumed = toy.resume(torn, 6)
+        assert run_study(resumed, Inline(), toy.evaluate) == "finished"
+        resumed.close()
+        assert [(t.params, t.state, t.objective) for t in resumed.trials] == expected
+        assert list(read_journal(torn).trials.values()) == resumed.trials
+
+
+@pytest.mark.parametrize(
+    ("line", "broken", "reason"),
+    [
+        (1, b'{"event": "note", "kind": "x"}', "one header"),
+        (2, b"\x00\x00\x00", "Expecting value"),
+        (3, b'{"event": "asked"', "Expecting"),
+        (3, b'{"event": "asked", "trial": 5, "arm": "tpe", "params": {}}', "trial 5 where 0"),
+        (4, b'{"event": "told", "trial": 0}', "'metrics'"),
+        (4, b'{"event": "told", "trial": NaN}', "NaN is not JSON"),
+        (4, b"[1, 2]", "list indices"),
+        (5, None, "told already"),
+    ],
+)
+def test_a_broken_line_is_named(
+    tmp_path: Path, toy: ModuleType, line: int, broken: bytes | None, reason: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, toy)
+    lines = path.read_bytes().split(b"\n")
+    lines[line - 1] = lines[3] if broken is None else broken
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError) as caught:
+        read_journal(path)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert reason in str(caught.value)
+
+
+def test_a_later_format_is_refused(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, toy)
+    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":99', 1))
+    with pytest.raises(InputError, match="later version"):
+        read_journal(path)
+
+
+def test_no_journal_and_no_study(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(InputError, match="no journal to resume"):
+        Journal.resume(path)
+    with pytest.raises(InputError, match="No such file"):
+        read_journal(path)
+    path.write_bytes(b'{"event": "hea')
+    with pytest.raises(InputError, match="ends before its first line"):
+        Journal.resume(path)
+    write(path, toy)  # a run that was killed within its first line has no study to lose
+    assert len(read_journal(path).trials) == 2
+    with pytest.raises(InputError, match="holds a study already"):
+        Journal.create(path, toy.header())
+
+
+def test_a_second_writer_is_refused(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal.create(path, toy.header())
+    for open_again in (Journal.resume, lambda p: Journal.create(p, toy.header())):
+        with pytest.raises(InputError, match=r"another run is writing this journal \(process \d+"):
+            open_again(path)
+    assert read_journal(path).header == toy.header()  # reading needs no lock
+    journal.close()
+    journal.close()
+    Journal.resume(path)[0].close()
+
+
+def test_outcomes_keep_undefined_metrics(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 2)
+    (trial,) = study.ask(1)
+    (told,) = study.tell(trial, Outcome({"score": 0.5, "odd": math.inf}))
+    study.close()
+    assert math.isnan(told.metrics["odd"])
+    assert math.isnan(read_journal(path).trials[0].metrics["odd"])

@@ -1,0 +1,221 @@
+"""The loop: it ends as finished, failed or interrupted, and always leaves a whole journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.core.trial import Outcome, Params, Trial, TrialState
+from tuner.execution.inline import Inline
+from tuner.execution.threads import Threads
+from tuner.study.interrupt import interruptible
+from tuner.study.loop import Event, run_study
+from tuner.study.reading import read_journal
+
+WAIT_S = 60.0
+
+
+class Tracker:
+    def __init__(self) -> None:
+        self.recorded: list[Trial] = []
+
+    def start(self, header: StudyHeader, run_dir: Path) -> None:
+        raise AssertionError("starting the tracker is the caller's")
+
+    def record(self, trial: Trial) -> None:
+        self.recorded.append(trial)
+
+    def finish(self, summary: StudySummary) -> None:
+        raise AssertionError("finishing the tracker is the caller's")
+
+
+@pytest.mark.parametrize("execution", [Inline(), Threads(3)])
+def test_every_trial_is_told_recorded_and_shown_once(
+    toy: ModuleType, tmp_path: Path, execution: Inline | Threads
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 30)
+    tracker, events = Tracker(), list[Event]()
+    state = run_study(study, execution, toy.evaluate, tracker=tracker, on_event=events.append)
+    study.close()
+    assert state == "finished"
+    assert study.is_done
+    assert {t.number for t in tracker.recorded} == set(range(61))
+    assert len(tracker.recorded) == 61
+    assert [e.trial for e in events if e.kind == "told"] == tracker.recorded
+    assert [e.text for e in events if e.kind == "execution"] == [execution.choice]
+    assert TrialState.SHARED in {t.state for t in tracker.recorded}
+    content = read_journal(path)
+    assert list(content.trials.values()) == study.trials
+    assert (content.notes[-1]["kind"], content.notes[-1]["state"]) == ("ended", "finished")
+
+
+def test_ten_failures_at_the_start_end_the_study(toy: ModuleType) -> None:
+    def fail(params: Params) -> Outcome:
+        raise RuntimeError("no index")
+
+    study = toy.create(None, 30)
+    events: list[Event] = []
+    assert run_study(study, Inline(), fail, on_event=events.append) == "failed"
+    assert sum(trial.shared_from is None for trial in study.trials if trial.is_told) == 10
+    assert events[-1].kind == "stopping"
+    assert "the first 10 evaluations all failed" in events[-1].text
+    assert "RuntimeError: no index" in events[-1].text
+
+
+@pytest.mark.parametrize(("largest_hops", "state"), [(1, "failed"), (4, "finished")])
+def test_more_failures_than_successes_are_a_failed_study(
+    toy: ModuleType, largest_hops: int, state: str
+) -> None:
+    def evaluate(params: Params) -> Outcome:
+        if params["hops"] > largest_hops and params != toy.BASELINE:  # type: ignore[operator]
+            raise RuntimeError("too deep")
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    study = toy.create(None, 30)
+    assert run_study(study, Inline(), evaluate) == state
+    assert all(trial.is_told for trial in study.trials)
+
+
+def test_a_backend_that_breaks_ends_the_run_with_its_error(toy: ModuleType) -> None:
+    study = toy.create(None, 30)
+
+    def broken_asks() -> Iterator[Trial]:
+        yield from study.ask(3)
+        raise RuntimeError("a broken backend")
+
+    study.asks = broken_asks
+    for execution in (Inline(), Threads(2)):
+        with pytest.raises(RuntimeError, match="a broken backend"):
+            run_study(study, execution, toy.evaluate)
+
+
+def test_stopped_from_elsewhere_is_interrupted(toy: ModuleType) -> None:
+    study = toy.create(None, 30)
+
+    def evaluate(params: Params) -> Outcome:
+        if params != toy.BASELINE:
+            study.stop()
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    assert run_study(study, Inline(), evaluate) == "interrupted"
+    assert len(study.trials) == 2
+
+
+def test_runs_outside_the_main_thread(toy: ModuleType) -> None:
+    states = []
+    study = toy.create(None, 5)
+    thread = threading.Thread(
+        target=lambda: states.append(run_study(study, Inline(), toy.evaluate))
+    )
+    thread.start()
+    thread.join()
+    assert states == ["finished"]
+
+
+def test_handlers_come_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    names: list[str] = []
+    is_said = threading.Event()
+
+    def say(name: str) -> None:
+        names.append(name)
+        is_said.set()
+
+    stopped: list[bool] = []
+    with interruptible(lambda: stopped.append(True), say, grace_s=WAIT_S):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert is_said.wait(WAIT_S)
+    assert (stopped, names) == ([True], ["SIGTERM"])
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_the_grace_period_ends_a_wait() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with (  # noqa: PT012  # what is raised comes from the outside
+        pytest.raises(KeyboardInterrupt),
+        interruptible(lambda: None, lambda name: None, grace_s=0.0),
+    ):
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(WAIT_S)
+        raise AssertionError("the grace period did not end the wait")
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def read_until(process: subprocess.Popen[str], beginning: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(beginning):
+            return line
+    raise AssertionError(f"the process ended without {beginning!r}")
+
+
+@pytest.mark.parametrize(("kind", "workers"), [("inline", 1), ("threads", 2), ("processes", 2)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_cleanly(
+    tmp_path: Path,
+    toy: ModuleType,
+    spawn: Callable[..., subprocess.Popen[str]],
+    kind: str,
+    workers: int,
+    number: signal.Signals,
+) -> None:
+    release = tmp_path / "release"
+    process = spawn(
+        run_dir=str(tmp_path), kind=kind, workers=workers, trials=50, hold_after=4, sleep_s=0.0
+    )
+    for _ in range(4):
+        read_until(process, "told")
+    process.send_signal(number)
+    assert number.name in read_until(process, "stopping")
+    release.touch()  # the evaluations under way may end now
+    assert read_until(process, "state") == "state interrupted\n"
+    assert process.wait(WAIT_S) == 0
+    path = tmp_path / "journal.jsonl"
+    content = read_journal(path)
+    assert content.torn_bytes == 0
+    assert content.notes[-1]["signal"] == number.name
+    # Nothing was left under way: what had begun was told before the end.
+    assert all(trial.is_told for trial in content.trials.values())
+    told = {json.dumps(t.params) for t in content.trials.values()}
+    assert told == set((tmp_path / "evaluated").read_text().splitlines())
+    assert len(told) < 50
+    toy.resume(path, 50).close()
+
+
+@pytest.mark.parametrize("kind", ["inline", "threads", "processes"])
+@pytest.mark.parametrize("by", ["grace period", "second signal"])
+def test_an_evaluation_that_hangs_does_not_keep_a_run_alive(
+    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]], kind: str, by: str
+) -> None:
+    process = spawn(
+        run_dir=str(tmp_path),
+        kind=kind,
+        workers=1 if kind == "inline" else 2,
+        trials=10,
+        sleep_s=0.0,
+        hang=True,
+        grace_s=0.1 if by == "grace period" else 1000.0,
+    )
+    path = tmp_path / "journal.jsonl"
+    read_until(process, "ready")
+    while not path.exists() or b'"asked"' not in path.read_bytes():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    read_until(process, "stopping")
+    if by == "second signal":
+        process.send_signal(signal.SIGINT)
+    assert read_until(process, "state") == "state interrupted\n"
+    assert process.wait(WAIT_S) == 0
+    content = read_journal(path)
+    assert content.torn_bytes == 0
+    assert [trial.is_told for trial in content.trials.values()] == [False] * len(content.trials)

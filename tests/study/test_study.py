@@ -1,0 +1,323 @@
+"""A study: turns, sharing, failures, and resuming as if nothing had happened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from tuner.backends.random import Random
+from tuner.core.errors import InputError, TunerError
+from tuner.core.space import SearchSpace
+from tuner.core.study_record import ArmRecord, StudyHeader
+from tuner.core.trial import Outcome, Params, Trial, TrialState
+from tuner.evaluation.objective import Objective
+from tuner.study.arms import Arm, arm_seed, next_arm
+from tuner.study.reading import read_journal
+from tuner.study.study import Study
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A backend that suggests given points in turn, whatever it is told."""
+
+    points: tuple[Params, ...]
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        return list(self.points[len(history) : len(history) + count])
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A backend that suggests how many trials it was shown."""
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        return [{"k": len(history)}]
+
+
+SPACE = SearchSpace.from_mapping({"k": {"type": "integer", "low": 0, "high": 99}})
+OBJECTIVE = Objective({"score": 1.0}, {}, {})
+
+
+def make(arms: list[Arm], **options: object) -> Study:
+    header = StudyHeader(
+        study_id="s",
+        name="s",
+        created_at=0.0,
+        seed=1,
+        arms=tuple(ArmRecord(arm.name, "toy", arm.budget) for arm in arms),
+        space=SPACE.to_mapping(),
+        objective=OBJECTIVE.to_mapping(),
+        baseline=options.pop("baseline", None),  # type: ignore[arg-type]
+    )
+    return Study.create(header, arms=arms, space=SPACE, objective=OBJECTIVE, **options)  # type: ignore[arg-type]
+
+
+def listed(name: str, *values: int) -> Arm:
+    return Arm(name, Listed(tuple({"k": value} for value in values)), len(values))
+
+
+def outcome(value: float) -> Outcome:
+    return Outcome({"score": value}, {"score": np.array([value, math.nan])}, {"total": 0.1})
+
+
+def test_arms_take_turns_by_share_of_budget() -> None:
+    arms = [Arm("a", Random(budget=6), 6), Arm("b", Random(budget=3), 3)]
+    study = make(arms, baseline={"k": 5})
+    # baseline first; then a 0/6, b 0/3, a 1/6, a 2/6 ties with b 1/3 and a comes first, b ...
+    names = [trial.arm for trial in study.asks()]
+    assert names == ["baseline", "a", "b", "a", "a", "b", "a", "a", "b", "a"]
+    assert [trial.number for trial in study.trials] == list(range(10))
+
+
+def test_next_arm_skips_exhausted_arms() -> None:
+    arms = [listed("a", 1), listed("b", 1, 2)]
+    assert next_arm(arms, {"a": 0, "b": 0}, ()) is arms[0]
+    assert next_arm(arms, {"a": 0, "b": 0}, ("a",)) is arms[1]
+    assert next_arm(arms, {"a": 1, "b": 2}, ()) is None
+
+
+def test_an_arm_that_has_nothing_left_leaves_its_budget() -> None:
+    study = make([Arm("a", Listed(({"k": 1},)), 5), listed("b", 2, 3)])
+    assert [(t.arm, t.params["k"]) for t in study.asks()] == [("a", 1), ("b", 2), ("b", 3)]
+
+
+def test_arm_seeds_differ_and_do_not_change() -> None:
+    # echo -n 1/tpe | sha256sum begins with a3fe2912; half of it, so that it fits 31 bits.
+    assert arm_seed(1, "tpe") == 0xA3FE2912 >> 1
+    seeds = {arm_seed(seed, name) for seed in range(20) for name in ("tpe", "gp", "grid")}
+    assert len(seeds) == 60
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+@pytest.mark.parametrize(("arms_see", "expected"), [("own", [0, 0, 1, 1]), ("all", [0, 1, 2, 3])])
+def test_what_arms_see(arms_see: str, expected: list[int]) -> None:
+    study = make([Arm("a", Counting(), 2), Arm("b", Counting(), 2)], arms_see=arms_see)
+    asked = list(study.asks())
+    assert [t.params["k"] for t in study.trials] == expected
+    # In "own", both arms ask for 0 and then for 1: only the first of each is evaluated.
+    assert len(asked) == len(set(expected))
+
+
+def test_equal_params_of_a_told_trial_are_shared_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = make([listed("a", 7, 8), listed("b", 7, 9)], path=path)
+    first = study.ask(1)[0]
+    assert study.tell(first, outcome(0.5)) == [study.trials[0]]
+    assert [t.params["k"] for t in study.ask(5)] == [8, 9]
+    shared = study.trials[1]
+    assert (shared.arm, shared.state, shared.shared_from) == ("b", TrialState.SHARED, 0)
+    assert (shared.objective, shared.metrics, shared.seconds) == (0.5, {"score": 0.5}, {})
+    assert study.unreported() == [shared]
+    assert study.unreported() == []
+    study.close()
+    assert read_journal(path).trials[1] == shared
+    assert [file.name for file in (tmp_path / "trials").iterdir()] == ["0.npz"]
+
+
+def test_equal_params_of_a_running_trial_wait_for_it() -> None:
+    study = make([listed("a", 7), listed("b", 7), listed("c", 7)])
+    (first,) = study.asks()
+    assert [t.state for t in study.trials] == [TrialState.RUNNING] * 3
+    told = study.tell(first, outcome(0.5))
+    assert [(t.number, t.state.value, t.shared_from) for t in told] == [
+        (0, "finished", None),
+        (1, "shared", 0),
+        (2, "shared", 0),
+    ]
+    assert study.is_done
+
+
+def test_a_failure_is_shared_too() -> None:
+    study = make([listed("a", 7), listed("b", 7)])
+    (first,) = study.asks()
+    told = study.tell(first, Outcome(error="ValueError: no"))
+    assert [(t.state.value, t.error, t.objective, t.shared_from) for t in told] == [
+        ("failed", "ValueError: no", None, None),
+        ("failed", "ValueError: no", None, 0),
+    ]
+
+
+def test_the_baseline_shares_with_equal_params() -> None:
+    study = make([listed("a", 7, 8)], baseline={"k": 7.0})
+    baseline = study.ask(1)[0]
+    assert (baseline.arm, baseline.params) == ("baseline", {"k": 7})
+    told = study.tell(baseline, outcome(0.1))
+    assert study.ask(2)[0].params == {"k": 8}
+    assert study.trials[1].shared_from == told[0].number
+
+
+def test_a_baseline_may_lie_outside_the_space() -> None:
+    study = make([listed("a", 7)], baseline={"k": 500, "other": "x"})
+    assert study.ask(1)[0].params == {"k": 500, "other": "x"}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reason"),
+    [
+        ({}, "metric 'score' is missing"),
+        ({"score": math.nan}, "not a finite number"),
+        ({"score": math.inf}, "not a finite number"),
+        ({"score": "high"}, "is a str, not a number"),
+        ({"score": True}, "is a bool, not a number"),
+        ({"score": None}, "is a NoneType, not a number"),
+        ({"score": np.array([1.0])}, "is a ndarray, not a number"),
+        (None, "cannot be scored"),
+    ],
+)
+def test_metrics_that_cannot_be_scored_fail_the_trial(
+    tmp_path: Path, metrics: dict[str, float], reason: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = make([listed("a", 7, 8)], path=path)
+    (told,) = study.tell(study.ask(1)[0], Outcome(metrics, {"score": np.array([1.0])}))
+    assert told.state is TrialState.FAILED
+    assert told.objective is None
+    assert told.error is not None
+    assert reason in told.error
+    assert study.ask(1)  # the study goes on
+    study.close()
+    assert read_journal(path).trials[0].error == told.error
+    assert not (tmp_path / "trials").exists()
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    study = make([listed("a", 7)])
+    (told,) = study.tell(study.ask(1)[0], Outcome({"score": np.float32(0.5)}))  # type: ignore[dict-item]
+    assert told.metrics == {"score": 0.5}
+    assert type(told.metrics["score"]) is float
+
+
+def test_a_trial_is_told_once() -> None:
+    study = make([listed("a", 7, 8)])
+    trial = study.ask(1)[0]
+    study.tell(trial, outcome(0.5))
+    with pytest.raises(TunerError, match="trial 0 is not under way"):
+        study.tell(trial, outcome(0.6))
+    with pytest.raises(TunerError, match="trial 5 is not under way"):
+        study.tell(replace(trial, number=5), outcome(0.6))
+
+
+def test_two_arms_need_two_names() -> None:
+    with pytest.raises(InputError, match="two arms are called 'a'"):
+        make([listed("a", 1), listed("a", 2)])
+    with pytest.raises(InputError, match="two arms are called 'baseline'"):
+        make([listed("baseline", 1)], baseline={"k": 1})
+
+
+def test_stop_ends_asking_but_not_telling() -> None:
+    study = make([listed("a", 1, 2)])
+    trial = study.ask(1)[0]
+    study.stop()
+    assert list(study.asks()) == []
+    assert len(study.tell(trial, outcome(1.0))) == 1
+    assert study.best == study.trials[0]
+    assert not study.is_done
+
+
+def test_unfinished_trials_come_first_when_resumed(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 5)
+    asked = study.ask(3)
+    told = study.tell(asked[1], toy.evaluate(asked[1].params))
+    study.close()
+    resumed = toy.resume(path, 5)
+    again = resumed.ask(3)
+    assert again[:2] == [asked[0], asked[2]]
+    assert again[2].number == len(study.trials)
+    assert resumed.trials[asked[1].number] == told[0]
+    assert resumed.header == study.header
+    resumed.close()
+
+
+def test_resumed_at_any_trial_it_suggests_the_same(tmp_path: Path, toy: ModuleType) -> None:
+    def finish(study: Study, steps: int) -> None:
+        for _ in range(steps):
+            for trial in study.ask(1):
+                study.tell(trial, toy.evaluate(trial.params))
+
+    whole = toy.create(None, 12)
+    finish(whole, 100)
+    expected = [(t.number, t.arm, t.params, t.state, t.shared_from) for t in whole.trials]
+    assert whole.is_done
+    assert TrialState.SHARED in {t.state for t in whole.trials}
+    for steps in range(0, 25, 3):
+        path = tmp_path / f"{steps}" / "journal.jsonl"
+        study = toy.create(path, 12)
+        finish(study, steps)
+        study.ask(1)  # asked, never told
+        study.close()
+        resumed = toy.resume(path, 12)
+        finish(resumed, 100)
+        resumed.close()
+        found = [(t.number, t.arm, t.params, t.state, t.shared_from) for t in resumed.trials]
+        assert found == expected
+
+
+def test_a_killed_sharing_is_completed_when_resumed(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 30)
+    while not any(trial.state is TrialState.SHARED for trial in study.trials):
+        for trial in study.ask(1):
+            study.tell(trial, toy.evaluate(trial.params))
+    study.close()
+    shared = next(t for t in study.trials if t.state is TrialState.SHARED)
+    lines = path.read_bytes().split(b"\n")
+    told_at = next(
+        i for i, line in enumerate(lines) if b'"told","trial":%d,' % shared.number in line
+    )
+    path.write_bytes(b"\n".join(lines[:told_at]) + b"\n")  # asked, but its sharing not yet told
+    resumed = toy.resume(path, 30)
+    resumed.ask(1)
+    again = resumed.trials[shared.number]
+    resumed.close()
+    assert replace(again, told_at=shared.told_at) == shared
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 8}, "seed was 7 and is 8 now"),
+        ({"fingerprints": {"space": "s2", "dataset": "d1"}}, "fingerprints.space was"),
+        ({"fingerprints": {"dataset": "d1"}}, "is null now"),
+        ({"arms": (ArmRecord("grid", "grid", 5),)}, "arms was"),
+        ({"baseline": None}, "baseline was"),
+        ({"objective": {}}, 'objective.maximize was {"score": 1.0} and is null now'),
+        ({"space": {"hops": {"type": "integer", "low": 1, "high": 6}}}, "space.hops.high was 5"),
+    ],
+)
+def test_another_study_is_refused(
+    tmp_path: Path, toy: ModuleType, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    toy.create(path, 5).close()
+    before = path.read_bytes()
+    header = replace(toy.header(5), **change)
+    with pytest.raises(InputError) as caught:
+        Study.resume(header, arms=toy.arms(5), space=toy.SPACE, objective=OBJECTIVE, path=path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before  # refused without a trace
+    toy.resume(path, 5).close()
+
+
+def test_other_versions_are_noted(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    toy.create(path, 5).close()
+    header = replace(toy.header(5), versions={"numpy": "2"}, study_id="x", name="other")
+    study = Study.resume(
+        header, arms=toy.arms(5), space=toy.SPACE, objective=toy.OBJECTIVE, path=path
+    )
+    study.close()
+    assert study.header == toy.header(5)
+    note = read_journal(path).notes[-1]
+    assert (note["kind"], note["versions"]) == ("other_versions", {"numpy": ["1", "2"]})
