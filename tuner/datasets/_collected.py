@@ -83,6 +83,7 @@ class Collected:
         id: str = "",
         query_type: str = "",
         difficulty: str = "",
+        group: str = "",
         relevant: Mapping[str, float],
         evidence: Evidence | None = None,
         answers: Iterable[str] = (),
@@ -100,7 +101,7 @@ class Collected:
         if id_ in self.queries:
             item.report("duplicate", f"duplicate id {id_!r}, first in {first}")
             return
-        self.queries[id_] = Query(id_, text, query_type, difficulty)
+        self.queries[id_] = Query(id_, text, query_type, difficulty, group)
         self.qrels[id_] = dict(relevant)
         if evidence is not None and (evidence.entities or evidence.paths):
             self.evidences[id_] = evidence

@@ -9,6 +9,8 @@ from tuner.core.corpus import Triple
 from tuner.datasets._lines import ProblemLog, Record, note_id, read_records, text_field, texts_field
 from tuner.datasets.dataset import Evidence, Step
 
+PATHS_SHAPE = "a list of paths, each a list of [subject, relation, object] strings"
+
 
 def _is_known(
     record: Record, what: str, known: Collection[str] | None, file: Path, log: ProblemLog
@@ -61,14 +63,21 @@ def read_evidences(
 
 
 def _paths(record: Record, file: Path, log: ProblemLog) -> tuple[tuple[Step, ...], ...]:
-    paths = (record.values or {}).get("paths") or []
+    paths = parse_paths((record.values or {}).get("paths"))
+    if paths is None:
+        log.add("paths", f"'paths' must be {PATHS_SHAPE}", file, record.line)
+    return paths or ()
+
+
+def parse_paths(paths: object) -> tuple[tuple[Step, ...], ...] | None:
+    """Return the paths of a JSON value; none for null, and None where it is of another shape."""
+    if paths is None:
+        return ()
     if isinstance(paths, list) and all(
         isinstance(path, list) and path and all(_is_step(step) for step in path) for path in paths
     ):
         return tuple(tuple((step[0], step[1], step[2]) for step in path) for path in paths)
-    message = "'paths' must be a list of paths, each a list of [subject, relation, object] strings"
-    log.add("paths", message, file, record.line)
-    return ()
+    return None
 
 
 def _is_step(step: object) -> bool:

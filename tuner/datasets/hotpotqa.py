@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,8 +38,8 @@ class Hotpotqa:
         - _id or id: where both are missing, the id is made from the question's text.
         - type becomes the query type, level the difficulty.
 
-        A fact about a title or sentence that the record does not have, as in the full-wiki files,
-        is counted in a warning, and a question left without a relevant paragraph is left out.
+        A question whose record lacks a supporting paragraph, as many in the full-wiki files do,
+        is left out with a warning; so is a question without supporting facts.
 
         Raises:
             InputError: everything that is wrong, with file and record, all at once.
@@ -65,22 +64,38 @@ def read_supported(
     refuse_split(split, path)
     collected = Collected()
     for item in read_items(path, collected.log):
-        paragraphs = _paragraphs(item, collected)
-        facts = _facts(item)
-        relevant = _relevant(item, paragraphs, facts, collected)
-        known = {paragraph.title for paragraph in paragraphs}
-        titles = tuple(dict.fromkeys(title for title, _ in facts if title in known))
-        collected.add_query(
-            item,
-            one_line(item.text("question", is_required=True)),
-            id=item.id("_id", "id"),
-            query_type=item.text("type"),
-            difficulty=item.text("level"),
-            relevant=dict.fromkeys(relevant, 1.0),
-            evidence=evidence_of(item, titles),
-            answers=[item.text("answer")],
-        )
+        _add(item, evidence_of, collected)
     return collected.dataset(path)
+
+
+def _add(
+    item: Item,
+    evidence_of: Callable[[Item, tuple[str, ...]], Evidence],
+    collected: Collected,
+) -> None:
+    paragraphs = _paragraphs(item, collected)
+    facts = _facts(item)
+    titles = tuple(dict.fromkeys(title for title, _ in facts))
+    relevant = _relevant(item, paragraphs, facts, collected)
+    question = one_line(item.text("question", is_required=True))
+    id_ = item.id("_id", "id")
+    query_type, difficulty, answer = (item.text(key) for key in ("type", "level", "answer"))
+    evidence = evidence_of(item, titles)
+    if relevant is None:
+        collected.odd(
+            "questions have a supporting title without a paragraph and were left out", item.place
+        )
+        return
+    collected.add_query(
+        item,
+        question,
+        id=id_,
+        query_type=query_type,
+        difficulty=difficulty,
+        relevant=dict.fromkeys(relevant, 1.0),
+        evidence=evidence,
+        answers=[answer],
+    )
 
 
 class _Paragraph(NamedTuple):
@@ -152,16 +167,16 @@ def _facts(item: Item) -> list[tuple[str, int]]:
 
 def _relevant(
     item: Item, paragraphs: list[_Paragraph], facts: list[tuple[str, int]], collected: Collected
-) -> list[str]:
-    """Return the ids of the paragraphs that hold a supporting sentence."""
-    found: list[list[str]] = []
+) -> list[str] | None:
+    """Return the ids of the paragraphs with a supporting sentence; None where one is missing."""
+    found: list[str] = []
     for title, sentence in facts:
         titled = [paragraph for paragraph in paragraphs if paragraph.title == title]
-        holding = [p.document_id for p in titled if sentence < p.sentence_count]
+        holding = [paragraph for paragraph in titled if sentence < paragraph.sentence_count]
         if not titled:
-            collected.odd("supporting facts name a title that the record lacks", item.place)
-        elif not holding:
+            return None  # judged by the others alone, the question would look easier than it is
+        if not holding:
             # Some of HotpotQA's own indices lie past the end; the paragraph is meant all the same.
             collected.odd("supporting facts name a sentence past the paragraph's end", item.place)
-        found.append(holding or [paragraph.document_id for paragraph in titled])
-    return list(dict.fromkeys(chain.from_iterable(found)))
+        found += [paragraph.document_id for paragraph in holding or titled]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,92 @@
+"""Find the files of a data set in a folder, and tell layouts apart that share some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tuner.datasets._items import peek_keys
+from tuner.datasets._lines import ProblemLog
+
+MOST_FILES = 20
+"""A folder with more JSON files than this is something else, and is not looked through."""
+
+SAMPLE_KEYS = frozenset({"query", "relevant_docs"})
+_BEIR_FACTS = {"corpus", "queries", "triples", "entities", "evidences"}
+
+
+def stem(file: Path) -> str:
+    """Return a file's name without its suffix, nor ``.gz``."""
+    return Path(file.name.removesuffix(".gz")).stem
+
+
+def json_files(folder: Path, *suffixes: str) -> list[Path]:
+    """Return the JSON files in a folder by name, none if there are more than 20.
+
+    ``suffixes`` narrow them down; by default ``.json`` and ``.jsonl``, each plain or gzipped.
+    """
+    wanted = suffixes or (".json", ".jsonl")
+    if not folder.is_dir():
+        return []
+    files = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.name.removesuffix(".gz").endswith(wanted) and file.is_file()
+    ]
+    return files if len(files) <= MOST_FILES else []
+
+
+def beir_qrels(folder: Path) -> list[Path]:
+    """Return the judgements of the BEIR layout: ``qrels/*.tsv``, plain or gzipped."""
+    inner = folder / "qrels"
+    if not inner.is_dir():
+        return []
+    return [
+        file
+        for file in sorted(inner.iterdir())
+        if file.is_file() and file.name.endswith((".tsv", ".tsv.gz"))
+    ]
+
+
+def trec_qrels(folder: Path) -> list[Path]:
+    """Return the files named ``qrels…`` in a folder that does not have the BEIR layout's."""
+    if not folder.is_dir() or beir_qrels(folder):
+        return []
+    return [file for file in sorted(folder.glob("qrels*")) if file.is_file()]
+
+
+def sample_files(folder: Path) -> list[Path]:
+    """Return the files of evaluation samples in a folder without any file of judgements."""
+    if beir_qrels(folder) or trec_qrels(folder):
+        return []
+    files = [file for file in json_files(folder, ".jsonl") if stem(file) not in _BEIR_FACTS]
+    return [file for file in files if peek_keys(file) >= SAMPLE_KEYS]
+
+
+def choose(
+    files: Mapping[str, Path], folder: Path, what: str, log: ProblemLog, *, split: str | None
+) -> Path | None:
+    """Return the file named by ``split``, or the only one; else report which there are."""
+    there = ", ".join(sorted(files))
+    if split is not None and split in files:
+        return files[split]
+    if split is not None:
+        log.add("split", f"no split {split!r}; there are: {there or 'none'}", folder)
+    elif len(files) == 1:
+        return next(iter(files.values()))
+    elif files:
+        log.add("split", f"several files of {what}; name one of these splits: {there}", folder)
+    return None
+
+
+def files_by_role(path: Path, role_of: Callable[[Path], str]) -> dict[str, list[Path]]:
+    """Return the JSON files at a path by their role; role "" collects those without one.
+
+    For a file, its folder is looked through, and the file is the only one of its role.
+    """
+    roles: dict[str, list[Path]] = {}
+    for file in json_files(path if path.is_dir() else path.parent):
+        roles.setdefault(role_of(file), []).append(file)
+    if path.is_file():
+        roles[role_of(path)] = [path]
+    return roles

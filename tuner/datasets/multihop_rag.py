@@ -1,0 +1,129 @@
+"""Read MultiHop-RAG: news articles, and questions with the facts in them that answer each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import InputError
+from tuner.datasets._collected import Collected, one_line, refuse_split
+from tuner.datasets._folders import files_by_role
+from tuner.datasets._items import Item, peek_keys, read_items
+from tuner.datasets._lines import ProblemLog
+from tuner.datasets.dataset import Dataset
+
+_CORPUS, _QUERIES = "articles", "questions"
+
+
+class MultihopRag:
+    """MultiHop-RAG, as published: two JSON files. See `MultihopRag.read`."""
+
+    layout = (
+        "a folder with MultiHop-RAG's two JSON files, or either of them beside the other: articles "
+        "(title, body, url) and questions (query, answer, question_type, evidence_list)"
+    )
+
+    @staticmethod
+    def detect(path: Path) -> bool:
+        """Return whether the path is one of the two files, or a folder of just these two."""
+        if path.is_dir():
+            found = files_by_role(path, _role)
+            return {role: len(files) for role, files in found.items()} == {_CORPUS: 1, _QUERIES: 1}
+        return bool(_role(path))
+
+    @staticmethod
+    def read(path: Path, *, split: str | None = None) -> Dataset:
+        """Read and check both files; the one that is not named is found by its content.
+
+        - articles: ``{"title", "body", "url"}``; the corpus.
+        - questions: ``{"query", "answer", "question_type", "evidence_list"}``; the articles in
+          the evidence list are relevant, with grade 1, found by url, or by title where there is
+          none. Query ids are made from the text. A question without evidence (a "null query") is
+          left out with a warning.
+
+        Raises:
+            InputError: everything that is wrong, with file and record, all at once.
+        """
+        path = Path(path)
+        refuse_split(split, path)
+        collected = Collected()
+        found = files_by_role(path, _role)
+        corpus_file, queries_file = (
+            _only(role, found.get(role, []), path, collected.log) for role in (_CORPUS, _QUERIES)
+        )
+        if corpus_file is None or queries_file is None:
+            raise InputError(problems=collected.log.problems())
+        by_url, by_title = _read_articles(corpus_file, collected)
+        for item in read_items(queries_file, collected.log):
+            _add(item, by_url, by_title, collected)
+        return collected.dataset(path)
+
+
+def _role(file: Path) -> str:
+    keys = peek_keys(file)
+    if keys >= {"query", "evidence_list"}:
+        return _QUERIES
+    return _CORPUS if keys >= {"title", "body", "url"} else ""
+
+
+def _only(role: str, files: list[Path], path: Path, log: ProblemLog) -> Path | None:
+    if len(files) == 1:
+        return files[0]
+    folder = path if path.is_dir() else path.parent
+    if files:
+        names = ", ".join(file.name for file in files)
+        log.add("several", f"holds several files of {role}: {names}; keep one", folder)
+    else:
+        log.add("missing", f"no file of {role} here; expected {MultihopRag.layout}", folder)
+    return None
+
+
+def _read_articles(file: Path, collected: Collected) -> tuple[dict[str, str], dict[str, str]]:
+    """Add the articles; return their ids by url and by title."""
+    by_url: dict[str, str] = {}
+    by_title: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for item in read_items(file, collected.log):
+        title = one_line(item.text("title"))
+        # Line ends are kept: they part the paragraphs of an article.
+        id_ = collected.add_document(title, item.text("body", is_required=True).strip())
+        url = item.text("url")
+        first = places.setdefault(url, item.place) if url else item.place
+        if first != item.place and by_url[url] != id_:
+            item.report("duplicate", f"another article has this url: {first}", "url")
+        by_url.setdefault(url, id_)
+        by_title.setdefault(title, id_)
+    return by_url, by_title
+
+
+def _add(
+    item: Item, by_url: Mapping[str, str], by_title: Mapping[str, str], collected: Collected
+) -> None:
+    relevant = {}
+    evidences = item.get("evidence_list", list, "a list of objects") or []
+    for i, evidence in enumerate(evidences):
+        id_ = _article(evidence, by_url, by_title)
+        if id_ is not None:
+            relevant[id_] = 1.0
+        else:
+            message = "must be an object with the url, or the title, of one of the articles"
+            item.report("article", f"{message}{_given(evidence)}", f"evidence_list[{i}]")
+    text = one_line(item.text("query", is_required=True))
+    query_type, answer = item.text("question_type"), item.text("answer")
+    collected.add_query(item, text, query_type=query_type, relevant=relevant, answers=[answer])
+
+
+def _article(evidence: Any, by_url: Mapping[str, str], by_title: Mapping[str, str]) -> str | None:
+    if not isinstance(evidence, dict):
+        return None
+    url, title = evidence.get("url"), evidence.get("title")
+    if isinstance(url, str) and url:
+        return by_url.get(url)
+    return by_title.get(one_line(title)) if isinstance(title, str) else None
+
+
+def _given(evidence: Any) -> str:
+    if not isinstance(evidence, dict):
+        return ""
+    return f"; got {evidence.get('url') or evidence.get('title')!r}"

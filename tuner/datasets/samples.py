@@ -1,0 +1,138 @@
+"""Read evaluation samples: questions with what they should retrieve, one JSON object a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from tuner.core.errors import InputError
+from tuner.datasets._collected import Collected
+from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
+from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files, stem
+from tuner.datasets._items import Item, peek_keys, read_items
+from tuner.datasets._lines import ProblemLog, json_type
+from tuner.datasets._texts import only_variant, read_corpus, variants
+from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence, Step
+
+PREFERRED_SPLIT = "samples"
+
+
+class Samples:
+    """Evaluation samples beside their corpus. See `Samples.read`."""
+
+    layout = (
+        "a folder with corpus.jsonl and samples.jsonl, or the latter file: JSON lines with query, "
+        "relevant_docs and optional id, grades, relevant_entities, relevant_paths, "
+        "expected_answer, difficulty, query_type; optional: triples.jsonl, entities.jsonl"
+    )
+
+    @staticmethod
+    def detect(path: Path) -> bool:
+        """Return whether the path is a file of samples, or a folder with one and no judgements."""
+        return bool(sample_files(path)) if path.is_dir() else peek_keys(path) >= SAMPLE_KEYS
+
+    @staticmethod
+    def read(path: Path, *, split: str | None = None) -> Dataset:
+        """Read and check samples, and the corpus.jsonl of the same folder.
+
+        Of several files of samples in a folder, ``split`` names one without its suffix; by
+        default it is ``samples.jsonl``, or the only one. Each line holds:
+
+        - corpus: ``{"_id", "title", "text"}``; the title may be missing.
+        - samples: ``query`` and ``relevant_docs``, a list of document ids. Optional: ``id`` (made
+          from the text where it is missing), ``grades`` (document id -> grade; a relevant
+          document without one has grade 1), ``relevant_entities``, ``relevant_paths`` (lists of
+          ``[subject, relation, object]``), ``expected_answer``, ``answer_aliases``,
+          ``difficulty``, ``query_type`` and ``group``.
+        - triples and entities: as in the BEIR layout.
+
+        Samples without a relevant document are left out with a warning.
+
+        Raises:
+            InputError: everything that is wrong, with file and line, all at once.
+        """
+        path = Path(path)
+        folder = path if path.is_dir() else path.parent
+        log = ProblemLog()
+        file = _choose(path, split, log)
+        corpus_file = only_variant(variants(folder, "corpus.jsonl"), log)
+        if corpus_file is None and not log.mentions(folder / "corpus.jsonl"):
+            log.add("missing", f"not found; expected {Samples.layout}", folder / "corpus.jsonl")
+        if file is None or corpus_file is None:
+            raise InputError(problems=log.problems())
+        corpus = read_corpus(corpus_file, log)
+        ids = corpus.lines.keys()
+        collected = Collected(log, {document.id: document for document in corpus.documents})
+        read_samples(file, collected, lambda name: name if name in ids else None)
+        triples_file = only_variant(variants(folder, "triples.jsonl"), log)
+        triples = read_triples(triples_file, log, ids) if triples_file else ()
+        entities_file = only_variant(variants(folder, "entities.jsonl"), log)
+        entities = read_entities(entities_file, log, ids) if entities_file else None
+        return collected.dataset(path, triples=triples, entities=entities)
+
+
+def _choose(path: Path, split: str | None, log: ProblemLog) -> Path | None:
+    if path.is_file() and split is None:
+        return path
+    files = {stem(file): file for file in ([path] if path.is_file() else sample_files(path))}
+    if not files:
+        log.add("missing", f"no file of samples here; expected {Samples.layout}", path)
+        return None
+    preferred = PREFERRED_SPLIT if split is None and PREFERRED_SPLIT in files else split
+    return choose(files, path, "samples", log, split=preferred)
+
+
+def read_samples(
+    file: Path, collected: Collected, document_of: Callable[[str], str | None]
+) -> None:
+    """Add the samples of a file; ``document_of`` finds a document's id, or None if unknown."""
+    for item in read_items(file, collected.log):
+        relevant = _relevant(item, document_of)
+        collected.add_query(
+            item,
+            item.text("query", is_required=True),
+            id=item.id("id", "_id"),
+            query_type=item.text("query_type"),
+            difficulty=item.text("difficulty"),
+            group=item.text("group"),
+            relevant=relevant,
+            evidence=Evidence(item.texts("relevant_entities"), _paths(item)),
+            answers=[item.text("expected_answer"), *item.texts("answer_aliases")],
+        )
+
+
+def _relevant(item: Item, document_of: Callable[[str], str | None]) -> dict[str, float]:
+    listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
+    grades = _grades(item)
+    for name in (*listed, *grades):
+        if document_of(name) is None:
+            item.report("unknown document", f"unknown document {name!r}: not in the corpus")
+    for name in listed:
+        if grades.get(name, RELEVANT_GRADE) < RELEVANT_GRADE:
+            message = f"{name!r} is in 'relevant_docs', but its grade is below {RELEVANT_GRADE:g}"
+            item.report("grade", message, "grades")
+    graded = {**dict.fromkeys(listed, RELEVANT_GRADE), **grades}
+    return {id_: grade for name, grade in graded.items() if (id_ := document_of(name)) is not None}
+
+
+def _grades(item: Item) -> dict[str, float]:
+    if item.values.get("grades") is None:
+        return {}
+    found = {}
+    grades = item.get("grades", dict, "an object of document id and grade") or {}
+    for name, grade in grades.items():
+        is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
+        if is_number and math.isfinite(grade):
+            found[name] = float(grade)
+        else:
+            message = f"must be a finite number such as 0, 1 or 2, got {json_type(grade)}"
+            item.report("grade", message, f"grades[{name!r}]")
+    return found
+
+
+def _paths(item: Item) -> tuple[tuple[Step, ...], ...]:
+    paths = parse_paths(item.values.get("relevant_paths"))
+    if paths is None:
+        item.report("paths", f"must be {PATHS_SHAPE}", "relevant_paths")
+    return paths or ()
