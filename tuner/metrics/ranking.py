@@ -29,7 +29,7 @@ def recall_cap(judged: Judged, cutoff: int) -> FloatArray:
 
 def precision(judged: Judged, cutoff: int) -> FloatArray:
     """Return found / cutoff, also where fewer than ``cutoff`` documents were retrieved."""
-    return _where_defined(judged, np.divide(_found(judged, cutoff), cutoff))
+    return np.where(judged.is_defined, _found(judged, cutoff) / cutoff, np.nan)
 
 
 def f1(judged: Judged, cutoff: int) -> FloatArray:
@@ -127,7 +127,8 @@ def _check_cutoff(judged: Judged, cutoff: int | None) -> None:
 
 
 def _found(judged: Judged, cutoff: int) -> FloatArray:
-    return np.count_nonzero(_top_hits(judged, cutoff), axis=1).astype(np.float64)
+    found: FloatArray = np.count_nonzero(_top_hits(judged, cutoff), axis=1).astype(np.float64)
+    return found
 
 
 def _relevant_count(judged: Judged) -> FloatArray:
