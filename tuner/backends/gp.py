@@ -10,9 +10,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 from skopt.acquisition import gaussian_ei
 from skopt.learning import GaussianProcessRegressor
 from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
@@ -109,7 +111,7 @@ class _Model:
         self.margin = margin
         self.kernel = _kernel(self.features.shape[1])
         self.noise = NOISE_FLOOR
-        self.posterior: GaussianProcessRegressor | None = None
+        self.posterior: _Posterior | None = None
 
     @classmethod
     def fit(
@@ -141,15 +143,40 @@ class _Model:
         """Take in all observations, and points whose losses are not known yet, as the mean."""
         features = np.vstack([self.features, _features(self.space, under_way)])
         losses = np.concatenate([self.losses, np.zeros(len(under_way))])
-        self.posterior = GaussianProcessRegressor(
-            kernel=self.kernel, alpha=self.noise, optimizer=None
-        ).fit(features, losses)
+        regressor = GaussianProcessRegressor(kernel=self.kernel, alpha=self.noise, optimizer=None)
+        self.posterior = _Posterior(regressor.fit(features, losses))
 
     def improvement(self, points: list[Params]) -> FloatArray:
         """Return the expected improvement at each point, in standard deviations."""
         features = _features(self.space, points)
         values: FloatArray = gaussian_ei(features, self.posterior, y_opt=self.best, xi=self.margin)
         return values
+
+
+class _Posterior:
+    """Predicts means and deviations from a regressor's factorisation.
+
+    The regressor's own deviations go through the inverse matrix: a loop of 140 ms for 1,000 points
+    and 300 observations, where this takes 20, and 0 (which stops the search) where many
+    observations of a smooth objective make the matrix nearly singular.
+    """
+
+    def __init__(self, regressor: GaussianProcessRegressor) -> None:
+        self.regressor = regressor
+
+    def predict(
+        self,
+        features: FloatArray,
+        return_std: Literal[True],  # noqa: ARG002 - the acquisition always asks for it
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the standard deviation at each row, as the acquisition asks."""
+        kernel = self.regressor.kernel_
+        across = kernel(features, self.regressor.X_train_)
+        explained = solve_triangular(self.regressor.L_, across.T, lower=True, check_finite=False)
+        prior = kernel.diag(features)
+        variance = prior - (explained**2).sum(axis=0)
+        floor = 1e-14 * prior  # Below it there is rounding only.
+        return across @ self.regressor.alpha_, np.sqrt(np.maximum(variance, floor))
 
 
 def _kernel(features: int) -> object:

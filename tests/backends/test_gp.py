@@ -1,0 +1,85 @@
+"""Gaussian process search: what it learns from, at any length of history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tuner.backends.gp import Gp
+from tuner.core.errors import InputError
+from tuner.core.space import Categorical, Integer, Real, SearchSpace
+from tuner.core.trial import Params, Trial, TrialState
+
+SPACE = SearchSpace({"x": Real(0, 1), "y": Real(0, 1)})
+
+
+def trials(space: SearchSpace, number: int, objective: Any) -> list[Trial]:
+    rng = np.random.default_rng(0)
+    points = [space.sample(rng) for _ in range(number)]
+    return [
+        Trial(i, "gp", params, TrialState.FINISHED, objective(params))
+        for i, params in enumerate(points)
+    ]
+
+
+def near_peak(params: Params) -> float:
+    return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.8) ** 2  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("number", [12, 130, 450])
+def test_it_goes_where_the_objective_is_high(number: int) -> None:
+    # A small margin: among many points the best one is close to the peak already.
+    backend = Gp(500, initial=5, margin=0.001)
+    (params,) = backend.suggest(SPACE, trials(SPACE, number, near_peak), count=1, seed=0)
+    assert abs(params["x"] - 0.3) < 0.1  # type: ignore[operator]
+    assert abs(params["y"] - 0.8) < 0.1  # type: ignore[operator]
+
+
+def test_points_that_break_a_constraint_repel() -> None:
+    history = [
+        trial.told(violation=1.0 if trial.params["x"] < 0.5 else 0.0)  # type: ignore[operator]
+        for trial in trials(SPACE, 40, near_peak)
+    ]
+    (params,) = Gp(60, initial=5).suggest(SPACE, history, count=1, seed=0)
+    assert params["x"] > 0.42  # type: ignore[operator]
+
+
+def test_the_scale_of_the_objective_does_not_matter() -> None:
+    def suggestion(factor: float, shift: float) -> Params:
+        history = trials(SPACE, 15, lambda params: shift + factor * near_peak(params))
+        return Gp(60, initial=5).suggest(SPACE, history, count=1, seed=0)[0]
+
+    one, small = suggestion(1.0, 0.0), suggestion(2.0**-20, 0.0)
+    assert small["x"] == pytest.approx(one["x"], abs=0.05)
+    assert small["y"] == pytest.approx(one["y"], abs=0.05)
+
+
+def test_a_categorical_is_learnt_without_an_order() -> None:
+    space = SearchSpace({"mode": Categorical(tuple("abcde")), "k": Integer(1, 5)})
+    gain = {"a": 0.0, "b": 0.1, "c": 1.0, "d": 0.05, "e": 0.2}
+    history = trials(space, 14, lambda p: gain[str(p["mode"])] - 0.1 * abs(int(p["k"]) - 2))
+    unseen = [t for t in history if (t.params["mode"], t.params["k"]) != ("c", 2)]
+    (params,) = Gp(60, initial=5).suggest(space, unseen, count=1, seed=0)
+    assert params["mode"] == "c"
+
+
+def test_many_features_share_one_length_scale() -> None:
+    space = SearchSpace({f"x{i}": Real(0, 1) for i in range(20)})
+    history = trials(space, 25, lambda params: float(params["x0"] or 0.0))  # type: ignore[arg-type]
+    assert len(Gp(60, initial=5).suggest(space, history, count=2, seed=0)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"initial": 1}, "initial: must be a whole number of at least 2, got 1"),
+        ({"initial": "few"}, "initial: must be a whole number"),
+        ({"margin": -0.1}, "margin: must be a number of at least 0.0, got -0.1"),
+        ({"margin": float("nan")}, "margin: must be a number"),
+    ],
+)
+def test_bad_options_are_explained(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Gp(10, **options)
