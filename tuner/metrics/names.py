@@ -61,7 +61,9 @@ def parse(name: str) -> Metric:
     if family is None:
         digits = re.search(r"[1-9][0-9]*", cutoff or name)
         choices = _examples(families, digits.group() if digits else "10")
-        raise MetricError(f"unknown metric {name!r}{did_you_mean(name.lower(), choices)}")
+        # MLflow allows no "@", so the same metric is called recall_at_10 there.
+        meant = name.lower().replace("_at_", "@")
+        raise MetricError(f"unknown metric {name!r}{did_you_mean(meant, choices)}")
     if not at:
         if family.cutoff == "required":
             raise MetricError(f"metric {name!r} needs a cut-off; write for example '{name}@10'")

@@ -42,7 +42,7 @@ def f1(judged: Judged, cutoff: int) -> FloatArray:
 
 def success(judged: Judged, cutoff: int) -> FloatArray:
     """Return 1 where a relevant document is among the first ``cutoff``, else 0."""
-    return _where_defined(judged, _top_hits(judged, cutoff).any(axis=1).astype(np.float64))
+    return np.where(judged.is_defined, _top_hits(judged, cutoff).any(axis=1), np.nan)
 
 
 def mrr(judged: Judged, cutoff: int | None = None) -> FloatArray:
