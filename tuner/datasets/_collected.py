@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,8 +120,11 @@ class Collected:
         *,
         triples: Iterable[Triple] = (),
         entities: Mapping[str, tuple[str, ...]] | None = None,
+        warnings: Sequence[str] = (),
     ) -> Dataset:
         """Return the data set of the queries that have a relevant document.
+
+        ``warnings`` come before those about what was collected.
 
         Raises:
             InputError: everything in the log, or that no query has a relevant document.
@@ -143,7 +146,7 @@ class Collected:
             entities=entities,
             evidences=self.evidences,
             answers=self.answers,
-            warnings=self._warnings(),
+            warnings=[*warnings, *self._warnings()],
         )
 
     def _is_answerable(self, query_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tuner.datasets._items import peek_keys
@@ -64,17 +64,33 @@ def sample_files(folder: Path) -> list[Path]:
 
 
 def choose(
-    files: Mapping[str, Path], folder: Path, what: str, log: ProblemLog, *, split: str | None
+    files: Sequence[Path],
+    folder: Path,
+    what: str,
+    log: ProblemLog,
+    *,
+    split: str | None,
+    preferred: str = "",
+    name_of: Callable[[Path], str] = stem,
 ) -> Path | None:
-    """Return the file named by ``split``, or the only one; else report which there are."""
-    there = ", ".join(sorted(files))
-    if split is not None and split in files:
-        return files[split]
-    if split is not None:
-        log.add("split", f"no split {split!r}; there are: {there or 'none'}", folder)
-    elif len(files) == 1:
-        return next(iter(files.values()))
-    elif files:
+    """Return the file named by ``split``, else the preferred or the only one; else report which.
+
+    ``name_of`` gives the split that a file holds. The caller reports that there is no file at all.
+    """
+    named: dict[str, Path] = {}
+    for file in files:
+        if named.setdefault(name_of(file), file) != file:
+            message = f"holds the {what} twice: {named[name_of(file)].name}, {file.name}; keep one"
+            log.add("twice", message, folder)
+    there = ", ".join(sorted(named))
+    wanted = preferred if split is None and preferred in named else split
+    if wanted in named:
+        return named[wanted]
+    if wanted is not None:
+        log.add("split", f"no split {wanted!r}; there are: {there}", folder)
+    elif len(named) == 1:
+        return files[0]
+    elif named:
         log.add("split", f"several files of {what}; name one of these splits: {there}", folder)
     return None
 

@@ -8,7 +8,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from tuner.datasets._lines import (
     ProblemLog,
@@ -85,7 +85,7 @@ class Item:
         return ""
 
 
-def is_texts(value: object) -> bool:
+def is_texts(value: object) -> TypeGuard[list[str]]:
     """Return whether a JSON value is a list of strings."""
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 

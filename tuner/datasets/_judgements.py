@@ -56,7 +56,7 @@ def read_judgements(
             log.add("repeat", _repeat(query, document, grade, qrels, first), file, number)
             continue
         qrels.setdefault(query, {})[document] = grade
-    _check_some_relevant(qrels, bool(first_lines), file, log)
+    check_some_relevant(qrels, bool(first_lines), file, log)
     return qrels
 
 
@@ -83,9 +83,10 @@ def _repeat(
     return f"grade {grade:g} {judged} conflicts with {earlier:g} on line {first}"
 
 
-def _check_some_relevant(
+def check_some_relevant(
     qrels: dict[str, dict[str, float]], any_read: bool, file: Path, log: ProblemLog
 ) -> None:
+    """Report judgements of which none says "relevant"."""
     if not any_read:
         if log.mentions(file):
             return

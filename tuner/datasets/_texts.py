@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tuner.datasets._lines import (
     text_field,
     texts_field,
 )
+from tuner.datasets.dataset import RELEVANT_GRADE
 
 
 @dataclass(frozen=True)
@@ -95,3 +97,22 @@ def _are_strings(record: Record, *keys: str) -> bool:
 def _keys_hint(record: Record) -> str:
     keys = ", ".join(record.values or {})
     return "" if "text" in (record.values or {}) else f"; its keys are: {keys}"
+
+
+def judgement_warnings(
+    queries: Sequence[Query], qrels: Mapping[str, Mapping[str, float]]
+) -> tuple[str, ...]:
+    """Say how many queries have no judgement, or no relevant document."""
+    unjudged = [query.id for query in queries if query.id not in qrels]
+    hopeless = [
+        id_
+        for id_, judged in qrels.items()
+        if not any(grade >= RELEVANT_GRADE for grade in judged.values())
+    ]
+    told = (
+        (unjudged, "of {} queries have no judgement and were left out"),
+        (hopeless, "of {} queries have judgements but no relevant document"),
+    )
+    return tuple(
+        f"{len(ids)} {text.format(len(queries))} (first: {ids[0]!r})" for ids, text in told if ids
+    )

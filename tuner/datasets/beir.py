@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.datasets._facts import read_entities, read_evidences, read_triples
+from tuner.datasets._folders import beir_qrels, sample_files, stem, trec_qrels
 from tuner.datasets._judgements import read_judgements
 from tuner.datasets._lines import ProblemLog
-from tuner.datasets._texts import only_variant, read_corpus, read_queries, variants
-from tuner.datasets.dataset import RELEVANT_GRADE, Dataset
+from tuner.datasets._texts import (
+    judgement_warnings,
+    only_variant,
+    read_corpus,
+    read_queries,
+    variants,
+)
+from tuner.datasets.dataset import Dataset
 
 PREFERRED_SPLIT = "test"
 
@@ -25,10 +31,14 @@ class Beir:
 
     @staticmethod
     def detect(path: Path) -> bool:
-        """Return whether the path is a folder with at least one of the layout's parts."""
+        """Return whether a folder has one of the layout's parts, and no other one's questions."""
         return path.is_dir() and (
-            any(variants(path, f"{stem}.jsonl") for stem in ("corpus", "queries"))
-            or bool(_qrels_files(path))
+            bool(_qrels_files(path))
+            or (
+                any(variants(path, f"{name}.jsonl") for name in ("corpus", "queries"))
+                and not trec_qrels(path)
+                and not sample_files(path)
+            )
         )
 
     @staticmethod
@@ -82,17 +92,14 @@ class Beir:
             entities=entities,
             evidences=evidences,
             answers=queries.answers,
-            warnings=_warnings(queries.queries, qrels),
+            warnings=judgement_warnings(queries.queries, qrels),
         )
 
 
 def _qrels_files(folder: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
-    if (folder / "qrels").is_dir():
-        for file in sorted((folder / "qrels").iterdir()):
-            if file.is_file() and file.name.endswith((".tsv", ".tsv.gz")):
-                name = file.name.removesuffix(".gz").removesuffix(".tsv")
-                files.setdefault(name, []).append(file)
+    for file in beir_qrels(folder):
+        files.setdefault(stem(file), []).append(file)
     return files
 
 
@@ -118,19 +125,3 @@ def _choose_qrels(folder: Path, split: str | None, log: ProblemLog) -> Path | No
         return only_variant(files[split or only], log)
     log.add("split", message, folder / "qrels")
     return None
-
-
-def _warnings(queries: list[Query], qrels: dict[str, dict[str, float]]) -> tuple[str, ...]:
-    unjudged = [query.id for query in queries if query.id not in qrels]
-    hopeless = [
-        id_
-        for id_, judged in qrels.items()
-        if not any(grade >= RELEVANT_GRADE for grade in judged.values())
-    ]
-    told = (
-        (unjudged, "of {} queries have no judgement and were left out"),
-        (hopeless, "of {} queries have judgements but no relevant document"),
-    )
-    return tuple(
-        f"{len(ids)} {text.format(len(queries))} (first: {ids[0]!r})" for ids, text in told if ids
-    )

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
 from tuner.datasets._collected import Collected, one_line, refuse_split
 from tuner.datasets._folders import files_by_role
 from tuner.datasets._items import Item, peek_keys, read_items
@@ -52,11 +51,11 @@ class MultihopRag:
         corpus_file, queries_file = (
             _only(role, found.get(role, []), path, collected.log) for role in (_CORPUS, _QUERIES)
         )
-        if corpus_file is None or queries_file is None:
-            raise InputError(problems=collected.log.problems())
-        by_url, by_title = _read_articles(corpus_file, collected)
-        for item in read_items(queries_file, collected.log):
-            _add(item, by_url, by_title, collected)
+        by_url, by_title = _read_articles(corpus_file, collected) if corpus_file else ({}, {})
+        # Without any article, one report says why; not one more for each evidence.
+        if queries_file and by_title:
+            for item in read_items(queries_file, collected.log):
+                _add(item, by_url, by_title, collected)
         return collected.dataset(path)
 
 

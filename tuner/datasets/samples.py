@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tuner.core.errors import InputError
 from tuner.datasets._collected import Collected
 from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
-from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files, stem
+from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files
 from tuner.datasets._items import Item, peek_keys, read_items
 from tuner.datasets._lines import ProblemLog, json_type
 from tuner.datasets._texts import only_variant, read_corpus, variants
@@ -59,12 +58,12 @@ class Samples:
         corpus_file = only_variant(variants(folder, "corpus.jsonl"), log)
         if corpus_file is None and not log.mentions(folder / "corpus.jsonl"):
             log.add("missing", f"not found; expected {Samples.layout}", folder / "corpus.jsonl")
-        if file is None or corpus_file is None:
-            raise InputError(problems=log.problems())
-        corpus = read_corpus(corpus_file, log)
-        ids = corpus.lines.keys()
-        collected = Collected(log, {document.id: document for document in corpus.documents})
-        read_samples(file, collected, lambda name: name if name in ids else None)
+        corpus = read_corpus(corpus_file, log) if corpus_file else None
+        # Where a file gave no id at all, one report says why; not one more for each use of an id.
+        ids = corpus.lines.keys() if corpus and corpus.lines else None
+        collected = Collected(log, {d.id: d for d in (corpus.documents if corpus else ())})
+        if file is not None:
+            read_samples(file, collected, _known(ids), unknown="not in the corpus")
         triples_file = only_variant(variants(folder, "triples.jsonl"), log)
         triples = read_triples(triples_file, log, ids) if triples_file else ()
         entities_file = only_variant(variants(folder, "entities.jsonl"), log)
@@ -72,23 +71,27 @@ class Samples:
         return collected.dataset(path, triples=triples, entities=entities)
 
 
+def _known(ids: Collection[str] | None) -> Callable[[str], str | None]:
+    return lambda name: name if ids is None or name in ids else None
+
+
 def _choose(path: Path, split: str | None, log: ProblemLog) -> Path | None:
-    if path.is_file() and split is None:
-        return path
-    files = {stem(file): file for file in ([path] if path.is_file() else sample_files(path))}
+    files = [path] if path.is_file() else sample_files(path)
     if not files:
         log.add("missing", f"no file of samples here; expected {Samples.layout}", path)
-        return None
-    preferred = PREFERRED_SPLIT if split is None and PREFERRED_SPLIT in files else split
-    return choose(files, path, "samples", log, split=preferred)
+    return choose(files, path, "samples", log, split=split, preferred=PREFERRED_SPLIT)
 
 
 def read_samples(
-    file: Path, collected: Collected, document_of: Callable[[str], str | None]
+    file: Path, collected: Collected, document_of: Callable[[str], str | None], *, unknown: str
 ) -> None:
-    """Add the samples of a file; ``document_of`` finds a document's id, or None if unknown."""
+    """Add the samples of a file.
+
+    ``document_of`` finds a document's id by what the samples call it; where it returns None, the
+    document is reported as ``unknown``.
+    """
     for item in read_items(file, collected.log):
-        relevant = _relevant(item, document_of)
+        relevant = _relevant(item, document_of, unknown)
         collected.add_query(
             item,
             item.text("query", is_required=True),
@@ -102,12 +105,14 @@ def read_samples(
         )
 
 
-def _relevant(item: Item, document_of: Callable[[str], str | None]) -> dict[str, float]:
+def _relevant(
+    item: Item, document_of: Callable[[str], str | None], unknown: str
+) -> dict[str, float]:
     listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
     grades = _grades(item)
     for name in (*listed, *grades):
         if document_of(name) is None:
-            item.report("unknown document", f"unknown document {name!r}: not in the corpus")
+            item.report("unknown document", f"unknown document {name!r}: {unknown}")
     for name in listed:
         if grades.get(name, RELEVANT_GRADE) < RELEVANT_GRADE:
             message = f"{name!r} is in 'relevant_docs', but its grade is below {RELEVANT_GRADE:g}"
