@@ -1,4 +1,4 @@
-"""The options that every execution has."""
+"""The options that every execution has, checked and in words."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def check_options(workers: object, trial_timeout_s: object) -> None:
     if not is_number or not 0 < trial_timeout_s < math.inf:  # type: ignore[operator]  # a number
         message = f"trial_timeout_s is {trial_timeout_s!r}; write seconds above 0, or null for none"
         raise InputError(message, key=("trial_timeout_s",))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``"1 thread"`` or ``"2 worker processes"``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"

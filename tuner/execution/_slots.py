@@ -25,9 +25,9 @@ def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes
             yield trial, call(trial)
         return
     pool = _Pool(call, iter(trials))
-    # joblib keeps evaluations that use joblib themselves from starting more threads than cores.
-    # Its call returns when the last slot ends, hence a thread for it; a daemon, since an abandoned
-    # evaluation must not keep the interpreter alive.
+    # joblib runs the slots, so that an evaluation which uses joblib itself is nested in it and does
+    # not start processes in every slot. The call returns when the last slot has ended, hence a
+    # thread for it; a daemon, since an abandoned evaluation must not keep the interpreter alive.
     threading.Thread(target=pool.work, args=(slots,), name="slots", daemon=True).start()
     try:
         yield from pool.results()

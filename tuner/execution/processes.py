@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._options import check_options
+from tuner.execution._options import check_options, counted
 from tuner.execution._pool import CannotSendError, ProcessPool
 from tuner.execution._slots import run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
@@ -37,7 +37,7 @@ class Processes:
     @property
     def choice(self) -> str:
         """Say where evaluations run."""
-        return f"evaluations run in {self.workers} worker processes"
+        return f"evaluations run in {counted(self.workers, 'worker process')}"
 
     def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end.

@@ -8,7 +8,7 @@ from functools import partial
 
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import call_within
-from tuner.execution._options import check_options
+from tuner.execution._options import check_options, counted
 from tuner.execution._slots import run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
@@ -37,7 +37,7 @@ class Threads:
     @property
     def choice(self) -> str:
         """Say where evaluations run."""
-        return f"evaluations run in {self.workers} threads of this process"
+        return f"evaluations run in {counted(self.workers, 'thread')} of this process"
 
     def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end."""

@@ -1,0 +1,376 @@
+"""What every execution promises, checked over every kind that is registered."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tuner.core import registry
+from tuner.core.errors import InputError
+from tuner.core.trial import Outcome, Params, Trial
+from tuner.execution.base import Execution
+
+KINDS = registry.kinds("execution")
+# Evaluations in the process itself share its fate, as their documentation says.
+CONTAINED = [kind for kind in KINDS if kind in ("auto", "processes")]
+WAIT_S = 60.0
+
+
+def trials(*values: object) -> list[Trial]:
+    return [Trial(i, "arm", {"x": value}) for i, value in enumerate(values)]  # type: ignore[dict-item]
+
+
+def make(kind: str, workers: int = 2, **options: Any) -> Execution:
+    return registry.load("execution", kind)(workers=workers, **options)  # type: ignore[no-any-return]
+
+
+# Functions within functions travel to workers by value: those cannot import this file.
+
+
+def make_double(sleep_s: float = 0.0) -> Callable[[Params], Outcome]:
+    import os
+    import time
+
+    from tuner.core.trial import Outcome
+
+    def evaluate(params: Any) -> Outcome:
+        time.sleep(sleep_s)
+        return Outcome({"double": 2.0 * params["x"], "pid": float(os.getpid())})
+
+    return evaluate
+
+
+def make_misbehaving(release: str) -> Callable[[Params], Outcome]:
+    """Do what the params say; ``hang`` hangs until there is a file called ``release``."""
+    import os
+    import sys
+    import time
+
+    from tuner.core.trial import Outcome
+
+    def evaluate(params: Any) -> Any:
+        match params["x"]:
+            case "raise":
+                raise ValueError("bad\nnews")
+            case "exit":
+                sys.exit(3)
+            case "dict":
+                return {"double": 1.0}
+            case "die":
+                os._exit(7)
+            case "kill":
+                os.kill(os.getpid(), 9)
+            case "hang":
+                while not os.path.exists(release):  # fewer things to pickle
+                    time.sleep(0.01)
+            case "slow":
+                time.sleep(0.03)
+        return Outcome({"double": 2.0})
+
+    return evaluate
+
+
+def errors(results: list[tuple[Trial, Outcome]]) -> dict[Any, str | None]:
+    return {trial.params["x"]: outcome.error for trial, outcome in results}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        # A process that nobody has waited for yet is there, but has ended.
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return Path("/proc/self").exists() is False
+
+
+def wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while is_running(pid):
+        assert time.monotonic() < deadline, f"process {pid} did not end"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_every_trial_comes_back_once_with_its_own_outcome(kind: str, workers: int) -> None:
+    execution = make(kind, workers)
+    for sleep_s in (0.0, 0.025):  # the second is long for auto, which then uses workers
+        given = trials(*range(12))
+        results = list(execution.run(make_double(sleep_s), given))
+        assert sorted(trial.number for trial, _ in results) == list(range(12))
+        for trial, outcome in results:
+            assert outcome.error is None
+            assert outcome.metrics["double"] == 2 * trial.number
+            assert outcome.seconds["total"] >= sleep_s
+    assert execution.choice
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_trials(kind: str) -> None:
+    assert list(make(kind).run(make_double(), iter(()))) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_trial_is_pulled_only_when_a_worker_is_free(kind: str, workers: int) -> None:
+    # Staleness: at each pull, all results but those of the other workers have been consumed.
+    consumed = 0
+    behind: list[int] = []
+    pulling = threading.Lock()
+
+    def pull() -> Iterator[Trial]:
+        for number, trial in enumerate(trials(*range(20))):
+            assert pulling.acquire(blocking=False), "pulled from two threads at once"
+            behind.append(number - consumed)
+            pulling.release()
+            yield trial
+
+    execution = make(kind, workers)
+    for _ in execution.run(make_double(0.025), pull()):
+        time.sleep(0.002)  # a consumer that is slower than it could be
+        consumed += 1
+    assert max(behind) <= execution.slots - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_failures_cost_their_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
+    evaluate = make_misbehaving(str(tmp_path / "release"))
+    given = trials("raise", "ok1", "exit", "slow", "dict", "ok2")
+    found = errors(list(make(kind, workers).run(evaluate, given)))
+    assert found == {
+        "raise": "ValueError: bad news",
+        "ok1": None,
+        "exit": "SystemExit: 3",
+        "slow": None,
+        "dict": "evaluate returned dict; it must return an Outcome",
+        "ok2": None,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_evaluation_that_hangs_costs_its_own_trial(kind: str, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    evaluate = make_misbehaving(str(release))
+    given = trials("ok1", "hang", "ok2", "ok3")
+    results = list(make(kind, trial_timeout_s=2.0).run(evaluate, given))
+    release.touch()  # lets an abandoned thread end
+    found = errors(results)
+    assert "no result within 2 s" in str(found.pop("hang"))
+    assert found == {"ok1": None, "ok2": None, "ok3": None}
+
+
+@pytest.mark.parametrize("kind", CONTAINED)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_dies_costs_its_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
+    evaluate = make_misbehaving(str(tmp_path / "release"))
+    given = trials(*(["slow"] * 3), "die", "ok1", "kill", "ok2", "slow")  # auto has moved by then
+    results = list(make(kind, workers).run(evaluate, given))
+    assert len(results) == len(given)
+    found = errors(results)
+    assert str(found.pop("die")).endswith("died while it evaluated this trial: exit code 7")
+    assert str(found.pop("kill")).endswith("died while it evaluated this trial: SIGKILL")
+    assert found == {"slow": None, "ok1": None, "ok2": None}
+
+
+@pytest.mark.parametrize("kind", CONTAINED)
+def test_an_idle_worker_that_is_killed_costs_nothing(kind: str) -> None:
+    pids: list[int] = []
+
+    def pull() -> Iterator[Trial]:
+        for trial in trials(*range(8)):
+            if len(pids) >= 5:
+                os.kill(pids[-1], signal.SIGKILL)
+            yield trial
+
+    for _, outcome in make(kind, 1).run(make_double(0.025), pull()):
+        assert outcome.error is None
+        pids.append(int(outcome.metrics["pid"]))
+    assert len(set(pids[4:])) == 4  # a new process after every kill
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_early_ends_what_is_under_way(kind: str) -> None:
+    given = iter(trials(*range(1000)))
+    results = make(kind).run(make_double(0.025), given)
+    pids = {int(next(results)[1].metrics["pid"]) for _ in range(5)}
+    results.close()  # type: ignore[attr-defined]  # a generator
+    for pid in pids - {os.getpid()}:
+        wait_for_end(pid)
+    assert next(given).number < 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_input_that_fails_raises_its_error(kind: str, workers: int) -> None:
+    def pull() -> Iterator[Trial]:
+        yield from trials(*range(5))
+        raise RuntimeError("the backend broke")
+
+    with pytest.raises(RuntimeError, match="the backend broke"):
+        list(make(kind, workers).run(make_double(0.025), pull()))
+
+
+@pytest.mark.parametrize("kind", CONTAINED)
+def test_workers_have_one_blas_thread(kind: str) -> None:
+    from tuner.core.trial import Outcome
+
+    def evaluate(params: Any) -> Outcome:
+        import time
+
+        import numpy  # noqa: F401  # loads the library that is asked below
+        import threadpoolctl
+
+        time.sleep(0.025)
+        threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+        return Outcome({"threads": float(max(threads, default=1))})
+
+    results = list(make(kind).run(evaluate, trials(*range(8))))
+    assert [outcome.error for _, outcome in results] == [None] * 8
+    assert results[-1][1].metrics["threads"] == 1.0
+
+
+def test_joblib_still_works_afterwards() -> None:
+    from joblib import Parallel, delayed
+
+    list(make("processes").run(make_double(), trials(1, 2)))
+    with warnings.catch_warnings():
+        # joblib starts its processes by forking where it likes to; that is not ours to judge.
+        warnings.simplefilter("ignore")
+        assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(4)) == [0, 1, 2, 3]
+
+
+def test_what_cannot_be_pickled_is_refused_by_processes() -> None:
+    lock = threading.Lock()
+
+    def evaluate(params: Params) -> Outcome:
+        with lock:
+            return Outcome({"a": 1.0})
+
+    with pytest.raises(InputError, match=r"cannot be pickled: TypeError.*use threads"):
+        list(make("processes").run(evaluate, trials(1)))
+
+
+class Unloadable:
+    """Travels to a worker process, but cannot be unpickled there."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+
+    def __call__(self, params: Params) -> Outcome:
+        time.sleep(0.025)
+        return Outcome({"a": 1.0})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("raise ImportError('no module named nowhere')",)
+
+
+def test_what_cannot_be_loaded_fails_its_trials() -> None:
+    results = list(make("processes").run(Unloadable(), trials(1, 2)))
+    for _, outcome in results:
+        assert outcome.error is not None
+        assert "cannot be loaded in a worker process: ImportError: no module" in outcome.error
+
+
+def test_auto_keeps_short_evaluations_in_the_process() -> None:
+    execution = make("auto")
+    results = list(execution.run(make_double(), trials(*range(30))))
+    # A stall of the machine may make three in a row long and move the rest.
+    assert results[0][1].metrics["pid"] == os.getpid()
+    assert sum(outcome.metrics["pid"] == os.getpid() for _, outcome in results) >= 3
+    if all(outcome.metrics["pid"] == os.getpid() for _, outcome in results):
+        assert "in this process: they take less than 20 ms" in execution.choice
+
+
+def test_auto_moves_long_evaluations_to_workers() -> None:
+    execution = make("auto")
+    results = list(execution.run(make_double(0.025), trials(*range(8))))
+    pids = [int(outcome.metrics["pid"]) for _, outcome in results]
+    assert pids[:3] == [os.getpid()] * 3
+    assert os.getpid() not in pids[3:]
+    assert execution.choice.startswith("evaluations run in 2 worker processes: they take more")
+
+
+def test_auto_moves_at_once_after_a_timeout(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    execution = make("auto", trial_timeout_s=1.0)
+    results = list(execution.run(make_misbehaving(str(release)), trials("hang", "die", "ok")))
+    release.touch()
+    found = errors(results)
+    assert "no result within 1 s" in str(found["hang"])
+    assert "exit code 7" in str(found["die"])
+    assert found["ok"] is None
+
+
+@pytest.mark.parametrize("way", ["pickle", "load"])
+def test_auto_falls_back_to_threads(way: str) -> None:
+    lock = threading.Lock()
+
+    def unpicklable(params: Params) -> Outcome:
+        time.sleep(0.025)
+        return Outcome({"a": 1.0, "locked": float(lock.locked())})
+
+    execution = make("auto")
+    evaluate = unpicklable if way == "pickle" else Unloadable()
+    results = list(execution.run(evaluate, trials(*range(8))))
+    assert [outcome.error for _, outcome in results] == [None] * 8
+    assert execution.choice.startswith("evaluations run in 2 threads: they take more than 20 ms, ")
+    assert ("pickled" if way == "pickle" else "ImportError") in execution.choice
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"workers": 0}, "workers"),
+        ({"workers": 1.5}, "workers"),
+        ({"workers": True}, "workers"),
+        ({"workers": 2, "trial_timeout_s": 0}, "trial_timeout_s"),
+        ({"workers": 2, "trial_timeout_s": float("inf")}, "trial_timeout_s"),
+        ({"workers": 2, "trial_timeout_s": "5"}, "trial_timeout_s"),
+    ],
+)
+def test_bad_options_are_named(kind: str, options: dict[str, Any], key: str) -> None:
+    with pytest.raises(InputError) as caught:
+        registry.load("execution", kind)(**options)
+    assert caught.value.problems[0].key == (key,)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups are of POSIX")
+def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
+    import subprocess
+
+    import tuner
+
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import os, time\n"
+        "from tuner.core.trial import Outcome, Trial\n"
+        "from tuner.execution.processes import Processes\n"
+        "def evaluate(params):\n"
+        "    print(os.getpid(), flush=True)\n"
+        "    time.sleep(1000)\n"
+        "if __name__ == '__main__':\n"
+        "    list(Processes(2).run(evaluate, [Trial(0, 'a', {}), Trial(1, 'a', {})]))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(tuner.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        assert all(map(is_running, pids))
+        process.kill()
+        for pid in pids:
+            wait_for_end(pid)
