@@ -33,8 +33,7 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
         raise InputError(f"a grid needs a budget of at least 1 trial, got {budget}")
     named = _named_levels(space, levels)
     numbers = {name: 1 for name in space.names if name not in named}
-    points = _fitting(space, named, numbers, budget)
-    if points is None:
+    if not _fits(space, _all_levels(space, named, numbers), budget):
         total = _total(space, named, numbers)
         raise InputError(
             f"the named levels make a grid of {total} points but the budget is {budget} trials; "
@@ -47,30 +46,23 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
         name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
         count = space.parameters[name].count
         finer = numbers | {name: numbers[name] + 1}
-        found = None
-        if count is None or numbers[name] < count:
-            looked_at += _combination_count(_all_levels(space, named, finer))
-            found = _fitting(space, named, finer, budget)
-        if found is None:
-            open_names.remove(name)
+        is_possible = count is None or numbers[name] < count
+        levels_of_finer = _all_levels(space, named, finer) if is_possible else {}
+        looked_at += _combination_count(levels_of_finer)
+        if is_possible and _fits(space, levels_of_finer, budget):
+            numbers = finer
         else:
-            points, numbers = found, finer
-    return points
+            open_names.remove(name)
+    return list(space.combinations(_all_levels(space, named, numbers)))
 
 
-def _fitting(
-    space: SearchSpace,
-    named: Mapping[str, Sequence[Scalar]],
-    numbers: Mapping[str, int],
-    budget: int,
-) -> list[Params] | None:
-    levels = _all_levels(space, named, numbers)
-    raw = _combination_count(levels)
-    is_plain = not space.constraints and not any(p.when for p in space.parameters.values())
-    if raw > (budget if is_plain else max(MOST_LOOKED_AT, budget)):
-        return None
-    points = list(islice(space.combinations(levels), budget + 1))
-    return points if len(points) <= budget else None
+def _fits(space: SearchSpace, levels: Mapping[str, Sequence[Scalar]], budget: int) -> bool:
+    combinations = _combination_count(levels)
+    if not space.constraints and not any(p.when for p in space.parameters.values()):
+        return combinations <= budget
+    if combinations > max(MOST_LOOKED_AT, budget):
+        return False
+    return sum(1 for _ in islice(space.combinations(levels), budget + 1)) <= budget
 
 
 def _total(
