@@ -91,7 +91,7 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except FileNotFoundError:
-        return Path("/proc/self").exists() is False
+        return not Path("/proc/self").exists()  # a system without /proc tells no more than this
 
 
 def wait_for_end(pid: int) -> None:
@@ -102,7 +102,7 @@ def wait_for_end(pid: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_every_trial_comes_back_once_with_its_own_outcome(kind: str, workers: int) -> None:
     execution = make(kind, workers)
     for sleep_s in (0.0, 0.025):  # the second is long for auto, which then uses workers
@@ -122,7 +122,7 @@ def test_no_trials(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [3])
 def test_a_trial_is_pulled_only_when_a_worker_is_free(kind: str, workers: int) -> None:
     # Staleness: at each pull, all results but those of the other workers have been consumed.
     consumed = 0

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial, TrialState
 from tuner.execution.inline import Inline
 from tuner.study.journal import Journal
@@ -195,3 +195,23 @@ def test_outcomes_keep_undefined_metrics(tmp_path: Path, toy: ModuleType) -> Non
     study.close()
     assert math.isnan(told.metrics["odd"])
     assert math.isnan(read_journal(path).trials[0].metrics["odd"])
+
+
+def test_a_full_disk_leaves_the_journal_whole(tmp_path: Path, toy: ModuleType) -> None:
+    resource = pytest.importorskip("resource", reason="limits on file sizes are of POSIX")
+    path = tmp_path / "journal.jsonl"
+    journal = Journal.create(path, toy.header())
+    journal.asked(ASKED)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for room in (0, 25):  # nothing is taken, or a part of the line
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + room, limits[1]))
+        try:
+            with pytest.raises(TunerError, match="cannot write the journal: File too large"):
+                journal.told(TOLD, {})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_bytes() == before
+    journal.told(TOLD, {})
+    journal.close()
+    assert read_journal(path).trials[0].is_told

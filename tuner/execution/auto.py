@@ -90,8 +90,9 @@ class Auto:
             if pool is not None:
                 pool.close()
             self._choice = (
-                f"evaluations run in {counted(self.workers, 'thread')}: they take more than {SHORT_MS:g} ms, "
-                f"but the evaluate function cannot go to worker processes ({error})"
+                f"evaluations run in {counted(self.workers, 'thread')}: "
+                f"they take more than {SHORT_MS:g} ms, but the evaluate function cannot go to "
+                f"worker processes ({error})"
             )
             threads = Threads(self.workers, trial_timeout_s=self.trial_timeout_s)
             yield from threads.run(evaluate, trials)

@@ -95,24 +95,33 @@ class Journal:
 
     def asked(self, trial: Trial) -> None:
         """Write that a trial was asked for."""
-        self._append(
-            {
-                "event": "asked",
-                "trial": trial.number,
-                "arm": trial.arm,
-                "params": trial.params,
-                "asked_at": trial.asked_at,
-            }
-        )
+        record = {
+            "event": "asked",
+            "trial": trial.number,
+            "arm": trial.arm,
+            "params": trial.params,
+            "asked_at": trial.asked_at,
+        }
+        try:
+            self._append(record)
+        except OSError as error:
+            raise self._cannot_write(error) from error
 
     def told(self, trial: Trial, per_query: Mapping[str, FloatArray]) -> None:
-        """Write how a trial ended; it is on the disk, per-query values included, on return."""
+        """Write how a trial ended; it is on the disk, per-query values included, on return.
+
+        Raises:
+            TunerError: the disk refuses; the journal is as it was before.
+        """
         record: dict[str, Any] = {"event": "told", **_without_nan(trial.to_record())}
-        if per_query and self._keep_per_query:
-            self._write_per_query(trial.number, per_query)
-            record["per_query"] = f"trials/{trial.number}.npz"
-        self._append(record)
-        self._sync()
+        try:
+            if per_query and self._keep_per_query:
+                self._write_per_query(trial.number, per_query)
+                record["per_query"] = f"trials/{trial.number}.npz"
+            self._append(record)
+            self._sync()
+        except OSError as error:
+            raise self._cannot_write(error) from error
 
     def note(self, kind: str, **detail: Any) -> None:
         """Write any other event, such as a summary; ``detail`` is JSON-ready, without NaN."""
@@ -145,9 +154,13 @@ class Journal:
             written = os.write(self._file, line)
             while written < len(line):  # a disk that is nearly full takes a part, then refuses
                 written += os.write(self._file, line[written:])
-        except OSError as error:
+        except OSError:
             os.ftruncate(self._file, size)
-            raise TunerError(f"{self.path}: cannot write the journal: {error.strerror}") from error
+            raise
+
+    def _cannot_write(self, error: OSError) -> TunerError:
+        what = f"{self.path}: cannot write the journal: {error.strerror}"
+        return TunerError(f"{what}; the study can be resumed once that is solved")
 
     def _sync(self) -> None:
         os.fsync(self._file)

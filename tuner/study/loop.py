@@ -89,7 +89,7 @@ def _ask_and_tell(
 ) -> bool:
     """Run until nothing is left to do; return whether it ended early since all trials failed."""
     choice = ""
-    failures = 0
+    evaluated = 0
     has_success = False
 
     def report(trials: Iterable[Trial]) -> None:
@@ -106,8 +106,8 @@ def _ask_and_tell(
                 choice = execution.choice
                 on_event(Event("execution", text=choice))
             has_success = has_success or any(trial.is_scored for trial in told)
-            failures += 1
-            if failures == FIRST_FAILURES and not has_success:
+            evaluated += 1
+            if evaluated == FIRST_FAILURES and not has_success:
                 text = (
                     f"the first {FIRST_FAILURES} evaluations all failed; the last: {told[0].error}"
                 )
