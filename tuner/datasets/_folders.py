@@ -30,7 +30,7 @@ def json_files(folder: Path, *suffixes: str) -> list[Path]:
         return []
     files = [
         file
-        for file in sorted(folder.iterdir())
+        for file in sorted(folder.glob("*"))  # unlike iterdir, passes over what may not be read
         if file.name.removesuffix(".gz").endswith(wanted) and file.is_file()
     ]
     return files if len(files) <= MOST_FILES else []
