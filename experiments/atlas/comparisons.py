@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from passages import MAKERS, capital_first
-from questions import Question, World, appears, phrase, printed, reference, reveals
+from questions import HELPFUL, NEEDED, Question, World, appears, phrase, printed, reference, reveals
 from relations import HOPS, Hop
 from tables import Entity, choose, seeded, shuffled
 
@@ -91,7 +91,7 @@ def comparison_questions(world: World) -> Iterator[Question]:
             text = question.format(a=named[0][0], b=named[1][0])
             paths = tuple(((name, column.replace("_", " "), f"{sizes[name]:g}"),) for name in (a, b))
             yield Question(
-                text, printed(world.atlas, winner), "comparison", {a: 2, b: 2}, paths, f"{kind}.{column}",
+                text, printed(world.atlas, winner), "comparison", {a: NEEDED, b: NEEDED}, paths, f"{kind}.{column}",
                 (a, b), (), named[0][1] or named[1][1], entities=(a, b),
             )  # fmt: skip
 
@@ -121,7 +121,7 @@ def bridged_comparisons(world: World) -> Iterator[Question]:
             )
             yield Question(
                 text, printed(world.atlas, winner), "comparison",
-                {a: 1, b: 1, ends[0].name: 2, ends[1].name: 2}, paths, f"{kind}.{link}.{column}",
+                dict.fromkeys((a, b, ends[0].name, ends[1].name), NEEDED), paths, f"{kind}.{link}.{column}",
                 (a, b), (ends[0].name, ends[1].name), named[0][1] or named[1][1],
                 entities=(a, b, ends[0].name, ends[1].name),
             )  # fmt: skip
@@ -177,7 +177,8 @@ def intersections(world: World, leads: dict[str, list[tuple[Hop, Entity]]], memb
             if named is None:
                 return
             texts.append(phrase(hop, named[0], way, *members))
-            gold[way.name] = 1
+            gold[way.name] = NEEDED
+            gold.setdefault(name, HELPFUL)
             hidden.append(name)
             starts.append(way.name)
             has_alias |= named[1]
@@ -206,7 +207,7 @@ def intersections(world: World, leads: dict[str, list[tuple[Hop, Entity]]], memb
             facts.append((*lead, (name, f"is the {label} of", member)) if lead else ((member, label, name),))
     yield Question(
         text, ", ".join(printed(world.atlas, m) for m in members), "intersection",
-        gold | dict.fromkeys(members, 2), tuple(facts), f"{entities[members[0]].kind}.{'.'.join(columns)}",
+        gold | dict.fromkeys(members, NEEDED), tuple(facts), f"{entities[members[0]].kind}.{'.'.join(columns)}",
         (*starts, *members), (*hidden, *members), has_alias,
         entities=tuple(dict.fromkeys((*starts, *hidden, *members))),
     )  # fmt: skip
@@ -233,7 +234,8 @@ def shared_questions(world: World) -> Iterator[Question]:
                 continue
             label = column.replace("_", " ")
             yield Question(
-                text, printed(world.atlas, name), "intersection", {a: 2, b: 2},
+                text, printed(world.atlas, name), "intersection",
+                {a: NEEDED, b: NEEDED, name: HELPFUL},
                 (((a, label, name),), ((b, label, name),)), f"shared.{kind}.{column}", (a, b), (name,),
                 named[0][1] or named[1][1], entities=(a, b, name),
             )  # fmt: skip

@@ -41,7 +41,7 @@ def plain_questions(world: World, folder: Path) -> list[Question]:
             if text != text.lower() or reveals(text, entity):
                 raise ValueError(f"plain.tsv: {text!r} has a capital letter or gives its answer away")
             path = ((entity.name, "is described by", text),)
-            found.append(Question(text, row["answer"], "plain", {entity.name: 2}, (path,), entity.kind, (entity.name,), (entity.name,), entities=(entity.name,)))
+            found.append(Question(text, row["answer"], "plain", {entity.name: questions.NEEDED}, (path,), entity.kind, (entity.name,), (entity.name,), entities=(entity.name,)))
     return found
 
 
@@ -53,10 +53,10 @@ def all_questions(world: World, folder: Path) -> list[Question]:
     bridged = select(comparisons.bridged_comparisons(world), 32, per_pattern=7, per_start=1, used=used)
     shared = select(comparisons.shared_questions(world), 14, per_pattern=3, per_start=1, used=used)
     meeting = select(comparisons.intersection_questions(world), 50, per_pattern=9, per_start=2, used=used)
-    bridge3 = select(questions.bridge_questions(world, 3), 80, per_pattern=2, per_start=1, used=used)
-    bridge2 = select(questions.bridge_questions(world, 2), 105, per_pattern=2, per_start=1, used=used)
+    bridge3 = select(questions.bridge_questions(world, 3), 75, per_pattern=2, per_start=1, used=used)
+    bridge2 = select(questions.bridge_questions(world, 2), 90, per_pattern=2, per_start=1, used=used)
     named = select(comparisons.comparison_questions(world), 16, per_pattern=2, per_start=1, used=used)
-    direct = select(questions.direct_questions(world), 40, per_pattern=2, per_start=1, used=used)
+    direct = select(questions.direct_questions(world), 55, per_pattern=2, per_start=1, used=used)
     chosen = [*lowered([*direct, *bridge2, *bridge3], 0.18), *named, *bridged, *shared, *meeting, *plain]
     return shuffled(chosen, "order")
 

@@ -33,7 +33,7 @@ MADE_BY = {
     "composer": "with music by", "director": "directed by", "architect": "designed by",
     "sculptor": "carved or cast by", "creator": "by",
 }  # fmt: skip
-PLURALS = {"theory": "theories", "discovery": "discoveries", "medicine": "medicines"}
+PLURALS = {"theory": "theories", "discovery": "discoveries", "phenomenon": "phenomena", "medicine": "medicines"}
 UNNAMED_ALIASES = re.compile(r".{0,3}$")
 
 

@@ -13,6 +13,8 @@ from tables import Atlas, Entity, choose, seeded, shuffled
 
 Path = tuple[tuple[str, str, str], ...]
 ENGLISH_SPEAKING = ("United Kingdom", "United States", "England", "Scotland", "Wales", "Ireland", "Canada", "Australia", "New Zealand")
+# Grades: a passage that the answer cannot be proved without, and one about an entity on the way.
+NEEDED, HELPFUL = 2, 1
 LISTS = ("languages", "neighbours", "connects", "countries", "award")
 YEAR = re.compile(r"-(\d+)")
 
@@ -166,7 +168,7 @@ def direct_questions(world: World) -> Iterator[Question]:
             if appears(answer, text):
                 continue
             yield Question(
-                text, answer, "direct", {entity.name: 2}, (((entity.name, end.label, answer),),),
+                text, answer, "direct", {entity.name: NEEDED}, (((entity.name, end.label, answer),),),
                 f"{entity.kind}.{end.column}", (entity.name,), (), named[1], entities=(entity.name,),
             )  # fmt: skip
 
@@ -182,8 +184,8 @@ def bridge_questions(world: World, count: int) -> Iterator[Question]:
             chain = [start, *(entity for _, entity in walked)]
             # The middle entity of an inverse hop is proved by the passage that it leads to.
             silent = {chain[i].name for i, (hop, _) in enumerate(walked) if hop.inverse}
-            gold = {entity.name: 1 for entity in chain if entity.name not in silent} | {last.name: 2}
-            if len(gold) != count or len({entity.name for entity in chain}) != len(chain):
+            gold = {entity.name: HELPFUL if entity.name in silent else NEEDED for entity in chain}
+            if len(gold) - len(silent) != count or len(gold) != len(chain):
                 continue
             inner, previous = named[0], start
             for hop, entity in walked:
