@@ -152,11 +152,14 @@ def peek(path: Path) -> str:
 
 def _array(text: str, file: Path, log: ProblemLog, list_key: str) -> list[Any]:
     for value in _parse(text, file, log, None):
-        array = value.get(list_key) if list_key and isinstance(value, dict) else value
+        array = value
+        expected = "an array of records"
+        if list_key:
+            array = value.get(list_key) if isinstance(value, dict) else None
+            expected = f"an object with a list of records {list_key!r}"
         if isinstance(array, list):
             return array
-        expected = f"an object with a list {list_key!r}" if list_key else "an array of records"
-        log.add("json", f"must be {expected}, got {json_type(value)}", file)
+        log.add("json", f"must be {expected}", file)
     return []
 
 
