@@ -1,0 +1,118 @@
+"""Telling the formats apart: of every sample, exactly one format says that it is its own."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tuner.core import registry
+from tuner.core.errors import InputError
+from tuner.datasets import open_dataset
+from tuner.datasets._items import peek_keys
+
+FORMATS = {
+    "hotpotqa_20.json": "hotpotqa",
+    "hotpotqa_huggingface_10.json": "hotpotqa",
+    "2wiki_20.json": "wiki2",
+    "musique_20.jsonl": "musique",
+    "multihop_rag_corpus_invented.json": "multihop_rag",
+    "multihop_rag_queries_invented.json": "multihop_rag",
+    "hipporag_corpus_50.json": "openie",
+    "hipporag_openie_30.json": "openie",
+    "trec_qrels.txt": "trec",
+    "trec_qrels_graded.txt": "trec",
+    "trec_run.txt": "trec",
+}
+
+BEIR_CORPUS = '{"_id": "d1", "title": "", "text": "Text."}\n'
+SAMPLE = '{"query": "Who?", "relevant_docs": ["d1"]}\n'
+BEIR_QUERY = '{"_id": "q1", "text": "Who?"}\n'
+
+
+def detected(path: Path) -> list[str]:
+    kinds = registry.kinds("datasets")
+    return [kind for kind in kinds if registry.load("datasets", kind).detect(path)]
+
+
+@pytest.mark.parametrize(("name", "expected"), FORMATS.items())
+def test_every_sample_is_of_exactly_one_format(shared_data: Path, name: str, expected: str) -> None:
+    assert detected(shared_data / "formats" / name) == [expected]
+
+
+def test_the_only_other_sample_is_a_part_of_a_beir_folder(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    names = {file.name for file in (shared_data / "formats").iterdir()}
+    (beir,) = names - FORMATS.keys()
+    assert beir == "beir_qrels_2wiki_500.tsv"
+    (tmp_path / "qrels").mkdir()
+    shutil.copy(shared_data / "formats" / beir, tmp_path / "qrels/test.tsv")
+    assert detected(tmp_path) == ["beir"]
+
+
+@pytest.mark.parametrize("name", ["2wiki", "hotpotqa", "musique"])
+def test_whole_sets(shared_data: Path, name: str) -> None:
+    assert detected(shared_data / name) == ["beir"]
+
+
+def test_a_folder_of_many_sets_is_none_but_names_those_in_it(shared_data: Path) -> None:
+    assert detected(shared_data / "formats") == []
+    with pytest.raises(InputError, match=r"did you mean '[^\n]*2wiki_20.json'"):
+        open_dataset(shared_data / "formats")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"corpus.jsonl": BEIR_CORPUS}, ["beir"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "queries.jsonl": BEIR_QUERY}, ["beir"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "samples.jsonl": SAMPLE}, ["samples"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "notes.jsonl": "{}\n"}, ["beir"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "qrels.txt": "q1 0 d1 1\n"}, ["trec"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "qrels.txt": "", "samples.jsonl": SAMPLE}, ["trec"]),
+        ({"corpus.jsonl": BEIR_CORPUS, "qrels/dev.tsv": "", "samples.jsonl": SAMPLE}, ["beir"]),
+        ({"qrels/dev.tsv": "q1\td1\t1\n", "qrels.txt": "q1 0 d1 1\n"}, ["beir"]),
+        ({"a.json": '[{"query": 1, "evidence_list": []}]'}, []),
+        ({"a.json": '[{"title": "", "text": ""}]'}, []),
+        ({"a.json": '{"docs": [{"extracted_triples": []}]}'}, ["openie"]),
+        ({"a.json": '{"docs": [{"extracted_triples": []}]}', "b.json": "[]"}, []),
+        ({"notes.txt": "nothing\n"}, []),
+        ({}, []),
+    ],
+)
+def test_folders_that_share_a_part(
+    tmp_path: Path, files: dict[str, str], expected: list[str]
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert detected(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\xff\xfe", b"[", b"{", b"[[{", b'"question context"', b"q 0 d"]
+)
+def test_other_files_are_of_no_format(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file.json").write_bytes(content)
+    assert detected(tmp_path / "file.json") == []
+    assert detected(tmp_path / "nowhere.json") == []
+
+
+class TestPeek:
+    def test_only_the_first_record_counts(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.json"
+        file.write_text('[{"a": {"b": [1]}}, {"c": 2}]')
+        assert peek_keys(file) == {"a", "b"}
+
+    def test_quoted_text_is_no_key(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.json"
+        file.write_text(json.dumps({"a": 'He said: {"evidences": 3}, "b": 4'}))
+        assert peek_keys(file) == {"a"}
+
+    def test_a_broken_or_endless_record_tells_what_it_can(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.json"
+        file.write_text('{"a": 1, "b": oops')
+        assert peek_keys(file) == {"a", "b"}
+        file.write_text(json.dumps({"a": "x" * 10, "b": "y" * 1_000_000, "c": 1}))
+        assert peek_keys(file) == {"a", "b"}
