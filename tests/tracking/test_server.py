@@ -75,7 +75,11 @@ def test_a_server_that_is_away_stops_nothing_and_sync_adds_the_rest(
 ):
     warnings: list[str] = []
     tracker = Mlflow(
-        f"http://127.0.0.1:{unused_port}", "away", warn=warnings.append, retry_timeout_s=1.0
+        f"http://127.0.0.1:{unused_port}",
+        "away",
+        warn=warnings.append,
+        retry_timeout_s=1.0,
+        in_thread=True,
     )
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
@@ -105,6 +109,7 @@ def test_finish_does_not_wait_for_ever_on_a_server_that_hangs(study, hanging_uri
         warn=warnings.append,
         finish_timeout_s=0.5,
         request_timeout_s=1,
+        in_thread=True,
     )
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
@@ -125,6 +130,7 @@ def test_a_password_is_never_shown(study, unused_port):
         "away",
         warn=warnings.append,
         retry_timeout_s=0.1,
+        in_thread=True,
     )
     tracker.start(study.header, study.run_dir)
     tracker.finish(study.summary)

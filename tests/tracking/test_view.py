@@ -25,6 +25,11 @@ PARENT = "graphrag-atlas " + time.strftime("%Y-%m-%d %H:%M", time.localtime(1_79
 TRIALS = ["tpe #0", "wide #1", "tpe #2", "tpe #3", "wide #4", "tpe #5"]
 
 
+def in_thread(uri: str, experiment: str, **options: Any) -> Mlflow:
+    """Make a tracker whose writer is a thread: a process of its own imports MLflow anew."""
+    return Mlflow(uri, experiment, in_thread=True, **options)
+
+
 def show(tracker: Mlflow, study: Any) -> None:
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
@@ -34,7 +39,7 @@ def show(tracker: Mlflow, study: Any) -> None:
 
 def test_a_study_becomes_a_parent_its_arms_and_their_trials(study, store_uri, read_view):
     warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    tracker = in_thread(store_uri, "atlas", warn=warnings.append)
     show(tracker, study)
     view = read_view(store_uri, study.header.study_id)
 
@@ -48,7 +53,7 @@ def test_a_study_becomes_a_parent_its_arms_and_their_trials(study, store_uri, re
 
 
 def test_the_parent_holds_the_study(study, store_uri, read_view):
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     parent = read_view(store_uri, study.header.study_id)[PARENT]
 
     assert parent.status == "FINISHED"
@@ -97,7 +102,7 @@ def test_the_parent_holds_the_study(study, store_uri, read_view):
 
 
 def test_an_arm_shows_its_convergence_by_told_trial(study, store_uri, read_view):
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     arm = read_view(store_uri, study.header.study_id)["tpe"]
 
     # Told: 0 scored .5, 2 failed, 3 infeasible .9, 5 scored .7
@@ -110,7 +115,7 @@ def test_an_arm_shows_its_convergence_by_told_trial(study, store_uri, read_view)
 
 
 def test_a_trial_shows_everything_that_was_observed(study, store_uri, read_view):
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     view = read_view(store_uri, study.header.study_id)
 
     first = view["tpe #0"]
@@ -154,7 +159,7 @@ def test_a_trial_shows_everything_that_was_observed(study, store_uri, read_view)
 
 
 def test_a_filter_on_metric_and_param_finds_the_trials(study, store_uri):
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     client = MlflowClient(store_uri)
     experiment = client.get_experiment_by_name("atlas")
     found = client.search_runs(
@@ -166,16 +171,16 @@ def test_a_filter_on_metric_and_param_finds_the_trials(study, store_uri):
 def test_a_very_long_param_is_cut_and_kept_as_an_artifact(study, store_uri, read_view):
     long = replace(study.trials[0], params={"prompt": "x" * 7000})
     study = replace(study, trials=[long])
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     shown = read_view(store_uri, study.header.study_id)["tpe #0"]
     assert shown.params["prompt"].startswith("x" * 200 + "… (7000 characters")
     assert shown.artifacts == ["long_params.json"]
 
 
 def test_sync_from_nothing_shows_what_the_live_study_shows(study, store_uri, read_view):
-    show(Mlflow(store_uri, "live"), study)
+    show(in_thread(store_uri, "live"), study)
     twin = replace(study.header, study_id="twin")
-    status = Mlflow(store_uri, "later").sync(twin, study.trials, study.summary, study.run_dir)
+    status = in_thread(store_uri, "later").sync(twin, study.trials, study.summary, study.run_dir)
     live, later = (comparable(read_view(store_uri, key)) for key in (study.header.study_id, "twin"))
     assert later == live
     assert status.written == 6
@@ -183,7 +188,7 @@ def test_sync_from_nothing_shows_what_the_live_study_shows(study, store_uri, rea
 
 
 def test_sync_adds_nothing_to_a_complete_view(study, store_uri, read_view):
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     show(tracker, study)
     before = read_view(store_uri, study.header.study_id)
     for _ in range(2):
@@ -193,7 +198,7 @@ def test_sync_adds_nothing_to_a_complete_view(study, store_uri, read_view):
 
 
 def test_a_view_that_was_cut_anywhere_is_completed(study, store_uri, read_view):
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     whole = replace(study.header, study_id="whole")
     tracker.sync(whole, study.trials, study.summary, study.run_dir)
     expected = comparable(read_view(store_uri, "whole"))
@@ -209,7 +214,7 @@ def test_a_view_that_was_cut_anywhere_is_completed(study, store_uri, read_view):
 
 
 def test_duplicates_are_removed_and_their_children_kept(study, store_uri, read_view):
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     show(tracker, study)
     before = read_view(store_uri, study.header.study_id)
     client = MlflowClient(store_uri)
@@ -225,7 +230,7 @@ def test_duplicates_are_removed_and_their_children_kept(study, store_uri, read_v
 
 
 def test_a_deleted_parent_is_made_again_and_gets_its_children_back(study, store_uri, read_view):
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     show(tracker, study)
     before = comparable(read_view(store_uri, study.header.study_id))
     MlflowClient(store_uri).delete_run(tracker.run_id)
@@ -235,13 +240,13 @@ def test_a_deleted_parent_is_made_again_and_gets_its_children_back(study, store_
 
 def test_a_killed_study_is_ended_by_sync_and_continued_by_resume(study, store_uri, read_view):
     write_journal(study, study.trials[:3])
-    first = Mlflow(store_uri, "atlas")
+    first = in_thread(store_uri, "atlas")
     first.sync(study.header, study.trials[:3], None, study.run_dir)
     killed = read_view(store_uri, study.header.study_id)
     assert {killed[name].status for name in (PARENT, "tpe", "wide")} == {"KILLED"}
     assert len(killed) == 6
 
-    resumed = Mlflow(store_uri, "atlas")
+    resumed = in_thread(store_uri, "atlas")
     resumed.start(study.header, study.run_dir)
     for trial in study.trials[3:]:
         resumed.record(trial)
@@ -254,7 +259,7 @@ def test_a_killed_study_is_ended_by_sync_and_continued_by_resume(study, store_ur
 
 def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):
     write_journal(study, study.trials)
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     tracker.start(study.header, study.run_dir)
     tracker.record(study.trials[0])
     tracker.finish(study.summary)
@@ -264,7 +269,7 @@ def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):
 
 
 def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view, summarize):
-    tracker = Mlflow(store_uri, "atlas")
+    tracker = in_thread(store_uri, "atlas")
     show(
         tracker,
         replace(study, trials=study.trials[:2], summary=summarize(study.trials[:2], "interrupted")),
@@ -284,7 +289,7 @@ def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view,
 
 def test_a_deleted_experiment_is_restored_and_said(study, store_uri, read_view):
     warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    tracker = in_thread(store_uri, "atlas", warn=warnings.append)
     show(tracker, study)
     client = MlflowClient(store_uri)
     client.delete_experiment(client.get_experiment_by_name("atlas").experiment_id)
@@ -297,7 +302,7 @@ def test_a_trial_that_mlflow_refuses_does_not_keep_the_others_away(study, store_
     warnings: list[str] = []
     refused = replace(study.trials[1], asked_at=-1e30)  # more milliseconds than an integer holds
     study = replace(study, trials=[study.trials[0], refused, study.trials[2]])
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    tracker = in_thread(store_uri, "atlas", warn=warnings.append)
     show(tracker, study)
     view = read_view(store_uri, study.header.study_id)
     assert {"tpe #0", "tpe #2"} < set(view)
@@ -306,7 +311,7 @@ def test_a_trial_that_mlflow_refuses_does_not_keep_the_others_away(study, store_
 
 
 def test_an_arm_deleted_under_way_is_made_again(study, store_uri, read_view, wait_until):
-    tracker = Mlflow(store_uri, "atlas", warn=lambda _: None)
+    tracker = in_thread(store_uri, "atlas", warn=lambda _: None)
     tracker.start(study.header, study.run_dir)
     for trial in study.trials[:4]:
         tracker.record(trial)
@@ -328,7 +333,7 @@ def test_an_arm_deleted_under_way_is_made_again(study, store_uri, read_view, wai
 def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_view, tmp_path):
     (tmp_path / "mlruns").write_text("a file where the artifacts' folder should be")
     warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    tracker = in_thread(store_uri, "atlas", warn=warnings.append)
     show(tracker, study)
     client = MlflowClient(store_uri)
     runs = client.search_runs([client.get_experiment_by_name("atlas").experiment_id])
@@ -357,7 +362,7 @@ def test_several_processes_may_open_one_fresh_store(tmp_path):
 def test_the_users_environment_and_loggers_are_left_as_they_were(study, store_uri, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "7")
     before = dict(os.environ)
-    show(Mlflow(store_uri, "atlas"), study)
+    show(in_thread(store_uri, "atlas"), study)
     assert {**os.environ, "PYTEST_CURRENT_TEST": ""} == {**before, "PYTEST_CURRENT_TEST": ""}
     assert not [thread for thread in threading.enumerate() if thread.name == "tuner-mlflow"]
 
@@ -366,7 +371,7 @@ def test_sync_says_what_is_wrong_with_the_store(study, tmp_path):
     broken = tmp_path / "mlflow.db"
     broken.write_text("not a database, but long enough to be read as the header of one" * 20)
     with pytest.raises(TunerError, match="cannot complete the study in MLflow at sqlite"):
-        Mlflow(f"sqlite:///{broken}", "atlas").sync(
+        in_thread(f"sqlite:///{broken}", "atlas").sync(
             study.header, study.trials, study.summary, study.run_dir
         )
 

@@ -7,7 +7,7 @@ not ended is filled again, and what the store already holds is left alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,30 @@ from tuner.tracking._records import (
     trial_content,
 )
 
+
+@dataclass(frozen=True)
+class Target:
+    """A study and the store to show it in."""
+
+    uri: str
+    experiment: str
+    header: StudyHeader
+    run_dir: Path
+    retry_timeout_s: float
+    request_timeout_s: int
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the target as a JSON-ready mapping."""
+        header, run_dir = self.header.to_record(), str(self.run_dir)
+        return {**vars(self), "header": header, "run_dir": run_dir}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Target:
+        """Read a target back."""
+        header = StudyHeader.from_record(record["header"])
+        return cls(**{**record, "header": header, "run_dir": Path(record["run_dir"])})
+
+
 # Uploaded at the end of the study, where the run directory has them.
 _FINAL_FILES = ("best.yaml", "journal.jsonl", "report.html")
 
@@ -42,6 +66,14 @@ class _Arm:
     logged_steps: Mapping[str, set[int]] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
     pending: list[Point] = field(default_factory=list)
+
+
+def open_view(target: Target, *, say: Callable[[str], None]) -> StudyView:
+    """Connect to the store and find, or begin, the study's runs there."""
+    client = Client.open(target.uri, target.experiment)
+    for note in client.notes:
+        say(note)
+    return StudyView(client, target.header, target.run_dir)
 
 
 class StudyView:

@@ -51,6 +51,7 @@ class Writer:
         *,
         open_view: Callable[[], StudyView],
         say: Callable[[str], None],
+        on_progress: Callable[[], None],
         retry_timeout_s: float,
         request_timeout_s: int,
     ) -> None:
@@ -58,6 +59,7 @@ class Writer:
         self.experiment_id: str | None = None
         self._open_view = open_view
         self._say = say
+        self._on_progress = on_progress
         self._retry_timeout_s = retry_timeout_s
         self._request_timeout_s = request_timeout_s
         self._inbox: queue.SimpleQueue[Trial | None] = queue.SimpleQueue()
@@ -117,6 +119,7 @@ class Writer:
         """Open the view, complete it, and follow the inbox to the study's end."""
         view = self._open_view()
         self.run_id, self.experiment_id = view.run_id, view.experiment_id
+        self._on_progress()
         view.resume()
         self._take(block=False)
         self._write(view, in_order_of_telling(self._trials.values()))
@@ -162,6 +165,7 @@ class Writer:
             self._tries[trial.number] = tries
             raise
         self._written.add(trial.number)
+        self._on_progress()
 
     def _tries_again_after(self, error: Exception) -> bool:
         """Wait before the next attempt, and say once that the store is lost; False: give up."""

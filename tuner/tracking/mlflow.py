@@ -13,10 +13,11 @@ from pathlib import Path
 from tuner.core.errors import TunerError
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
-from tuner.tracking._client import Client, quiet
+from tuner.tracking._client import quiet
+from tuner.tracking._process import ProcessWriter
 from tuner.tracking._records import in_order_of_telling, told_ms
 from tuner.tracking._uri import absolute, check_experiment, check_uri, without_password
-from tuner.tracking._view import StudyView
+from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line
 
 __all__ = ["Mlflow", "TrackingStatus", "ui_command"]
@@ -27,7 +28,8 @@ class Mlflow:
 
     ``warn`` gets one line when the store is lost and one when it is back, from the writer's thread.
     ``finish`` waits at most ``finish_timeout_s``, and for a store that is down at most
-    ``retry_timeout_s``; ``sync`` completes the view later.
+    ``retry_timeout_s``; ``sync`` completes the view later. The writer is a process of its own, or,
+    with ``in_thread``, a thread, which takes Python's lock from the evaluations in this process.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Mlflow:
         finish_timeout_s: float = 60.0,
         retry_timeout_s: float = 10.0,
         request_timeout_s: int = 10,
+        in_thread: bool = False,
     ) -> None:
         self._uri = absolute(uri)
         self._experiment = experiment
@@ -46,7 +49,8 @@ class Mlflow:
         self._finish_timeout_s = finish_timeout_s
         self._retry_timeout_s = retry_timeout_s
         self._request_timeout_s = request_timeout_s
-        self._writer: Writer | None = None
+        self._in_thread = in_thread or not sys.executable
+        self._writer: Writer | ProcessWriter | None = None
         self._run_dir = Path()
 
     @staticmethod
@@ -81,12 +85,17 @@ class Mlflow:
     def start(self, header: StudyHeader, run_dir: Path) -> None:
         """Open the study's view in the background; one that exists is completed and continued."""
         self._run_dir = run_dir
-        self._writer = Writer(
-            open_view=lambda: self._open(header, run_dir),
-            say=self._say,
-            retry_timeout_s=self._retry_timeout_s,
-            request_timeout_s=self._request_timeout_s,
-        )
+        target = self._target(header, run_dir)
+        if self._in_thread:
+            self._writer = Writer(
+                open_view=lambda: open_view(target, say=self._say),
+                say=self._say,
+                on_progress=lambda: None,
+                retry_timeout_s=target.retry_timeout_s,
+                request_timeout_s=target.request_timeout_s,
+            )
+        else:
+            self._writer = ProcessWriter(target, say=self._say)
         for trial in in_order_of_telling(_journal_trials(run_dir / "journal.jsonl")):
             self._writer.add(trial)
         self._writer.start()
@@ -130,7 +139,7 @@ class Mlflow:
         end_ms = max([round(header.created_at * 1000), *(told_ms(trial) for trial in told)])
         try:
             with quiet(request_timeout_s=self._request_timeout_s):
-                view = self._open(header, run_dir)
+                view = open_view(self._target(header, run_dir), say=self._say)
                 for trial in told:
                     view.write_trial(trial)
                     view.add_to_curve(trial)
@@ -151,11 +160,15 @@ class Mlflow:
             is_complete=summary is not None,
         )
 
-    def _open(self, header: StudyHeader, run_dir: Path) -> StudyView:
-        client = Client.open(self._uri, self._experiment)
-        for note in client.notes:
-            self._say(note)
-        return StudyView(client, header, run_dir)
+    def _target(self, header: StudyHeader, run_dir: Path) -> Target:
+        return Target(
+            self._uri,
+            self._experiment,
+            header,
+            run_dir.absolute(),
+            retry_timeout_s=self._retry_timeout_s,
+            request_timeout_s=self._request_timeout_s,
+        )
 
     def _say(self, message: str) -> None:
         with suppress(Exception):  # a broken callback is no reason to stop writing
