@@ -46,6 +46,22 @@ def test_points_that_break_a_constraint_repel() -> None:
     assert params["x"] > 0.42  # type: ignore[operator]
 
 
+def test_while_nothing_is_feasible_the_smallest_violation_is_sought() -> None:
+    history = [
+        trial.told(violation=1.0 + abs(trial.params["x"] - 0.9), objective=-trial.params["x"])  # type: ignore[operator]
+        for trial in trials(SPACE, 20, near_peak)
+    ]
+    (params,) = Gp(60, initial=5).suggest(SPACE, history, count=1, seed=0)
+    assert abs(params["x"] - 0.9) < 0.1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("objective", [1e308, -1e308, 1e-320])
+def test_extreme_objectives_are_taken(objective: float) -> None:
+    history = trials(SPACE, 12, near_peak)
+    history[3] = history[3].told(objective=objective)
+    assert len(Gp(60, initial=5).suggest(SPACE, history, count=2, seed=0)) == 2
+
+
 def test_the_scale_of_the_objective_does_not_matter() -> None:
     def suggestion(factor: float, shift: float) -> Params:
         history = trials(SPACE, 15, lambda params: shift + factor * near_peak(params))

@@ -142,3 +142,8 @@ def test_a_thin_feasible_band_does_not_take_for_ever() -> None:
 def test_a_feasible_corner_is_refined() -> None:
     space = SearchSpace({"a": Real(0, 1), "b": Real(0, 1)}, ("a + b >= 1.6",))
     assert 25 <= len(space.grid(40)) <= 40
+
+
+def test_large_budgets_are_used() -> None:
+    assert len(PLAIN.grid(20_000)) > 15_000
+    assert len(SearchSpace({"x": Real(0, 1)}).grid(3_000)) == 3_000

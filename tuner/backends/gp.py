@@ -54,7 +54,8 @@ class Gp:
     The first ``initial`` scored trials are spread evenly. ``margin`` is by how much, in standard
     deviations of the objective, a point should improve on the best. Trials under way count as the
     mean, so that workers look at different places. Failed trials are not learnt from; those that
-    break the objective's constraints count as the worst finished one.
+    break the objective's constraints count as the worst finished one; while all do, the smallest
+    violation is sought instead.
     """
 
     budget: int
@@ -120,11 +121,15 @@ class _Model:
         """Learn the kernel's parameters."""
         losses = np.array([-float(trial.objective or 0.0) for trial in scored])
         is_feasible = np.array([trial.is_feasible for trial in scored])
-        losses[~is_feasible] = losses.max()
+        if is_feasible.any():
+            losses[~is_feasible] = losses.max()
+        else:
+            losses = np.array([trial.violation for trial in scored])
         chosen = _remembered(losses, scored)
         losses, is_feasible = losses[chosen], is_feasible[chosen]
+        losses = losses / (np.abs(losses).max() or 1.0)  # So that squares cannot overflow.
         spread = float(losses.std())
-        losses = (losses - losses.mean()) / (spread if spread > 0 else 1.0)
+        losses = (losses - losses.mean()) / (spread if spread > 1e-12 else 1.0)
         best = float(losses[is_feasible].min() if is_feasible.any() else losses.min())
         model = cls(space, [scored[i].params for i in chosen], losses, best, margin)
         sample = _evenly_ranked(losses, LEARNT_FROM)

@@ -33,59 +33,64 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
         raise InputError(f"a grid needs a budget of at least 1 trial, got {budget}")
     named = _named_levels(space, levels)
     numbers = {name: 1 for name in space.names if name not in named}
-    if not _fits(space, _all_levels(space, named, numbers), budget):
-        total = _total(space, named, numbers)
+    grid = _Grid(space, named, budget)
+    if not grid.fits(numbers):
+        total = grid.total(numbers)
         raise InputError(
             f"the named levels make a grid of {total} points but the budget is {budget} trials; "
             f"raise the budget to {total} or name fewer levels",
             key=("levels",),
         )
-    looked_at = 0
     open_names = list(numbers)
-    while open_names and looked_at <= MOST_LOOKED_AT:
+    while open_names and grid.looked_at <= MOST_LOOKED_AT:
         name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
         count = space.parameters[name].count
         finer = numbers | {name: numbers[name] + 1}
-        is_possible = count is None or numbers[name] < count
-        levels_of_finer = _all_levels(space, named, finer) if is_possible else {}
-        looked_at += _combination_count(levels_of_finer)
-        if is_possible and _fits(space, levels_of_finer, budget):
+        if (count is None or numbers[name] < count) and grid.fits(finer):
             numbers = finer
         else:
             open_names.remove(name)
-    return list(space.combinations(_all_levels(space, named, numbers)))
+    return list(space.combinations(grid.levels(numbers)))
 
 
-def _fits(space: SearchSpace, levels: Mapping[str, Sequence[Scalar]], budget: int) -> bool:
-    combinations = _combination_count(levels)
-    if not space.constraints and not any(p.when for p in space.parameters.values()):
-        return combinations <= budget
-    if combinations > max(MOST_LOOKED_AT, budget):
-        return False
-    return sum(1 for _ in islice(space.combinations(levels), budget + 1)) <= budget
+class _Grid:
+    """Grids by the number of levels of each parameter whose levels are not named."""
 
+    def __init__(
+        self, space: SearchSpace, named: Mapping[str, Sequence[Scalar]], budget: int
+    ) -> None:
+        self.space = space
+        self.named = named
+        self.budget = budget
+        self.is_plain = not space.constraints and not any(
+            parameter.when for parameter in space.parameters.values()
+        )
+        self.looked_at = 0
 
-def _total(
-    space: SearchSpace, named: Mapping[str, Sequence[Scalar]], numbers: Mapping[str, int]
-) -> int:
-    levels = _all_levels(space, named, numbers)
-    raw = _combination_count(levels)
-    if raw > MOST_LOOKED_AT:
-        return raw
-    return sum(1 for _ in space.combinations(levels))
+    def levels(self, numbers: Mapping[str, int]) -> dict[str, Sequence[Scalar]]:
+        return {
+            name: self.named[name] if name in self.named else parameter.levels(numbers[name])
+            for name, parameter in self.space.parameters.items()
+        }
 
+    def fits(self, numbers: Mapping[str, int]) -> bool:
+        combinations = self._combinations(numbers)
+        if self.is_plain:
+            return combinations <= self.budget
+        if combinations > max(MOST_LOOKED_AT, self.budget):
+            return False
+        self.looked_at += combinations
+        points = self.space.combinations(self.levels(numbers))
+        return sum(1 for _ in islice(points, self.budget + 1)) <= self.budget
 
-def _combination_count(levels: Mapping[str, Sequence[Scalar]]) -> int:
-    return prod(len(values) for values in levels.values())
+    def total(self, numbers: Mapping[str, int]) -> int:
+        combinations = self._combinations(numbers)
+        if combinations > MOST_LOOKED_AT:
+            return combinations
+        return sum(1 for _ in self.space.combinations(self.levels(numbers)))
 
-
-def _all_levels(
-    space: SearchSpace, named: Mapping[str, Sequence[Scalar]], numbers: Mapping[str, int]
-) -> dict[str, Sequence[Scalar]]:
-    return {
-        name: named[name] if name in named else parameter.levels(numbers[name])
-        for name, parameter in space.parameters.items()
-    }
+    def _combinations(self, numbers: Mapping[str, int]) -> int:
+        return prod(map(len, self.named.values())) * prod(numbers.values())
 
 
 def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]:
