@@ -9,9 +9,9 @@ each query and metric; the agreement of the values is checked before anything is
 
 What is counted:
 - tuner arrays: judging the rankings (positions of documents, checks included) and three metrics,
-  with `Qrels` made beforehand, as the tuner does for every trial of a study; the whole depth of 100
-  is judged, and in a second line only down to the deepest cut-off.
-- tuner arrays, prepared each time: the same plus `Qrels.build` from the dictionary.
+  with `Qrels` made beforehand and judging down to the deepest cut-off, as for every trial of a
+  study. A second line judges all 100 ranks (which these metrics do not need).
+- tuner arrays, prepared each time: all 100 ranks, plus `Qrels.build` from the dictionary.
 - tuner dicts: `evaluate_run_metrics(qrels, run, ...)`.
 - pytrec_eval: `RelevanceEvaluator(qrels, measures)` and `.evaluate(run)`; a third line, for what
   it is worth, without the construction. It has no mrr@10: recip_rank is taken.
@@ -110,8 +110,8 @@ def contenders(work: Workload) -> dict[str, Callable[[], Any]]:
         return arrays(qrels, None)
 
     return {
-        "tuner arrays": lambda: arrays(work.prepared, None),
-        "tuner arrays, to the cut-off": lambda: arrays(work.prepared, depth_needed(metrics)),
+        "tuner arrays": lambda: arrays(work.prepared, depth_needed(metrics)),
+        "tuner arrays, whole depth judged": lambda: arrays(work.prepared, None),
         "tuner arrays, prepared each time": prepare_and_judge,
         "tuner dicts": lambda: evaluate_run_metrics(work.qrels, work.run, METRICS),
         BASELINE: lambda: pytrec_eval.RelevanceEvaluator(work.qrels, measures).evaluate(work.run),

@@ -102,6 +102,15 @@ def test_a_broken_ranking_is_an_error(documents, message):
         qrels.judge(rankings(documents, ["q1"]))
 
 
+def test_a_broken_ranking_far_down_is_named_by_its_own_query():
+    query_ids = tuple(f"q{row}" for row in range(9_000))
+    documents = np.tile([0, 1, 2], (9_000, 1))
+    documents[8_500] = [2, 1, 2]
+    qrels = Qrels.build({query: {"c": 1} for query in query_ids}, document_ids=DOCUMENTS)
+    with pytest.raises(MetricError, match="query 'q8500': the ranking holds 'c' twice"):
+        qrels.judge(Rankings(query_ids, DOCUMENTS, documents))
+
+
 def test_an_unknown_query_is_an_error():
     with pytest.raises(MetricError, match="query 'q9' is not among the 3 judged queries"):
         Qrels.build(GRADES).judge(rankings([[0]], ["q9"]))

@@ -19,6 +19,9 @@ from tuner.metrics.judgements import grade_values, ideal_gains
 # Multiplicative hashing: 2^64 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
+# Rankings are judged in blocks whose temporary arrays stay in the processor's cache.
+_BLOCK_CELLS = 32_768
+
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
@@ -29,9 +32,10 @@ class Qrels:
         document_ids: the universe: the given ids, then judged ids that were not among them.
         keys: one for each judgement with a positive grade:
             ``row * (documents + 1) + document + 1``. The slot 0 of a row stands for "no document".
-            Ordered by their hash, so that each bucket of the hash table is one slice.
+            Ordered by bucket, so that each bucket of the hash table is one slice.
         grades: the grade of each key.
-        bucket_starts: shape (buckets + 1,): where the slice of each bucket begins.
+        bucket_starts: shape (buckets + 1,): where the slice of each bucket begins. Every query has
+            its own ``2 ** bucket_bits`` buckets side by side: its documents stay in the cache.
     """
 
     query_ids: tuple[str, ...]
@@ -41,6 +45,7 @@ class Qrels:
     relevant_count: IntArray
     ideal: FloatArray
     bucket_starts: IntArray
+    bucket_bits: int
     _slots_of: dict[str, tuple[Sequence[str], IntArray]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -74,14 +79,15 @@ class Qrels:
         relevant_count, ideal = ideal_gains(rows, flat, len(queries))
         has_gain = flat > 0
         keys = (rows * (len(documents) + 1) + columns + 1)[has_gain]
-        # Eight buckets a key: 7 of 8 unjudged documents fall into an empty one.
-        bucket_count = 1 << max(keys.size * 8, 1024).bit_length()
-        hashes = _hashes(keys, bucket_count)
-        order = np.argsort(hashes)
+        # About eight buckets a key: 7 of 8 unjudged documents fall into an empty one.
+        bits = max((keys.size * 8 // max(len(queries), 1)).bit_length(), 3)
+        buckets = _buckets(keys, rows[has_gain], bits)
+        order = np.argsort(buckets)
+        bucket_count = len(queries) << bits
         starts = np.zeros(bucket_count + 1, dtype=np.int64)
-        np.cumsum(np.bincount(hashes, minlength=bucket_count), out=starts[1:])
+        np.cumsum(np.bincount(buckets, minlength=bucket_count), out=starts[1:])
         flat = flat[has_gain][order]
-        return cls(queries, documents, keys[order], flat, relevant_count, ideal, starts)
+        return cls(queries, documents, keys[order], flat, relevant_count, ideal, starts, bits)
 
     def judge(
         self,
@@ -103,10 +109,16 @@ class Qrels:
         documents = rankings.documents[:, :depth]
         if documents.shape[0] != len(rows):
             raise MetricError(f"{documents.shape[0]} rankings for {len(rows)} queries")
-        _check_documents(rankings, documents)
-        keys = self._slots(rankings.document_ids, documents)
-        keys += (rows * (len(self.document_ids) + 1))[:, None]
-        gains = self._grades_of(keys.ravel()).reshape(documents.shape)
+        gains = np.empty(documents.shape)
+        first_keys = (rows * (len(self.document_ids) + 1))[:, None]
+        step = max(_BLOCK_CELLS // max(documents.shape[1], 1), 1)
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            _check_documents(rankings, documents[block], start)
+            keys = self._slots(rankings.document_ids, documents[block])
+            keys += first_keys[block]
+            buckets = _buckets(keys, rows[block][:, None], self.bucket_bits)
+            gains[block] = self._grades_of(keys.ravel(), buckets.ravel()).reshape(keys.shape)
         if np.array_equal(rows, np.arange(len(self.query_ids))):
             return Judged(gains, self.relevant_count, self.ideal, depth)
         return Judged(gains, self.relevant_count[rows], self.ideal[rows], depth)
@@ -154,12 +166,12 @@ class Qrels:
         slots[:-1] = np.fromiter(places, np.int64, len(document_ids)) + 1
         return slots
 
-    def _grades_of(self, keys: IntArray) -> FloatArray:
+    def _grades_of(self, keys: IntArray, buckets: IntArray) -> FloatArray:
         # A hash table in numpy: several times faster than a binary search for every key.
         grades = np.zeros(keys.size)
-        hashes = _hashes(keys, self.bucket_starts.size - 1)
-        left = np.flatnonzero(self._is_used[hashes])
-        place, end = self.bucket_starts[hashes[left]], self.bucket_starts[hashes[left] + 1]
+        left = np.flatnonzero(self._is_used[buckets])
+        buckets = buckets[left]
+        place, end = self.bucket_starts[buckets], self.bucket_starts[buckets + 1]
         while left.size:
             is_found = self.keys[place] == keys[left]
             grades[left] = np.where(is_found, self.grades[place], 0.0)
@@ -169,11 +181,12 @@ class Qrels:
         return grades
 
 
-def _hashes(keys: IntArray, bucket_count: int) -> IntArray:
-    """Return the bucket of each key, from 0; ``bucket_count`` is a power of 2."""
-    shift = np.uint64(65 - bucket_count.bit_length())
-    hashes: IntArray = ((keys.view(np.uint64) * _HASH_MULTIPLIER) >> shift).view(np.int64)
-    return hashes
+def _buckets(keys: IntArray, rows: IntArray, bits: int) -> IntArray:
+    """Return the bucket of each key, one of the ``2 ** bits`` of its row."""
+    hashes: IntArray = ((keys.view(np.uint64) * _HASH_MULTIPLIER) >> np.uint64(64 - bits)).view(
+        np.int64
+    )
+    return hashes + (rows << bits)
 
 
 def _universe(
@@ -194,7 +207,7 @@ def _universe(
     return tuple(position), position
 
 
-def _check_documents(rankings: Rankings, documents: npt.NDArray[Any]) -> None:
+def _check_documents(rankings: Rankings, documents: npt.NDArray[Any], first_row: int) -> None:
     if not documents.size:
         return
     ordered = np.sort(documents, axis=1)
@@ -212,13 +225,13 @@ def _check_documents(rankings: Rankings, documents: npt.NDArray[Any]) -> None:
         if is_gap.any():
             row = int(is_gap.any(axis=1).argmax())
             raise MetricError(
-                f"query {rankings.query_ids[row]!r}: the ranking has a gap ({NO_DOCUMENT}) before "
-                "a document; only its end may be filled"
+                f"query {rankings.query_ids[first_row + row]!r}: the ranking has a gap "
+                f"({NO_DOCUMENT}) before a document; only its end may be filled"
             )
     if is_repeated.any():
         row, column = (int(place[0]) for place in is_repeated.nonzero())
         document = rankings.document_ids[int(ordered[row, column])]
         raise MetricError(
-            f"query {rankings.query_ids[row]!r}: the ranking holds {document!r} twice; "
+            f"query {rankings.query_ids[first_row + row]!r}: the ranking holds {document!r} twice; "
             "remove the later one"
         )
