@@ -13,7 +13,7 @@ from tuner.datasets._items import read_items
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets.openie import Openie
 
-PASSAGES = [
+PASSAGES: list[dict[str, Any]] = [
     {"title": "Ada", "text": "Ada wrote a program."},
     {"title": "Engine", "text": "Babbage designed it.", "idx": 1},
     {"title": "Paris", "text": "A city."},

@@ -67,6 +67,14 @@ class TestWhatIsRead:
         nested = Wiki2.read(write(tmp_path, record(evidences=columns)))
         assert nested.fingerprint == plain.fingerprint
 
+    def test_lists_as_strings_of_json_read_the_same(self, tmp_path: Path) -> None:
+        plain = Wiki2.read(write(tmp_path, record()))
+        keys = ("context", "supporting_facts", "evidences")
+        strings = {key: json.dumps(record()[key]) for key in keys}
+        file = write(tmp_path, record(**strings))
+        assert Wiki2.detect(file)
+        assert Wiki2.read(file).fingerprint == plain.fingerprint
+
 
 class TestProblems:
     @pytest.mark.parametrize(

@@ -44,14 +44,18 @@ class Item:
         self.log.add(kind, message, self.file, self.line, key=(*place, *((key,) if key else ())))
 
     def get(self, key: str, kind: type | tuple[type, ...], expected: str) -> Any:
-        """Return a field that must be there, or None after reporting that it is not so."""
+        """Return a list or object that must be there, or None after reporting that it is not.
+
+        It may be a string of JSON, too.
+        """
         if key not in self.values:
-            there = ", ".join(self.values) or "none"
-            self.report("missing", f"{key!r} is missing; the keys are: {there}")
+            self._report_missing(key)
             return None
         value = self.values[key]
-        if isinstance(value, kind) and not isinstance(value, bool):
-            return value
+        # Some mirrors of 2WikiMultihopQA hold their lists as strings of JSON.
+        parsed = _parsed(value) if isinstance(value, str) else value
+        if isinstance(parsed, kind) and not isinstance(parsed, bool):
+            return parsed
         self.report("field type", f"must be {expected}, got {json_type(value)}", key)
         return None
 
@@ -62,7 +66,7 @@ class Item:
             message = f"must be a string, got {json_type(value)}{as_string(value)}"
             self.report("field type", message, key)
         elif is_required and key not in self.values:
-            self.get(key, str, "a string")
+            self._report_missing(key)
         elif is_required and not (value or "").strip():
             self.report("empty", "must not be empty", key)
         return value if isinstance(value, str) else ""
@@ -83,6 +87,10 @@ class Item:
             if self.values.get(key) is not None:
                 return self.text(key, is_required=True)
         return ""
+
+    def _report_missing(self, key: str) -> None:
+        there = ", ".join(self.values) or "none"
+        self.report("missing", f"{key!r} is missing; the keys are: {there}")
 
 
 def is_texts(value: object) -> TypeGuard[list[str]]:
@@ -175,16 +183,16 @@ def _parse(text: str, file: Path, log: ProblemLog, line: int | None) -> list[Any
     return []
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _is_one_object(text: str) -> bool:
     first_line = text.lstrip().split("\n", 1)[0]
-    try:
-        json.loads(first_line)
-    except (ValueError, RecursionError):
-        try:
-            return isinstance(json.loads(text), dict)
-        except (ValueError, RecursionError):
-            return False
-    return False
+    return isinstance(_parsed(first_line), str) and isinstance(_parsed(text), dict)
 
 
 def _is_object(item: Item, value: object) -> bool:

@@ -33,6 +33,8 @@ class Wiki2:
           "entity"}``. Triples are joined to a path where the object of one is the subject of
           another, letter case apart; subjects and objects are the query's entities.
 
+        Context, supporting facts and evidences may be strings of JSON, too, as in some mirrors.
+
         Raises:
             InputError: everything that is wrong, with file and record, all at once.
         """
