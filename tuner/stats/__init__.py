@@ -1,0 +1,49 @@
+"""Statistics for judging configurations: is one really better, and how many queries would tell?"""
+
+from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
+from tuner.stats.multiple import GroupComparison, correct_holm, per_group
+from tuner.stats.paired import (
+    PairedComparison,
+    bca_interval,
+    compare_paired,
+    sign_flip_p,
+    standard_error,
+)
+from tuner.stats.power import (
+    minimum_detectable_difference,
+    minimum_detectable_effect,
+    power_paired,
+    power_unpaired,
+    queries_needed,
+    sample_size_paired,
+    sample_size_unpaired,
+)
+from tuner.stats.selection import (
+    CorrectedEstimate,
+    bootstrap_corrected,
+    within_one_standard_error,
+)
+
+__all__ = [
+    "CorrectedEstimate",
+    "GroupComparison",
+    "NonInferiority",
+    "PairedComparison",
+    "bca_interval",
+    "bootstrap_corrected",
+    "compare_paired",
+    "correct_holm",
+    "minimum_detectable_difference",
+    "minimum_detectable_effect",
+    "non_inferior_quantile",
+    "non_inferiority",
+    "per_group",
+    "power_paired",
+    "power_unpaired",
+    "queries_needed",
+    "sample_size_paired",
+    "sample_size_unpaired",
+    "sign_flip_p",
+    "standard_error",
+    "within_one_standard_error",
+]
