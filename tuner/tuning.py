@@ -94,7 +94,7 @@ class Session:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary)
             if tracker is not None:
-                tracker.finish(summary)
+                _finish(tracker, summary, self.run_dir, say)
         finally:
             study.close()
         return Tuned(
@@ -226,6 +226,14 @@ def _tracker(config: Config, say: Say) -> Mlflow | None:
     if config.tracking is None:
         return None
     return Mlflow(config.tracking.uri, config.tracking.experiment, warn=say)
+
+
+def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> None:
+    """Wait for the view; the study itself is safe already, so an impatient Ctrl-C may end it."""
+    try:
+        tracker.finish(summary)
+    except KeyboardInterrupt:
+        say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")
 
 
 def _resolved(config: Config) -> dict[str, Any]:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from tuner.cli._console import console
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
-
-# Without a terminal rich would cut a table at 80 columns; a log has no such edge.
-_LOG_WIDTH = 160
 
 
 def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     """Print who won, by how much, and on which queries."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_LOG_WIDTH)
-    console.print(_table(summary, metric_names))
+    console().print(_table(summary, metric_names))
 
 
 def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:

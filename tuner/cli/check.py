@@ -19,8 +19,9 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     Nothing is tuned; the index is built and kept for the run.
     """
-    from rich.console import Console
     from rich.table import Table
+
+    from tuner.cli._console import console
 
     assembly = load(config, settings, say=note)
     facts = _facts(assembly)
@@ -33,7 +34,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
             ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, dict) else value
         )
         table.add_row(name.replace("_", " "), str(shown))
-    Console(soft_wrap=True).print(table, markup=False)
+    console().print(table)
     click.echo("ok")
 
 

@@ -76,15 +76,16 @@ def command(
         }
         click.echo(json.dumps(record, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from tuner.cli._console import console
 
     table = Table("metric", "value", box=None, padding=(0, 2, 0, 0))
     table.columns[1].justify = "right"
     for name, value in figures.items():
         table.add_row(name, f"{value:.4f}")
     click.echo(f"{json.dumps(chosen)}  on {len(queries)} queries ({part})")
-    Console(soft_wrap=True).print(table)
+    console().print(table)
     if per_query is not None:
         note(f"every query: {per_query}")
 
