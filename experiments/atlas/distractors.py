@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from asking import World
 from passages import Passage, capital_first, indefinite, joined, short_name, with_article
-from questions import World
 from tables import Entity, choose, seeded, shuffled
 
 # Kind -> title and sentences; {n} is the name in a sentence, {b} the bare name.
@@ -21,30 +21,30 @@ TOPICS: dict[str, list[tuple[str, list[str]]]] = {
         ("Geography of {b}", ["The geography of {n} is a subject of school lessons and of statistical yearbooks.", "Works on the geography of {b} treat relief, rivers, soils, climate, settlement and traffic in separate chapters.", "Maps of {b} exist in many scales, from wall charts to sheets for walkers."]),
     ],
     "city": [
-        ("{b} in popular culture", ["{b} appears in songs, films, detective stories and computer games.", "Directors who want to show {b} begin with a view over its roofs.", "Novels set in {b} seldom agree on what the place is like, since each writer meets another town.", "Lists of songs about {b} are never complete."]),
+        ("{b} in popular culture", ["{b} serves as a setting, like other cities, for songs, films, detective stories and computer games.", "Directors who want to show {b} begin with a view over its roofs.", "Novels set in {b} seldom agree on what the place is like, since each writer meets another town.", "Lists of songs about {b} are never complete."]),
         ("Public transport in {b}", ["Public transport in {b} relies on vehicles of several kinds and on staff who work in shifts.", "Tickets for {b} can be bought for a single ride or for longer periods.", "Timetables are thinned out at night, and works on the network lead to diversions.", "Fans of trains and buses photograph every series that has run in {b}."]),
         ("Football clubs of {b}", ["Football in {b} is played by professionals, amateurs and children on many grounds.", "Derbies between clubs of {b} divide families for a day.", "Scarves, fanzines and songs belong to the clubs, whose histories fill books.", "Local papers in {b} give the sport several pages on Mondays."]),
-        ("{b} (surname)", ["{b} is found as a surname as well as the name of a place.", "Surnames of this kind were often given to people who had moved away from {b} or traded with it.", "Not everybody who bears the surname {b} has forebears there, since spelling has changed over time."]),
+        ("Maps of {b}", ["Maps of {b} are printed for drivers, walkers, planners and tourists.", "Old plans of {b} show walls, gardens and fields where houses stand today.", "Collectors compare maps of {b} by date, scale and colouring, and archives keep the rarest ones flat in drawers."]),
     ],
     "river": [
         ("Bridges over {n}", ["Bridges over {n} have been built of wood, stone, iron, steel and concrete.", "Ice, floods and wars have damaged crossings of the {b}, and engineers have replaced them.", "Walkers collect the bridges of the {b} as others collect stamps.", "A crossing decides where roads meet and towns grow."]),
-        ("Ships named {b}", ["Ships named {b} have carried passengers, mail, coal and guns.", "Shipping lines and navies like to name vessels after rivers, and {b} has been among their choices.", "Registers list vessels of the name {b} by tonnage, yard and fate.", "Models of such ships stand in museums."]),
+        ("Ships and river names: {b}", ["Navies and shipping lines like to name vessels after rivers, and {b} makes a short, easy name.", "Whoever looks for a ship called {b} should ask registers for tonnage, yard and fate.", "Several vessels may share one name such as {b}, one after the other or at the same time.", "Models of such ships stand in museums."]),
         ("Fishing in {n}", ["Fishing in {n} is bound by licences, closed seasons and least sizes.", "Anglers on the {b} swap stories about baits, pools and the ones that got away.", "Clubs along the {b} stock its waters and count what is caught.", "Old nets and traps are shown in local collections."]),
     ],
     "mountain": [
         ("{b} in art", ["Pictures of {n} range from careful drawings to loud posters.", "Painters and photographers have returned to {n} in every season and at every hour.", "Labels on bottles, cheese and tins borrow the outline of {b}.", "Collectors look for early views of it."]),
     ],
     "person": [
-        ("{b} in popular culture", ["{b} has been played by actors on stage and screen and drawn in comics.", "Tea towels, mugs and bank notes show portraits of {b}, not all of them true to life.", "Sayings that {b} never uttered are quoted under the name {s}.", "Quizzes often contain a question on {b}."]),
-        ("Streets named after {b}", ["Streets named after {b} can be found in many towns and in several lands.", "Councils choose the name {s} for avenues, squares, schools and bridges.", "Whoever looks for a {s} Street on a map should add the name of the town.", "Plates below the sign sometimes explain who {b} was."]),
-        ("Bibliography on {b}", ["The bibliography on {b} fills volumes and grows every year.", "Letters, diaries and papers by and on {s} are edited by scholars with many footnotes.", "Journals on {b} print findings, reviews and quarrels.", "Beginners are sent to a short introduction before they open the collected works."]),
-        ("{s} family", ["Families with the name {s} have been traced in several lands.", "Genealogists warn that the name {s} alone proves no kinship with {b}.", "Parish registers, tax lists and gravestones are the sources for such research, and spelling varies from one clerk to the next."]),
+        ("Quotations ascribed to {b}", ["Quotations ascribed to {b} fill calendars and web pages.", "Not every saying under the name {s} can be traced to a source, and translators make {b} speak in many voices.", "Careful readers ask for the title and the page before they repeat a word of {b}."]),
+        ("Streets named after famous people: {b}", ["Councils like to name avenues, squares and schools after famous people, and {b} is no exception.", "Whoever looks for a {s} Street or a {s} Square on a map should add the name of the town.", "Small plates below such signs sometimes explain who {b} was."]),
+        ("Bibliography on {b}", ["A bibliography on {b} lists editions, translations, lives and articles.", "Letters and papers by or on {s} are edited by scholars with many footnotes.", "Reviewers of books on {b} seldom agree.", "Beginners are sent to a short introduction before they open a collected edition."]),
+        ("{s} as a family name", ["The family name {s} tells little by itself.", "Genealogists warn that sharing the name {s} proves no kinship with {b}.", "Parish registers, tax lists and gravestones are the sources for such research, and spelling varies from one clerk to the next."]),
     ],
     "work": [
         ("Adaptations of {b}", ["Adaptations of {b} are many, for stage, screen, radio and for the young.", "Each one of them leaves out scenes of {b} and invents others.", "Purists complain, while others are led to {b} by such versions.", "Lists of them are kept by fans."]),
     ],
     "discovery": [
-        ("{b} in fiction", ["{b} turns up in stories about laboratories, inventors and journeys to other worlds.", "Writers take liberties with {b}, and readers with training in science enjoy finding the mistakes.", "Comics, games and bands have also borrowed the name {b}."]),
+        ("{b} in fiction", ["{b} has its place in stories about laboratories, inventors and journeys to other worlds.", "Writers take liberties with {b}, and readers with training in science enjoy finding the mistakes.", "Comics and games borrow from science as well, and {b} is within their reach."]),
     ],
     "lake or island": [
         ("Tourism at {b}", ["Tourism at {b} brings income to some families and noise to others.", "Brochures on {b} show sunsets, boats and smiling waiters.", "Guests come back to {b} year after year and complain that it was quieter before.", "Rooms are scarce in the high season."]),
@@ -61,11 +61,19 @@ def namesake_lists(world: World) -> list[Passage]:
     found = []
     for name, holders in sorted(world.atlas.names.items()):
         entities = [world.atlas.entities[h] for h in holders]
-        if len(entities) < 2 or len(name) < 4:
+        if len(entities) < 2 or len(name) < 4 or name.islower():
             continue
-        meanings = [indefinite(entity.one("form") or entity.one("occupation") or entity.kind).replace("lake or island", "lake") for entity in entities]
+        meanings = [
+            indefinite(entity.one("form") or entity.one("occupation") or entity.kind).replace(
+                "lake or island", "lake"
+            )
+            for entity in entities
+        ]
+        several = joined(list(dict.fromkeys(meanings)))
+        if len(set(meanings)) == 1:
+            several = f"{several}, and another one of the same kind"
         text = (
-            f"{name} may refer to several things: {joined(meanings)}. Which {name} is meant can only be told from the context. "
+            f"{name} may refer to several things: {several}. Which {name} is meant can only be told from the context. "
             f"Librarians who index {name} therefore add a word in parentheses. Further bearers of the name {name} exist that have no article here."
         )
         title = f"{name} (disambiguation)"
@@ -95,7 +103,9 @@ def distractors(world: World, subjects: list[str], count: int) -> list[Passage]:
         taken[entity.kind] += 1
         titles.add(heading)
         kept = sentences if seeded(name, "short") % 2 else sentences[:3]
-        passages.append(Passage(heading, " ".join(capital_first(s.format(**words)) for s in kept), frozenset()))
+        passages.append(
+            Passage(heading, " ".join(capital_first(s.format(**words)) for s in kept), frozenset())
+        )
     return passages
 
 

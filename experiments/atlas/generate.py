@@ -11,15 +11,18 @@ import hashlib
 import json
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import comparisons
+import intersections
 import questions
+from asking import NEEDED, Question, World, reveals
 from distractors import distractors
 from passages import omitted, write_passage
-from questions import Question, World, appears, lowered, reveals, select
+from questions import lowered, select
 from tables import FACTS, Atlas, load, shuffled
 
 OUTPUT = Path(__file__).parents[2] / "tuner" / "datasets" / "atlas"
@@ -39,9 +42,23 @@ def plain_questions(world: World, folder: Path) -> list[Question]:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             entity, text = world.atlas.entities[row["entity"]], row["question"]
             if text != text.lower() or reveals(text, entity):
-                raise ValueError(f"plain.tsv: {text!r} has a capital letter or gives its answer away")
+                raise ValueError(
+                    f"plain.tsv: {text!r} has a capital letter or gives its answer away"
+                )
             path = ((entity.name, "is described by", text),)
-            found.append(Question(text, row["answer"], "plain", {entity.name: questions.NEEDED}, (path,), entity.kind, (entity.name,), (entity.name,), entities=(entity.name,)))
+            found.append(
+                Question(
+                    text,
+                    row["answer"],
+                    "plain",
+                    {entity.name: NEEDED},
+                    (path,),
+                    entity.kind,
+                    (entity.name,),
+                    (entity.name,),
+                    entities=(entity.name,),
+                )
+            )
     return found
 
 
@@ -50,14 +67,33 @@ def all_questions(world: World, folder: Path) -> list[Question]:
     used: Counter[str] = Counter()
     plain = plain_questions(world, folder)
     used.update(title for question in plain for title in question.gold)
-    bridged = select(comparisons.bridged_comparisons(world), 32, per_pattern=7, per_start=1, used=used)
-    shared = select(comparisons.shared_questions(world), 14, per_pattern=3, per_start=1, used=used)
-    meeting = select(comparisons.intersection_questions(world), 50, per_pattern=9, per_start=2, used=used)
-    bridge3 = select(questions.bridge_questions(world, 3), 75, per_pattern=2, per_start=1, used=used)
-    bridge2 = select(questions.bridge_questions(world, 2), 90, per_pattern=2, per_start=1, used=used)
-    named = select(comparisons.comparison_questions(world), 16, per_pattern=2, per_start=1, used=used)
+    bridged = select(
+        comparisons.bridged_comparisons(world), 32, per_pattern=7, per_start=1, used=used
+    )
+    shared = select(
+        intersections.shared_questions(world), 14, per_pattern=3, per_start=1, used=used
+    )
+    meeting = select(
+        intersections.intersection_questions(world), 50, per_pattern=9, per_start=2, used=used
+    )
+    bridge3 = select(
+        questions.bridge_questions(world, 3), 75, per_pattern=2, per_start=1, used=used
+    )
+    bridge2 = select(
+        questions.bridge_questions(world, 2), 90, per_pattern=2, per_start=1, used=used
+    )
+    named = select(
+        comparisons.comparison_questions(world), 16, per_pattern=2, per_start=1, used=used
+    )
     direct = select(questions.direct_questions(world), 55, per_pattern=2, per_start=1, used=used)
-    chosen = [*lowered([*direct, *bridge2, *bridge3], 0.18), *named, *bridged, *shared, *meeting, *plain]
+    chosen = [
+        *lowered([*direct, *bridge2, *bridge3], 0.18),
+        *named,
+        *bridged,
+        *shared,
+        *meeting,
+        *plain,
+    ]
     return shuffled(chosen, "order")
 
 
@@ -71,14 +107,16 @@ def check(world: World, chosen: list[Question]) -> None:
             if reveals(question.text, world.atlas.entities[name]):
                 raise ValueError(f"{question.text!r} names {name!r}")
         for path in question.paths:
-            for before, after in zip(path, path[1:], strict=False):
+            for before, after in pairwise(path):
                 if before[2] != after[0]:
                     raise ValueError(f"{question.text!r}: {before} does not lead to {after}")
 
 
 def kept_entities(atlas: Atlas, chosen: list[Question], count: int) -> list[str]:
     """Keep what the questions need, then the entities with the most links, up to ``count``."""
-    needed = dict.fromkeys(name for question in chosen for name in (*question.entities, *question.gold))
+    needed = dict.fromkeys(
+        name for question in chosen for name in (*question.entities, *question.gold)
+    )
     degree: Counter[str] = Counter()
     for entity in atlas.entities.values():
         for values in entity.values.values():
@@ -93,25 +131,44 @@ def build(folder: Path = FACTS) -> dict[str, str]:
     """Return the text of each file of the data set by its relative path."""
     atlas = load(folder)
     skip = omitted(atlas)
-    world = World(atlas, {name: write_passage(atlas, entity, skip) for name, entity in atlas.entities.items()})
+    world = World(
+        atlas, {name: write_passage(atlas, entity, skip) for name, entity in atlas.entities.items()}
+    )
     chosen = all_questions(world, folder)
     check(world, chosen)
-    kept = World(atlas, {name: world.passages[name] for name in kept_entities(atlas, chosen, PASSAGE_COUNT)})
+    kept = World(
+        atlas, {name: world.passages[name] for name in kept_entities(atlas, chosen, PASSAGE_COUNT)}
+    )
     subjects = [name for question in chosen for name in question.starts]
-    passages = shuffled_documents([*kept.passages.values(), *distractors(kept, subjects, DISTRACTOR_COUNT)])
+    passages = shuffled_documents(
+        [*kept.passages.values(), *distractors(kept, subjects, DISTRACTOR_COUNT)]
+    )
     ids = {passage.title: document_id(passage.title) for passage in passages}
     if len(set(ids.values())) != len(ids):
         raise ValueError("two titles share a document id: lengthen document_id")
-    files: dict[str, list[str]] = {"corpus.jsonl": [], "queries.jsonl": [], "evidences.jsonl": [], "qrels/test.tsv": ["query-id\tcorpus-id\tscore"]}
-    files["corpus.jsonl"] = [line({"_id": ids[p.title], "title": p.title, "text": p.text}) for p in passages]
+    files: dict[str, list[str]] = {
+        "corpus.jsonl": [],
+        "queries.jsonl": [],
+        "evidences.jsonl": [],
+        "qrels/test.tsv": ["query-id\tcorpus-id\tscore"],
+    }
+    files["corpus.jsonl"] = [
+        line({"_id": ids[p.title], "title": p.title, "text": p.text}) for p in passages
+    ]
     for number, question in enumerate(chosen, start=1):
         query_id = f"q{number:03d}"
         files["queries.jsonl"].append(line({
             "_id": query_id, "text": question.text, "answer": question.answer, "query_type": question.query_type,
             "difficulty": question.difficulty, "hops": question.hops,
         }))  # fmt: skip
-        files["evidences.jsonl"].append(line({"query_id": query_id, "entities": list(question.entities), "paths": question.paths}))
-        files["qrels/test.tsv"] += [f"{query_id}\t{ids[title]}\t{grade}" for title, grade in sorted(question.gold.items())]
+        files["evidences.jsonl"].append(
+            line(
+                {"query_id": query_id, "entities": list(question.entities), "paths": question.paths}
+            )
+        )
+        files["qrels/test.tsv"] += [
+            f"{query_id}\t{ids[title]}\t{grade}" for title, grade in sorted(question.gold.items())
+        ]
     return {name: "\n".join(lines) + "\n" for name, lines in files.items()}
 
 

@@ -19,8 +19,34 @@ THE_COUNTRIES = (
 THE_MOUNTAINS = "Matterhorn|Eiger|Jungfrau|Zugspitze|Grossglockner|Dufourspitze".split("|")
 BARE_NAMES = re.compile(
     r"Big Ben|Stonehenge|Hadrian's|Notre|Mont-|St\.? |Saint Basil|Neuschwan|Schönbrunn|Cologne C|"
-    r"La Scala|Hagia|Topkapı|Angkor|Borobudur|Petra|Abu S|Great Zim|Machu|Chichen|Christ|Uluru|Burj|"
-    r"Ha Long|Hudson Bay|.* Falls|Bab-el|Rialto|Mount |Lake |Loch |Lough "
+    r"La Scala|Hagia|Ayaso|Topkapı|Angkor|Borobudur|Petra|Abu S|Great Zim|Machu|Chichen|Chris|Uluru|Burj|"
+    r"Ha Long|Hudson Bay|.* Falls|Bab-el|Rialto|Mount |Lake |Loch |Lough |Versailles|Ayers|.*Lady |Lal Q"
+)
+THE_REGIONS = re.compile(
+    r"Mountains|Alps|Pyr|Carp|Apen|Cauc|Forest|Himal|Kara|Hindu|Pamir|Tian|Altai|Plateau|Draken|Rwen|Andes|"
+    r"Range|Nevada|Highlands|Sahara|Gobi|Ataca|Kalah|Namib|Rub|Thar|Takla|Negev|Mojave|Desert|Rockies"
+)
+NICKNAMES = re.compile(
+    r"(City|Venice|Paris|Pearl|Place|Haven|Florence|Land|Lands|Abode|Home|Gateway|Lighthouse|Mountain|Lord|"
+    r"Chariot|Isle|Island|Principality|Green City|Republic) (of|in|on|to) |Hexagon|.* (Republic|Kingdom|Isle|"
+    r"Nation|Confederation|Federation|Duchy|North|Islands|Archipelago|See)$|Gold Coast|Lion City|Ogre|Maiden|"
+    r"(White|Turquoise|Smoking|Stone|Hungarian|Hot|Salt|Jade|Great) (Lady|Mountain|Head|Goddess|Sentinel|Sea|Lake)$|"
+    r"(White|Pink|Eternal|Granite|Magic|Salt|Steel|Derby|Gateway|Crescent|Bluff|Mill|Motor|Emerald|Rose|Harbour|"
+    r"Fair|Mother|Round|Red|Federal|Marvellous|Windy|Humblest|Auld) City$|Big Apple"
+)
+THE_PEOPLES = re.compile(
+    r"(Romans|Greeks|Vikings|Celts|Phoenicians|Danes|Teutonic Knights|Fatimids|Almoravids|Tuareg|Incas|Aztecs|"
+    r"Jesuits|Puritans|Corinthians|Dutch|Soviet Union|.* Empire|American Colonization Society)$"
+)
+WATER_COLUMNS = (
+    "river",
+    "longest_river",
+    "tributary_of",
+    "outflow",
+    "inflow",
+    "part_of",
+    "connects",
+    "mouth",
 )
 MAKERS = {
     "novel": "author", "novella": "author", "play": "playwright", "poem": "poet", "story": "author",
@@ -33,7 +59,12 @@ MADE_BY = {
     "composer": "with music by", "director": "directed by", "architect": "designed by",
     "sculptor": "carved or cast by", "creator": "by",
 }  # fmt: skip
-PLURALS = {"theory": "theories", "discovery": "discoveries", "phenomenon": "phenomena", "medicine": "medicines"}
+PLURALS = {
+    "theory": "theories",
+    "discovery": "discoveries",
+    "phenomenon": "phenomena",
+    "medicine": "medicines",
+}
 UNNAMED_ALIASES = re.compile(r".{0,3}$")
 
 
@@ -52,24 +83,29 @@ def with_article(text: str, kind: str) -> str:
         case "river":
             needed = True
         case "region":
-            needed = bool(re.search(r"Mountains|Alps|Pyr|Carp|Apen|Cauc|Forest|Himal|Kara|Hindu|Pamir|Tian|Altai|Plateau|"
-                r"Draken|Rwen|Andes|Range|Nevada|Highlands|Sahara|Gobi|Ataca|Kalah|Namib|Rub|Thar|Takla|Negev|Mojave|Desert", text))  # fmt: skip
+            needed = bool(THE_REGIONS.search(text))
         case "country":
             needed = text in THE_COUNTRIES
         case "mountain":
             needed = text in THE_MOUNTAINS
-        case "water":
+        case "water" | "landmark":
             needed = not BARE_NAMES.match(text)
         case "lake or island":
             needed = bool(re.match(r"(Dead|Aral|Caspian|Great S.*) |Isle", text))
-        case "landmark":
-            needed = not BARE_NAMES.match(text)
         case "institution":
-            needed = bool(re.match(r"(University|Royal|École|National|Museum|Bank|Institute|Academy)\b", text))
+            needed = bool(
+                re.match(r"(University|Royal|École|National|Museum|Bank|Institute|Academy)\b", text)
+            )
         case _:
             needed = False
-    bare = text.lower().startswith(("the ", "la ", "le ", "den "))
-    return f"the {text}" if needed and not bare else text
+    needed |= kind in ("country", "city", "mountain", "lake or island") and bool(
+        NICKNAMES.match(text)
+    )
+    return (
+        f"the {text}"
+        if needed and not text.lower().startswith(("the ", "la ", "le ", "den "))
+        else text
+    )
 
 
 def indefinite(words: str) -> str:
@@ -94,14 +130,19 @@ def short_name(entity: Entity) -> str:
     return surname if surname in entity.aliases else entity.base
 
 
-def mention(atlas: Atlas, value: str, *seed: object) -> str:
+def mention(atlas: Atlas, value: str, column: str, *seed: object, by_name: bool = False) -> str:
     """Write a value in a passage of another entity: by name, sometimes by alias or surname."""
     entity = atlas.resolve(value)
     if entity is None:
         year = re.fullmatch(r"-(\d+)", value)
-        return f"{year[1]} BC" if year else value
-    own = [alias for alias in entity.aliases if atlas.resolve(alias) is entity and re.match(r"(?!The ).{4}", alias)]
-    dice = seeded("mention", value, *seed) % 100
+        needs_article = THE_PEOPLES.match(value) or column in WATER_COLUMNS
+        return f"{year[1]} BC" if year else f"the {value}" if needs_article else value
+    own = [
+        alias
+        for alias in entity.aliases
+        if atlas.resolve(alias) is entity and re.match(r"(?!The ).{4}", alias)
+    ]
+    dice = 99 if by_name else seeded("mention", value, *seed) % 100
     if entity.kind == "person" and dice < 30:
         return short_name(entity)
     if own and entity.kind != "work" and 30 <= dice < 45:
@@ -114,7 +155,10 @@ def omitted(atlas: Atlas) -> set[tuple[str, str]]:
     skip: set[tuple[str, str]] = set()
     for entity in atlas.entities.values():
         if entity.kind == "country":
-            skip |= {(entity.one("capital"), "country"), (entity.one("highest_mountain"), "country")}
+            skip |= {
+                (entity.one("capital"), "country"),
+                (entity.one("highest_mountain"), "country"),
+            }
         if entity.kind == "landmark" and entity.one("city"):
             skip.add((entity.name, "country"))
         if entity.kind == "institution" and entity.one("city"):
@@ -132,10 +176,17 @@ def fields(atlas: Atlas, entity: Entity, skip: set[tuple[str, str]]) -> dict[str
     for column, values in entity.values.items():
         if not values or (entity.name, column) in skip:
             continue
-        filled[column] = joined([mention(atlas, v, entity.name, column) for v in values[:7]])
+        filled[column] = joined(
+            [mention(atlas, v, column, entity.name, by_name=len(values) > 2) for v in values[:7]]
+        )
     if "note" in filled:
-        filled["note"] = entity.one("note") if len(entity.values["note"]) == 1 else joined(list(entity.values["note"]))
-    aliases = [a for a in entity.aliases if not UNNAMED_ALIASES.match(a) and a != entity.base]
+        filled["note"] = (
+            entity.one("note")
+            if len(entity.values["note"]) == 1
+            else joined(list(entity.values["note"]))
+        )
+    plain = [re.sub(r" \([^)]*\)$", "", alias) for alias in entity.aliases]
+    aliases = [a for a in dict.fromkeys(plain) if not UNNAMED_ALIASES.match(a) and a != entity.base]
     if aliases:
         filled["aliases"] = " or ".join(aliases[:3])
     if "birth_city" in filled and "birth_country" in filled:
@@ -151,7 +202,11 @@ def fields(atlas: Atlas, entity: Entity, skip: set[tuple[str, str]]) -> dict[str
         filled["made_by"] = MADE_BY[MAKERS.get(form, "creator")]
     if entity.kind == "institution" and "note" in filled:
         note = filled["note"].rstrip(".")
-        filled["note_sentence"] = f"{capital_first(note)}." if re.search(r"^(It|Its|The) ", note) else f"In a few words: {note}."
+        filled["note_sentence"] = (
+            f"{capital_first(note)}."
+            if re.search(r"^(It|Its|The) ", note)
+            else f"In a few words: {note}."
+        )
     filled["N"] = with_article(entity.base, entity.kind)
     return filled
 
@@ -164,11 +219,16 @@ def references(entity: Entity) -> tuple[list[str], list[str]]:
     """Return the references that open a sentence and those inside one."""
     if entity.kind == "person":
         role = f"the {entity.one('occupation').split(' and ')[0]}"
-        return [short_name(entity), capital_first(role), short_name(entity)], [short_name(entity), role]
+        return [short_name(entity), capital_first(role), short_name(entity)], [
+            short_name(entity),
+            role,
+        ]
     return ["It"], ["it"]
 
 
-def write_passage(atlas: Atlas, entity: Entity, skip: set[tuple[str, str]], extra: Iterable[str] = ()) -> Passage:
+def write_passage(
+    atlas: Atlas, entity: Entity, skip: set[tuple[str, str]], extra: Iterable[str] = ()
+) -> Passage:
     """Write one passage from the entity's facts; ``extra`` sentences are added at the end."""
     filled = fields(atlas, entity, skip)
     openers, inner = references(entity)
@@ -182,12 +242,16 @@ def write_passage(atlas: Atlas, entity: Entity, skip: set[tuple[str, str]], extr
         if not able:
             continue
         fullest = max(len(needs) for needs, _ in able)
-        needs, template = choose([pair for pair in able if len(pair[0]) == fullest], entity.name, index)
+        needs, template = choose(
+            [pair for pair in able if len(pair[0]) == fullest], entity.name, index
+        )
         words = filled | {
             "S": choose(openers, entity.name, index, "S"),
             "s": choose(inner, entity.name, index, "s"),
         }
-        sentences.append(capital_first(template.format(**words)).replace(",,", ",").replace(",.", "."))
+        sentences.append(
+            capital_first(template.format(**words)).replace(",,", ",").replace(",.", ".")
+        )
         links |= needs
     sentences += extra
     # Lines without a fact lengthen short passages, as background does in real articles.

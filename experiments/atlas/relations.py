@@ -78,7 +78,7 @@ ENDS = (
     End("person", "student_of_university", ("Which university did {x} attend?", "What was the alma mater of {x}?"), "studied at"),
     End("person", "award", ("Which prize or medal did {x} win?",), "award"),
     End("work", "creator", ("Who created {x}?", "Whose work is {x}?"), "created by"),
-    End("work", "year", ("When was {x} published or finished?", "How old is {x}, that is, what is its year?"), "year"),
+    End("work", "year", ("When was {x} published or finished?", "In what year did {x} appear?"), "year"),
     End("work", "setting", ("In which place is {x} set?", "Where does the story of {x} unfold?"), "set in"),
     End("work", "location", ("In which museum or place is {x} to be found?",), "kept in"),
     End("work", "language", ("In which tongue was {x} written?",), "language"),

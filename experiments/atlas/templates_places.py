@@ -127,7 +127,7 @@ PLACES: dict[str, Slots] = {
         ["{note}"],
         ["It lies in {country}.", "Maps show it in {country}."],
         [
-            "The first people known to have stood on its summit, in {first_ascent_year}, were {first_ascent_by}.",
+            "Its summit was reached by {first_ascent_by} in {first_ascent_year}.",
             "In {first_ascent_year} the way to the top was found by {first_ascent_by}.",
             "{first_ascent_by} opened the route to its top in {first_ascent_year}.",
         ],
@@ -161,7 +161,10 @@ PLACES: dict[str, Slots] = {
         ],
         ["{note}"],
         ["It is surrounded by the waters of {sea}.", "It lies in {sea}."],
-        ["{capital} is its main settlement.", "Most of its offices and shops are found in {capital}."],
+        [
+            "{capital} is its main settlement.",
+            "Most of its offices and shops are found in {capital}.",
+        ],
         [
             "{inflow} feeds it, and {outflow} carries its water away.",
             "{outflow} carries its water away.",
