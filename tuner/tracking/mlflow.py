@@ -49,7 +49,7 @@ class Mlflow:
         self._finish_timeout_s = finish_timeout_s
         self._retry_timeout_s = retry_timeout_s
         self._request_timeout_s = request_timeout_s
-        self._in_thread = in_thread or not sys.executable
+        self.in_thread = in_thread or not sys.executable
         self._writer: Writer | ProcessWriter | None = None
         self._run_dir = Path()
 
@@ -86,7 +86,7 @@ class Mlflow:
         """Open the study's view in the background; one that exists is completed and continued."""
         self._run_dir = run_dir
         target = self._target(header, run_dir)
-        if self._in_thread:
+        if self.in_thread:
             self._writer = Writer(
                 open_view=lambda: open_view(target, say=self._say),
                 say=self._say,
