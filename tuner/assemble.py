@@ -221,7 +221,18 @@ def knob_params(
             problems.append(Problem(wrong, key=(*key, name)))
     if problems:
         raise InputError(problems=problems)
-    return {name: given.get(name, knob.default) for name, knob in by_name.items()}
+    return {name: _of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
+
+
+def _of_kind(value: Any, knob: Knob) -> Any:
+    """Return a checked value in the type that the knob declares: 2.0 hops are 2 hops."""
+    match knob.kind:
+        case "integer":
+            return int(value)
+        case "real":
+            return float(value)
+        case _:
+            return value
 
 
 def _range_problems(parameter: Parameter, knob: Knob) -> list[Problem]:

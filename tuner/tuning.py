@@ -17,7 +17,7 @@ from tuner.assemble import Assembly, assemble, make_plan, versions
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
-from tuner.core.trial import Params, Trial
+from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
@@ -58,19 +58,13 @@ class Session:
         """Return the arms that search."""
         return self.study.header.arms
 
-    def run(self, *, on_trial: Callable[[Trial], None], say: Say) -> Tuned:
+    def run(self, *, on_event: Callable[[Event], None], say: Say) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
         The winner meets the held-out queries only after the search has ended.
         """
         tracker = _tracker(self.assembly.config, say)
         study = self.study
-
-        def show(event: Event) -> None:
-            if event.trial is not None:
-                on_trial(event.trial)
-            else:
-                say(event.text)
 
         begin = time.monotonic()
         try:
@@ -81,7 +75,7 @@ class Session:
                 self.assembly.plan.execution,
                 self.assembly.evaluator(self.assembly.tune_queries),
                 tracker=tracker,
-                on_event=show,
+                on_event=on_event,
             )
             summary = summarise(
                 state,

@@ -13,6 +13,7 @@ import click
 
 from tuner.core.study_record import ArmRecord
 from tuner.core.trial import Trial, TrialState
+from tuner.study.loop import Event
 
 # In a log, one line a step of this share of an arm's budget is enough to follow a long run.
 LINE_EVERY_SHARE = 0.25
@@ -34,8 +35,8 @@ class Progress(Protocol):
         """End, leaving what was shown."""
         ...
 
-    def told(self, trial: Trial) -> None:
-        """Take note of one trial that ended."""
+    def show(self, event: Event) -> None:
+        """Show one event of the study's loop."""
         ...
 
     def say(self, message: str) -> None:
@@ -97,8 +98,10 @@ class Quiet:
     def __exit__(self, *_: object) -> None:
         """End."""
 
-    def told(self, trial: Trial) -> None:
-        """Show nothing."""
+    def show(self, event: Event) -> None:
+        """Show what needs attention."""
+        if event.kind == "stopping":
+            self.say(event.text)
 
     def say(self, message: str) -> None:
         """Show one line."""
@@ -112,8 +115,14 @@ class Lines(Quiet):
     counts: Sequence[ArmCount]
     begun: float = field(default_factory=time.monotonic)
 
-    def told(self, trial: Trial) -> None:
-        """Show a line where the arm passes a quarter of its budget."""
+    def show(self, event: Event) -> None:
+        """Show a line where an arm passes a quarter of its budget."""
+        if event.trial is None:
+            self.say(event.text)
+        else:
+            self._told(event.trial)
+
+    def _told(self, trial: Trial) -> None:
         for count in self.counts:
             if count.name != trial.arm:
                 continue
@@ -170,8 +179,14 @@ class Bars(Quiet):
         """Stop the display, leaving its last state."""
         self._rich.stop()
 
-    def told(self, trial: Trial) -> None:
-        """Advance the arm's bar."""
+    def show(self, event: Event) -> None:
+        """Advance the arm's bar, or show a line above the bars."""
+        if event.trial is None:
+            self.say(event.text)
+        else:
+            self._told(event.trial)
+
+    def _told(self, trial: Trial) -> None:
         if trial.arm not in self._arms:
             return
         count, task = self._arms[trial.arm]

@@ -24,7 +24,7 @@ def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
     if not (quiet or as_json):
         click.echo(_headline(session), err=True)
     with progress:
-        tuned = session.run(on_trial=progress.told, say=progress.say)
+        tuned = session.run(on_event=progress.show, say=progress.say)
     if as_json:
         click.echo(json.dumps(_record(tuned), indent=2))
     else:

@@ -40,9 +40,10 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 def _facts(assembly: Any) -> dict[str, Any]:
     plan, dataset = assembly.plan, assembly.dataset.summary()
+    record = assembly.dataset_record()
     size = plan.space.size()
     return {
-        "dataset": assembly.dataset_record(),
+        "dataset": {**record, "fingerprint": record["fingerprint"][:12]},
         "query_types": dict(dataset.query_types),
         "difficulties": dict(dataset.difficulties),
         "retriever": assembly.config.retriever.kind,

@@ -18,7 +18,7 @@ from tuner.evaluation.system_metrics import (
     serving_latency_ms,
 )
 from tuner.metrics.aggregate import mean_defined
-from tuner.metrics.names import Metric, known_names, parse
+from tuner.metrics.names import Metric, depth_needed, known_names, parse
 from tuner.metrics.qrels import Qrels
 from tuner.retrieval.base import Retriever
 
@@ -94,7 +94,7 @@ class Evaluator:
                 f"the retriever answered {len(rankings.query_ids)} queries "
                 f"instead of the {len(self.queries)} that were asked"
             )
-        judged = self.qrels.judge(rankings)
+        judged = self.qrels.judge(rankings, depth=depth_needed(self.ranking_metrics))
         per_query: dict[str, FloatArray] = {
             metric.name: metric.per_query(judged) for metric in self.ranking_metrics
         }

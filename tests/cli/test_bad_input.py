@@ -1,0 +1,120 @@
+"""Bad input: one message with file, line, key and a way out; exit code 2; nothing half-written."""
+
+from __future__ import annotations
+
+import pytest
+
+CASES = {
+    "unknown key": ("seed: 3", "sede: 3", ["config.yaml:1: study.sede", "did you mean 'seed'"]),
+    "wrong type": (
+        "trials: 6}\n  - {kind: random",
+        "trials: many}\n  - {kind: random",
+        [":12:", "'many'"],
+    ),
+    "low above high": ("low: 0.0, high: 4.0", "low: 4.0, high: 0.5", [":5: space.title_weight"]),
+    "log from 0": ("high: 4.0}", "high: 4.0, scale: log}", [":5: space.title_weight", "log"]),
+    "unknown type": ("type: real", "type: reel", [":5: space.title_weight.type", "'real'"]),
+    "unknown metric": ("ndcg@10: 0.2", "ndgc@10: 0.2", [":8:", "did you mean 'ndcg@10'"]),
+    "a cut-off of 0": ("ndcg@10: 0.2", "ndcg@0: 0.2", [":8:", "ndcg@0", "at least 1"]),
+    "no cut-off": ("ndcg@10: 0.2", "recall: 0.2", [":8:", "needs a cut-off"]),
+    "weights of 0": (
+        "{recall@5: 0.5, mrr@10: 0.3, ndcg@10: 0.2}",
+        "{recall@5: 0, mrr@10: 0}",
+        [":8: objective.maximize", "sum to 0"],
+    ),
+    "empty budget": ("random, trials: 6", "random, trials: 0", [":13: backends.1.trials"]),
+    "unknown backend": ("kind: random", "kind: randon", [":13: backends.1.kind", "'random'"]),
+    "unknown option": ("trials: 6}\nexec", "trials: 6, sead: 1}\nexec", [":13: backends.1.sead"]),
+    "twice the same arm": ("kind: grid", "kind: random", ["backends.1", "a second arm"]),
+    "unknown execution": ("kind: inline", "kind: inlin", ["execution.kind", "'inline'"]),
+    "no workers": ("kind: inline", "kind: threads, workers: 0", ["execution.workers"]),
+    "missing data": ("path: data", "path: dta", [":2: dataset", "'dta'", "'data'"]),
+    "unknown knob": ("top_k: {", "top_n: {", [":6: space.top_n", "did you mean 'top_k'"]),
+    "knob's range": ("high: 12", "high: 99", [":6: space.top_k.high", "1 to 50"]),
+    "baseline's knob": ("baseline: {t", "baseline: {x: 1, t", [":10: baseline.x"]),
+    "baseline's range": ("top_k: 10}", "top_k: 0}", [":10: baseline.top_k", "1 to 50"]),
+    "outside module": ("word_overlap:", "word_overlop:", [":3: retriever.kind", "word_overlop"]),
+    "outside class": (":WordOverlap", ":WordOverlop", [":3: retriever.kind", "WordOverlop"]),
+    "retriever option": (
+        'WordOverlap"}',
+        'WordOverlap", flavor: x}',
+        [":3: retriever.flavor", "flavour"],
+    ),
+    "price": ("context_tokens_per", "context_token_per", [":9: objective.price", "context_tokens"]),
+    "key twice": ("tracking: null", "tracking: null\ntracking: null", [":16: tracking", "twice"]),
+    "tag": ("tracking: null", "metrics: !!python/name:os.system", [":15:", "not supported"]),
+    "bomb": ("tracking: null", "a: &a [1]\nb: [*a, *a]", [":15:", "anchors"]),
+    "not a number": ("low: 0.0", "low: .nan", [":5: space.title_weight"]),
+    "constraint": (
+        "objective:",
+        "space_constraints: ['top_k <= titel_weight']\nobjective:",
+        [":7: space_constraints", "title_weight"],
+    ),
+    "code as a constraint": (
+        "objective:",
+        "space_constraints: ['__import__(\"os\").getcwd() == 1']\nobjective:",
+        [":7: space_constraints"],
+    ),
+    "tracking": ("tracking: null", "tracking: {uri: 'ftp://x'}", [":15: tracking", "ftp"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_message_and_nothing_half_written(tuner, case):
+    old, new, expected = CASES[case]
+    tuner.edit(old, new)
+    done = tuner("run", "config.yaml", code=2)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("error: config.yaml:") for line in lines), done.stderr
+    for part in expected:
+        assert part in done.stderr
+    assert not (tuner.folder / "runs").exists()
+    assert not list(tuner.folder.glob("mlflow.db*"))
+
+
+def test_broken_data_is_reported_whole(tuner):
+    with (tuner.folder / "data" / "corpus.jsonl").open("a") as corpus:
+        corpus.write('{"_id": "x", "text": ""}\nnonsense\n')
+    with (tuner.folder / "data" / "qrels" / "test.tsv").open("a") as qrels:
+        qrels.write("q0-river\tnowhere\t1\n")
+    done = tuner("run", "config.yaml", code=2)
+    for place in ("corpus.jsonl:21", "corpus.jsonl:22", "test.tsv:22"):
+        assert place in done.stderr
+    assert not (tuner.folder / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ('{"top_k": "ten"}', "params.top_k: 'ten' is not a number"),
+        ('{"top_k": 2.5}', "params.top_k: 2.5 is not a whole number"),
+        ('{"topk": 5}', "did you mean 'top_k'"),
+        ("{top_k: 5", "--params is not valid JSON"),
+        ('{"mode": "fancy"}', "'fancy' is not one of"),
+        ("nowhere.yaml", "nowhere.yaml: no such file"),
+    ],
+)
+def test_params_that_make_no_sense(tuner, params, expected):
+    assert expected in tuner("evaluate", "config.yaml", "--params", params, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run",),
+        ("run", "nowhere.yaml"),
+        ("rum", "config.yaml"),
+        ("run", "config.yaml", "--workers", "0"),
+        ("run", "config.yaml", "--set", "study.seed"),
+        ("run", "config.yaml", "--name", "a/b"),
+        ("resume", "nowhere"),
+        ("sync", "nowhere"),
+        ("ui", "nowhere.yaml"),
+        ("evaluate", "config.yaml", "--per-query", "no/such/folder.csv"),
+    ],
+)
+def test_wrong_commands_exit_with_2(tuner, arguments):
+    done = tuner(*arguments, code=2)
+    assert done.stderr
+    assert not (tuner.folder / "runs").exists()

@@ -1,0 +1,194 @@
+"""The main job from the command line: what it prints, writes, and answers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from tuner.study.reading import read_journal
+
+
+def test_run_prints_the_table_and_writes_everything(tuner):
+    done = tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    for word in ("tune", "holdout", "baseline", "grid", "random", "best (", "finished after"):
+        assert word in done.stdout
+    assert str(run_dir.relative_to(tuner.folder)) in done.stdout
+    best = yaml.safe_load((run_dir / "best.yaml").read_text())
+    assert set(best["params"]) <= {"title_weight", "top_k", "mode"}
+    assert best["holdout"]["objective"] is not None
+    content = read_journal(run_dir / "journal.jsonl")
+    assert [trial.arm for trial in content.trials.values()].count("random") == 6
+    assert content.trials[0].arm == "baseline"
+    assert all(trial.is_told for trial in content.trials.values())
+    assert (run_dir / "trials" / "0.npz").exists()
+
+
+def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner):
+    done = tuner("run", "config.yaml", "--json")
+    record = json.loads(done.stdout)
+    content = read_journal(tuner.folder / record["run_dir"] / "journal.jsonl")
+    best = record["best"]
+    trial = content.trials[best["trial"]]
+    assert best["tune_objective"] == trial.objective
+    assert best["params"] == trial.params
+    feasible = [t.objective for t in content.trials.values() if t.is_feasible]
+    assert trial.objective == max(feasible)
+    assert set(record["arms"]) == {"grid", "random"}
+    assert record["baseline"]["params"]["top_k"] == 10
+    assert record["state"] == "finished"
+
+
+def test_the_same_seed_gives_the_same_study(tuner):
+    first, second = (json.loads(tuner("run", "config.yaml", "--json").stdout) for _ in range(2))
+    assert first["run_dir"] != second["run_dir"]
+    assert first["best"] == second["best"]
+    assert first["arms"] == second["arms"]
+
+
+def test_evaluate_agrees_with_the_run(tuner):
+    best = json.loads(tuner("run", "config.yaml", "--json").stdout)["best"]
+    for part in ("tune", "holdout"):
+        done = tuner(
+            "evaluate", "config.yaml", "--params", json.dumps(best["params"]),
+            "--queries", part, "--json",
+        )  # fmt: skip
+        metrics = json.loads(done.stdout)["metrics"]
+        assert metrics["objective"] == pytest.approx(best[f"{part}_objective"])
+
+
+def test_evaluate_takes_best_yaml_and_writes_every_query(tuner):
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    done = tuner(
+        "evaluate", "config.yaml", "--params", str(run_dir / "best.yaml"), "--per-query", "out.csv"
+    )
+    assert "on 20 queries" in done.stdout
+    lines = (tuner.folder / "out.csv").read_text().splitlines()
+    assert len(lines) == 21
+    assert lines[0].startswith("query_id,query_type,difficulty,recall@5")
+
+
+def test_quiet_prints_no_progress(tuner):
+    assert tuner("run", "config.yaml", "--quiet").stderr == ""
+
+
+def test_name_and_set_change_the_study(tuner):
+    tuner("run", "config.yaml", "--name", "other", "--set", "backends.1.trials=3", "--quiet")
+    (run_dir,) = tuner.runs()
+    assert run_dir.name.startswith("other-")
+    resolved = yaml.safe_load((run_dir / "config.yaml").read_text())
+    assert resolved["backends"][1]["trials"] == 3
+    assert resolved["dataset"]["path"] == str(tuner.folder / "data")
+
+
+def test_check_tells_what_would_run_and_writes_no_run(tuner):
+    done = tuner("check", "config.yaml")
+    assert done.stdout.rstrip().endswith("ok")
+    assert "tune_queries: 10" in done.stdout
+    assert not (tuner.folder / "runs").exists()
+    facts = json.loads(tuner("check", "config.yaml", "--json").stdout)
+    assert facts["trials"] == {"grid": 6, "random": 6}
+
+
+def test_failing_trials_cost_themselves_only(tuner):
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {")
+    record = json.loads(tuner("run", "config.yaml", "--json", code=None).stdout)
+    assert record["failed_trials"] > 0
+    assert record["finished_trials"] > 0
+    assert record["best"]["params"].get("mode") == "plain"
+    content = read_journal(tuner.folder / record["run_dir"] / "journal.jsonl")
+    errors = {trial.error for trial in content.trials.values() if trial.error}
+    assert errors == {"RuntimeError: the index is on fire"}
+
+
+def test_a_study_whose_every_trial_fails_stops_and_says_why(tuner):
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [crash]}\n  top_k: {")
+    tuner.edit("baseline: {title_weight: 1.0, top_k: 10}", "baseline: {mode: crash}")
+    tuner.edit("random, trials: 6", "random, trials: 60")
+    done = tuner("run", "config.yaml", code=1)
+    assert "the first 10 evaluations all failed" in done.stderr
+    assert "the index is on fire" in done.stderr
+    (run_dir,) = tuner.runs()
+    assert len(read_journal(run_dir / "journal.jsonl").trials) < 20
+
+
+def wait_for_trials(journal, count: int, process) -> None:
+    """Wait until the journal holds so many told trials, however slow the machine is."""
+    while process.poll() is None:
+        if journal() is not None and journal().read_text().count('"event":"told"') >= count:
+            return
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_run_is_resumed_without_loss_or_repeats(tuner, name):
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [slow]}\n  top_k: {")
+    tuner.edit("random, trials: 6", "random, trials: 40")
+    process = subprocess.Popen(
+        tuner.command("run", "config.yaml"),
+        cwd=tuner.folder,
+        env=tuner.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def journal():
+        runs = tuner.runs()
+        path = runs[0] / "journal.jsonl" if runs else None
+        return path if path is not None and path.exists() else None
+
+    wait_for_trials(journal, 5, process)
+    process.send_signal(getattr(signal, name))
+    output, errors = process.communicate(timeout=120)
+    (run_dir,) = tuner.runs()
+    told = {n: t for n, t in read_journal(run_dir / "journal.jsonl").trials.items() if t.is_told}
+    assert 5 <= len(told) < 47
+    if name != "SIGKILL":
+        assert process.returncode == 130
+        assert f"tuner resume runs/{run_dir.name}" in output
+        assert "Traceback" not in errors
+
+    done = tuner("resume", str(run_dir.relative_to(tuner.folder)), "--json")
+    record = json.loads(done.stdout)
+    assert record["state"] == "finished"
+    after = read_journal(run_dir / "journal.jsonl").trials
+    assert {number: after[number] for number in told} == told
+    assert sum(trial.arm == "random" for trial in after.values()) == 40
+    lines = (run_dir / "journal.jsonl").read_text().splitlines()
+    numbers = [json.loads(x)["trial"] for x in lines if json.loads(x)["event"] == "told"]
+    assert sorted(numbers) == list(range(len(after)))
+
+
+def test_resume_refuses_other_data_and_names_the_difference(tuner):
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    corpus = tuner.folder / "data" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("is old", "is rather old"))
+    done = tuner("resume", str(run_dir), code=2)
+    assert "dataset" in done.stderr
+    assert "retriever" in done.stderr
+
+
+def test_resume_of_a_finished_study_evaluates_nothing(tuner):
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    before = read_journal(run_dir / "journal.jsonl").trials
+    tuner("resume", str(run_dir))
+    assert read_journal(run_dir / "journal.jsonl").trials == before
+
+
+def test_without_a_holdout_the_table_has_no_such_column(tuner):
+    done = tuner("run", "config.yaml", "--set", "dataset.split.holdout=0")
+    assert "holdout" not in done.stdout.splitlines()[0]
+    done = tuner(
+        "evaluate", "config.yaml", "--set", "dataset.split.holdout=0", "--queries", "holdout",
+        code=2,
+    )  # fmt: skip
+    assert "no query is held out" in done.stderr
