@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from passages import Passage, with_article
 from tables import Atlas, Entity, choose, seeded
@@ -45,14 +47,16 @@ class Question:
     @property
     def hops(self) -> int:
         """Return how many passages must be read one after the other."""
-        return {"direct": 1, "plain": 1, "bridge2": 2, "bridge3": 3}.get(
-            self.query_type, 1 if len(self.gold) <= 2 else 2
-        )
+        by_type = {"bridge2": 2, "bridge3": 3, "comparison": 1 + bool(self.hidden)}
+        if self.query_type == "intersection":
+            return 1 if self.pattern.startswith("shared") else 2
+        return by_type.get(self.query_type, 1)
 
     @property
     def difficulty(self) -> str:
-        """Return easy, medium or hard by hops, passages to find, aliases and missing capitals."""
-        points = self.hops + (len(self.gold) > 2) + self.has_alias + (self.query_type == "plain")
+        """Return easy, medium or hard by hops, passages to find, aliases and missing names."""
+        needed = sum(grade == NEEDED for grade in self.gold.values())
+        points = self.hops + (needed > 2) + self.has_alias + (self.query_type == "plain")
         return "easy" if points <= 1 else "medium" if points == 2 else "hard"
 
 
@@ -62,6 +66,15 @@ class World:
 
     atlas: Atlas
     passages: dict[str, Passage]
+
+    @cached_property
+    def popularity(self) -> Counter[str]:
+        """Count how many entities point to each entity."""
+        found: Counter[str] = Counter()
+        for entity in self.atlas.entities.values():
+            values = {value for cell in entity.values.values() for value in cell}
+            found.update(target.name for value in values if (target := self.atlas.resolve(value)))
+        return found
 
     def value(self, entity: Entity, column: str) -> str:
         """Return the one value of a column, if the entity's passage states it, or an empty string."""

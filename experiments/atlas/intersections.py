@@ -17,7 +17,7 @@ INTERSECTED = (
     ("person", "birth_city", "student_of_university", "Which {what} came from {o1} and attended {o2}?"),
     ("person", "birth_city", "award", "Which {what} from {o1} won {o2}?"),
     ("person", "teacher", "birth_city", "Which {what} from {o2} had {o1} as teacher or model?"),
-    ("work", "creator", "setting", "Which {what} by {o1} unfolds in {o2}?"),
+    ("work", "creator", "setting", "Which {what} by {o1} is set in {o2}?"),
     ("work", "creator", "location", "Which {what} by {o1} can be seen in {o2}?"),
     ("city", "country", "river", "Which city in {o1} is situated on {o2}?"),
     ("city", "country", "sea", "Which city in {o1} is situated on the coast of {o2}?"),

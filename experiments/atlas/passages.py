@@ -34,6 +34,11 @@ NICKNAMES = re.compile(
     r"(White|Pink|Eternal|Granite|Magic|Salt|Steel|Derby|Gateway|Crescent|Bluff|Mill|Motor|Emerald|Rose|Harbour|"
     r"Fair|Mother|Round|Red|Federal|Marvellous|Windy|Humblest|Auld) City$|Big Apple"
 )
+THE_FINDS = re.compile(
+    r"(?!.*['’]s? ).*(tron|Proton|hypothesis|model|principle|equation|effect|limit|gravitation|inheritance|cycle|"
+    r"table|helix|theory|theorems|vaccine|antitoxin|bacillus|process|pile|lamp|scope|gram|meter|clock|rod|press|"
+    r"[Ee]ngine|Pascaline|machine|calculus|Web|phone|graph|motor|type|wagen|balloon|Flyer|burner|scale)$|Law of"
+)
 THE_PEOPLES = re.compile(
     r"(Romans|Greeks|Vikings|Celts|Phoenicians|Danes|Teutonic Knights|Fatimids|Almoravids|Tuareg|Incas|Aztecs|"
     r"Jesuits|Puritans|Corinthians|Dutch|Soviet Union|.* Empire|American Colonization Society)$"
@@ -92,6 +97,8 @@ def with_article(text: str, kind: str) -> str:
             needed = not BARE_NAMES.match(text)
         case "lake or island":
             needed = bool(re.match(r"(Dead|Aral|Caspian|Great S.*) |Isle", text))
+        case "discovery":
+            needed = bool(THE_FINDS.match(text))
         case "institution":
             needed = bool(
                 re.match(r"(University|Royal|École|National|Museum|Bank|Institute|Academy)\b", text)

@@ -24,6 +24,10 @@ from passages import MAKERS, capital_first
 from relations import ENDS, HOPS, End, Hop
 from tables import Entity, choose, shuffled
 
+# Three passages in a row are asked for only where each link is narrow enough to be followed: a
+# city that fifty others point to says little about which of them is meant.
+CROWDED = 25
+
 
 @cache
 def steps_from(world: World, name: str) -> list[tuple[Hop, Entity]]:
@@ -121,6 +125,8 @@ def bridge_questions(world: World, count: int) -> Iterator[Question]:
             earlier = " ".join(world.passages[name].text for name in gold if name != last.name)
             if any(reveals(inner, entity) for entity in chain[1:]):
                 continue
+            if count == 3 and any(world.popularity[entity.name] > CROWDED for entity in chain[1:]):
+                continue
             if count == 3 and any(
                 appears(name, world.passages[start.name].text) for name in names_of(last)
             ):
@@ -145,7 +151,13 @@ def walks(world: World, start: Entity, count: int) -> Iterator[list[tuple[Hop, E
         walked = stack.pop()
         yield walked
         if len(walked) < longest:
-            stack += [[*walked, step] for step in steps_from(world, walked[-1][1].name)]
+            hop, last = walked[-1]
+            # Twice the same relation ("the state from which the state from which") is unreadable.
+            stack += [
+                [*walked, step]
+                for step in steps_from(world, last.name)
+                if step[0].column != hop.column
+            ]
 
 
 def select(
