@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,13 @@ def test_a_missing_python_is_said_and_stops_nothing(study, store_uri, monkeypatc
     tracker.finish(study.summary)
     assert warnings[0].startswith("MLflow is not written any more (its process cannot be started")
     assert tracker.status.pending == 1
+
+
+def test_what_cannot_be_sent_is_said_and_finish_does_not_wait(study, store_uri):
+    warnings: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append, finish_timeout_s=600.0)
+    tracker.start(replace(study.header, config={"path": study.run_dir}), study.run_dir)
+    tracker.finish(study.summary)
+    assert warnings[0].startswith("MLflow is not written any more (this cannot be sent")
+    assert "the study's end" in warnings[1]
+    assert len(warnings) == 2

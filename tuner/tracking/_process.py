@@ -46,6 +46,7 @@ class ProcessWriter:
         self._submitted: set[int] = set()
         self._status = TrackingStatus()
         self._is_killed = False
+        self._is_lost = False
         self._process: subprocess.Popen[str] | None = None
         self._sender = threading.Thread(target=self._send, name="tuner-mlflow-out", daemon=True)
         self._reader: threading.Thread | None = None
@@ -82,14 +83,14 @@ class ProcessWriter:
     def _send(self) -> None:
         try:
             self._process = process = subprocess.Popen(
-                # -P: no module of the working directory may stand in for one of ours.
                 [sys.executable, "-P", "-c", "from tuner.tracking._process import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
                 encoding="utf-8",
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                # The same modules as here, also where the package is not installed.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
                 start_new_session=True,  # Ctrl-C is the study's: it ends the child in good order
             )
         except OSError as error:
@@ -101,11 +102,16 @@ class ProcessWriter:
         reader.start()
         self._reader = reader
         message: dict[str, Any] | None = self._target.to_record()
-        with suppress(OSError), _pipe(process.stdin) as lines:  # the reader says why a child ended
-            while message is not None:
-                lines.write(json.dumps(message) + "\n")
-                lines.flush()
-                message = self._outbox.get()
+        try:
+            with _pipe(process.stdin) as lines:
+                while message is not None:
+                    lines.write(json.dumps(message) + "\n")
+                    lines.flush()
+                    message = self._outbox.get()
+        except OSError:
+            return  # the child has ended; the reader says why
+        except (TypeError, ValueError) as error:
+            self._lose(f"this cannot be sent to its process: {one_line(error)}")
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         is_done = False
@@ -123,6 +129,9 @@ class ProcessWriter:
             self._lose(f"its process ended with exit code {code}")
 
     def _lose(self, reason: str) -> None:
+        if self._is_lost:
+            return
+        self._is_lost = True
         self._status = replace(self._status, error=reason)
         self._say(f"MLflow is not written any more ({reason}); the study goes on")
 
