@@ -162,8 +162,8 @@ def sign_flip_p(difference: FloatArray, *, seed: int, permutations: int = 9_999)
     if permutations == 0 or difference.size == 0:
         return None
     moved = difference[difference != 0.0]
-    if moved.size == 0:
-        return 1.0
+    if moved.size < 2:
+        return 1.0  # With one difference both of its signs are as extreme.
     from scipy import stats
 
     result = stats.permutation_test(
