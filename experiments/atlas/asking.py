@@ -73,7 +73,7 @@ class World:
         found: Counter[str] = Counter()
         for entity in self.atlas.entities.values():
             values = {value for cell in entity.values.values() for value in cell}
-            found.update(target.name for value in values if (target := self.atlas.resolve(value)))
+            found.update(target.name for value in values if (target := self.atlas.linked(value)))
         return found
 
     def value(self, entity: Entity, column: str) -> str:
@@ -84,12 +84,12 @@ class World:
     def target(self, entity: Entity, column: str) -> Entity | None:
         """Return the entity that the one value of a column names."""
         value = self.value(entity, column)
-        return self.atlas.resolve(value) if value else None
+        return self.atlas.linked(value) if value else None
 
 
 def printed(atlas: Atlas, value: str) -> str:
     """Return a value as an answer is written: an entity's base name, a year with its era."""
-    entity = atlas.resolve(value)
+    entity = atlas.linked(value)
     if entity is not None:
         return entity.base
     era = YEAR.fullmatch(value)

@@ -33,7 +33,7 @@ BRIDGED = (
         "country",
         "longest_river",
         "length_km",
-        "Which has the longer main river, {a} or {b}?",
+        "Whose longest river is longer from source to mouth, that of {a} or that of {b}?",
         True,
         150,
     ),

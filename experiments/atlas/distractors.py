@@ -71,7 +71,7 @@ def namesake_lists(world: World) -> list[Passage]:
         ]
         several = joined(list(dict.fromkeys(meanings)))
         if len(set(meanings)) == 1:
-            several = f"{several}, and another one of the same kind"
+            several = f"{several}, or another one of the same kind"
         text = (
             f"{name} may refer to several things: {several}. Which {name} is meant can only be told from the context. "
             f"Librarians who index {name} therefore add a word in parentheses. Further bearers of the name {name} exist that have no article here."

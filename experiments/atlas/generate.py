@@ -120,7 +120,7 @@ def kept_entities(atlas: Atlas, chosen: list[Question], count: int) -> list[str]
     degree: Counter[str] = Counter()
     for entity in atlas.entities.values():
         for values in entity.values.values():
-            targets = [target for value in values if (target := atlas.resolve(value))]
+            targets = [target for value in values if (target := atlas.linked(value))]
             degree.update([target.name for target in targets])
             degree[entity.name] += len(targets)
     rest = sorted(shuffled(atlas.entities, "keep"), key=lambda name: -degree[name])

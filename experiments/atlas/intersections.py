@@ -67,7 +67,7 @@ def intersection_questions(world: World) -> Iterator[Question]:
         for entity in world.atlas.of_kind(kind):
             values = [list(dict.fromkeys(entity.values.get(c, ()))) for c in (first, second)]
             for one, two in product(*values):
-                ends = [world.atlas.resolve(one), world.atlas.resolve(two)]
+                ends = [world.atlas.linked(one), world.atlas.linked(two)]
                 key = tuple(
                     end.name if end else value for end, value in zip(ends, (one, two), strict=True)
                 )

@@ -43,6 +43,17 @@ THE_PEOPLES = re.compile(
     r"(Romans|Greeks|Vikings|Celts|Phoenicians|Danes|Teutonic Knights|Fatimids|Almoravids|Tuareg|Incas|Aztecs|"
     r"Jesuits|Puritans|Corinthians|Dutch|Soviet Union|.* Empire|American Colonization Society)$"
 )
+# Names that would be out of place in passages on later times; questions may still use them.
+OUTDATED = frozenset(
+    "Londinium|Lutetia|Lugdunum|Burdigala|Aurelianum|Massalia|Colonia|Moguntiacum|Argentoratum|Singidunum|Eboracum|"
+    "Jorvik|Mancunium|Aquae Sulis|Olisipo|Barcino|Hispalis|Caesaraugusta|Valentia|Malaca|Gades|Gadir|Florentia|"
+    "Mediolanum|Neapolis|Serdica|Syene|Eblana|Erebuni|Berytus|Maracanda|Pataliputra|Lucilinburhuc|Hochelaga|Shawmut|"
+    "New Amsterdam|Fort Orange|Yerba Buena|Fort Duquesne|Granville|Bytown|Ville-Marie|Tenochtitlan|Byzantium|Men-nefer|"
+    "Lusitania|Albion|Caledonia|Helvetia|Hexagon|Bessarabia|New Spain|New Holland|New Granada|Buda and Pest|"
+    "Khanbaliq|Chang'an|Edo|Heian-kyō|Batmania|Christopolis|Siam|Annam|Abyssinia|Dahomey|Upper Peru".split(
+        "|"
+    )
+)
 WATER_COLUMNS = (
     "river",
     "longest_river",
@@ -139,15 +150,22 @@ def short_name(entity: Entity) -> str:
 
 def mention(atlas: Atlas, value: str, column: str, *seed: object, by_name: bool = False) -> str:
     """Write a value in a passage of another entity: by name, sometimes by alias or surname."""
-    entity = atlas.resolve(value)
+    entity = atlas.linked(value)
     if entity is None:
         year = re.fullmatch(r"-(\d+)", value)
         needs_article = THE_PEOPLES.match(value) or column in WATER_COLUMNS
-        return f"{year[1]} BC" if year else f"the {value}" if needs_article else value
+        if year:
+            return f"{year[1]} BC"
+        kind = re.fullmatch(r"(.+) \(([a-z ]+)\)", value)
+        return f"the {kind[2]} {kind[1]}" if kind else f"the {value}" if needs_article else value
+    if entity.kind == "work" and len(atlas.names[entity.base]) > 1:
+        return f"the {entity.one('form')} {entity.base}"
     own = [
         alias
         for alias in entity.aliases
-        if atlas.resolve(alias) is entity and re.match(r"(?!The ).{4}", alias)
+        if atlas.resolve(alias) is entity
+        and re.match(r"(?!The ).{4}", alias)
+        and alias not in OUTDATED
     ]
     dice = 99 if by_name else seeded("mention", value, *seed) % 100
     if entity.kind == "person" and dice < 30:
@@ -171,7 +189,7 @@ def omitted(atlas: Atlas) -> set[tuple[str, str]]:
         if entity.kind == "institution" and entity.one("city"):
             skip.add((entity.name, "country"))
         if entity.kind == "person":
-            birth_city = atlas.resolve(entity.one("birth_city"))
+            birth_city = atlas.linked(entity.one("birth_city"))
             if birth_city is not None and birth_city.kind == "city":
                 skip.add((entity.name, "birth_country"))
     return skip

@@ -57,7 +57,7 @@ HOPS = (
     Hop("city", "capital", ("country",), ("the country whose capital is {x}", "the nation whose capital is {x}"), "capital", inverse=True),
     Hop("country", "capital", ("city",), ("the capital of {x}", "the capital city of {x}"), "capital"),
     Hop("country", "highest_mountain", ("mountain",), ("the highest mountain of {x}", "the tallest peak in {x}"), "highest mountain"),
-    Hop("country", "longest_river", ("river",), ("the longest river of {x}", "the main river in {x}"), "longest river"),
+    Hop("country", "longest_river", ("river",), ("the longest river of {x}", "the longest of the rivers in {x}"), "longest river"),
     Hop("country", "independence_from", ("country",), ("the state from which {x} gained independence",), "independent from"),
     Hop("river", "mouth", ("water", "lake or island", "river"), ("the body of water into which {x} empties", "the water at the mouth of {x}"), "mouth"),
     Hop("river", "tributary_of", ("river",), ("the larger river joined by {x}", "the river of which {x} is a tributary"), "tributary of"),

@@ -62,6 +62,14 @@ class Atlas:
         found = self.names.get(value, ())
         return self.entities[found[0]] if len(found) == 1 else None
 
+    def linked(self, value: str) -> Entity | None:
+        """Return the entity that a cell of a table names: by its exact name, a city by any name.
+
+        Not by other aliases: the year 1984 is no novel, and the state of Hesse no novelist.
+        """
+        entity = self.resolve(value)
+        return entity if entity and (entity.name == value or entity.kind == "city") else None
+
     def of_kind(self, kind: str) -> list[Entity]:
         return [entity for entity in self.entities.values() if entity.kind == kind]
 

@@ -12,7 +12,7 @@ Slots = list[list[str]]
 PLACES: dict[str, Slots] = {
     "country": [
         [
-            "{N}, sometimes called {aliases}, is a sovereign land of {continent} governed from {capital}.",
+            "{N}, sometimes called {aliases}, is a land of {continent} governed from {capital}.",
             "The seat of government of {N} ({aliases}), a land of {continent}, is {capital}.",
             "{capital} is the centre of power in {N}, which is also referred to as {aliases} and belongs to {continent}.",
             "{N} is a land of {continent} whose government sits in {capital}.",
@@ -29,11 +29,11 @@ PLACES: dict[str, Slots] = {
             "Laws are published in {languages}.",
         ],
         [
-            "{highest_mountain} is its loftiest elevation, while {longest_river} is the greatest of its streams.",
-            "Nothing there rises above {highest_mountain}, and {longest_river} is its principal waterway.",
+            "{highest_mountain} is its loftiest elevation, while none of its streams runs farther than {longest_river}.",
+            "Nothing there rises above {highest_mountain}, and of its streams {longest_river} covers the greatest distance.",
             "{highest_mountain} towers over everything else within its frontiers.",
             "Its loftiest elevation is {highest_mountain}.",
-            "{longest_river} is its principal waterway.",
+            "None of its streams runs farther than {longest_river}.",
         ],
         [
             "Its shores face {coast}.",
