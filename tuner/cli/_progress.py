@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import click
 
@@ -91,6 +91,8 @@ class ArmCount:
 class Quiet:
     """Shows nothing but news that needs attention."""
 
+    tells_all: ClassVar[bool] = False
+
     def __enter__(self) -> Self:
         """Begin."""
         return self
@@ -99,9 +101,14 @@ class Quiet:
         """End."""
 
     def show(self, event: Event) -> None:
-        """Show what needs attention."""
-        if event.kind == "stopping":
+        """Count a told trial; show news, or only what needs attention."""
+        if event.trial is not None:
+            self._told(event.trial)
+        elif self.tells_all or event.kind == "stopping":
             self.say(event.text)
+
+    def _told(self, trial: Trial) -> None:
+        """Show nothing."""
 
     def say(self, message: str) -> None:
         """Show one line."""
@@ -112,15 +119,9 @@ class Quiet:
 class Lines(Quiet):
     """One line an arm whenever a quarter of its budget is done: for logs and pipes."""
 
+    tells_all: ClassVar[bool] = True
     counts: Sequence[ArmCount]
     begun: float = field(default_factory=time.monotonic)
-
-    def show(self, event: Event) -> None:
-        """Show a line where an arm passes a quarter of its budget."""
-        if event.trial is None:
-            self.say(event.text)
-        else:
-            self._told(event.trial)
 
     def _told(self, trial: Trial) -> None:
         for count in self.counts:
@@ -139,6 +140,8 @@ class Lines(Quiet):
 
 class Bars(Quiet):
     """One bar an arm: done, best, rate and time left."""
+
+    tells_all: ClassVar[bool] = True
 
     def __init__(self, counts: Sequence[ArmCount]) -> None:
         from rich.console import Console
@@ -178,13 +181,6 @@ class Bars(Quiet):
     def __exit__(self, *_: object) -> None:
         """Stop the display, leaving its last state."""
         self._rich.stop()
-
-    def show(self, event: Event) -> None:
-        """Advance the arm's bar, or show a line above the bars."""
-        if event.trial is None:
-            self.say(event.text)
-        else:
-            self._told(event.trial)
 
     def _told(self, trial: Trial) -> None:
         if trial.arm not in self._arms:
