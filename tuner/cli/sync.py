@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, TunerError
 
 
 @click.command("sync", short_help="Complete MLflow's view of a study from its journal.")
@@ -14,6 +14,7 @@ from tuner.core.errors import InputError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
+    from tuner.tracking._uri import without_password
     from tuner.tracking.mlflow import Mlflow
     from tuner.tuning import last_summary, read_run
 
@@ -26,7 +27,10 @@ def command(run_dir: Path, uri: str | None) -> None:
     tracker = Mlflow(store, experiment, warn=click.echo)
     told = [trial for trial in content.trials.values() if trial.is_told]
     status = tracker.sync(content.header, told, last_summary(content), run_dir)
+    shown = without_password(store, store)
     click.echo(
-        f"{status.written} trials are in MLflow at {store}: "
+        f"{status.written} trials are in MLflow at {shown}: "
         f"{status.added} added, {status.repaired} repaired"
     )
+    if status.error is not None:
+        raise TunerError(f"all trials are there, but not every file: {status.error}")
