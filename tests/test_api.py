@@ -1,0 +1,150 @@
+"""``tuner.tune``: any function from parameters to metrics, from Python."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tuner
+from tuner.core.trial import TrialState
+
+SPACE = {
+    "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
+    "max_hops": {"type": "integer", "low": 1, "high": 4},
+}
+
+
+def quality(params):
+    """Best at graph_weight 0.6 and max_hops 2."""
+    return 1.0 - abs(params["graph_weight"] - 0.6) - 0.1 * abs(params["max_hops"] - 2)
+
+
+def test_a_number_is_the_objective():
+    study = tuner.tune(quality, SPACE, backends=["tpe"], trials=30, seed=1)
+    assert len(study.trials) == 30
+    assert study.best.objective == max(trial.objective for trial in study.trials)
+    assert study.best_params == study.best.params
+    assert study.best.objective > 0.8
+    assert study.journal is None
+
+
+def test_a_mapping_is_weighed_by_the_default_weights():
+    study = tuner.tune(
+        lambda params: {"recall": 0.8, "mrr": 0.6, "ndcg": 0.5},
+        SPACE,
+        backends=["random"],
+        trials=2,
+    )
+    # .5 * .8 + .3 * .6 + .2 * .5 = .68
+    assert study.best.objective == pytest.approx(0.68)
+
+
+def test_own_weights():
+    study = tuner.tune(
+        lambda params: {"recall": 0.8, "speed": 0.2},
+        SPACE,
+        backends=["random"],
+        trials=2,
+        maximize={"recall": 3, "speed": 1},
+    )
+    assert study.best.objective == pytest.approx((3 * 0.8 + 0.2) / 4)
+
+
+def test_several_backends_with_budgets_of_their_own_run_side_by_side():
+    study = tuner.tune(quality, SPACE, backends={"grid": 9, "random": 5, "tpe": 4})
+    arms = [trial.arm for trial in study.trials]
+    assert arms.count("random") == 5
+    assert arms.count("tpe") == 4
+    assert 4 <= arms.count("grid") <= 9  # the largest even grid that fits the budget
+    assert arms.index("tpe") < 4
+    assert {standing.arm for standing in study.summary.arms} == {"grid", "random", "tpe"}
+
+
+def test_a_failing_evaluation_costs_its_own_trial():
+    def sometimes(params):
+        if params["max_hops"] == 3:
+            raise ValueError("no third hop")
+        return quality(params)
+
+    study = tuner.tune(sometimes, SPACE, backends=["random"], trials=20)
+    failed = [trial for trial in study.trials if trial.state is TrialState.FAILED]
+    assert failed
+    assert {trial.error for trial in failed} == {"ValueError: no third hop"}
+    assert all(trial.objective is None for trial in failed)
+    assert study.best is not None
+
+
+@pytest.mark.parametrize("answer", [None, "good", [1], {"recall": "high"}, float("nan")])
+def test_an_answer_that_is_no_number_fails_the_trial(answer):
+    study = tuner.tune(lambda params: answer, SPACE, backends=["random"], trials=2)
+    assert study.best is None
+    assert all(trial.state is TrialState.FAILED for trial in study.trials)
+    with pytest.raises(tuner.InputError, match="no trial succeeded"):
+        _ = study.best_params
+
+
+def test_run_dir_keeps_every_trial_and_a_second_call_goes_on(tmp_path):
+    calls = []
+
+    def counted(params):
+        calls.append(params)
+        return quality(params)
+
+    options = {"backends": ["random"], "trials": 8, "run_dir": tmp_path / "run"}
+    first = tuner.tune(counted, SPACE, **options)
+    lines = first.journal.read_text().splitlines()
+    assert sum(json.loads(line)["event"] == "told" for line in lines) == 8
+    again = tuner.tune(counted, SPACE, **options)
+    assert len(calls) == 8
+    assert [trial.params for trial in again.trials] == [trial.params for trial in first.trials]
+    with pytest.raises(tuner.InputError, match="seed"):
+        tuner.tune(counted, SPACE, seed=99, **options)
+
+
+def test_frame_has_a_row_a_trial():
+    frame = tuner.tune(quality, SPACE, backends=["random"], trials=3).frame()
+    assert len(frame) == 3
+    assert {"trial", "arm", "state", "objective", "params.max_hops"} <= set(frame.columns)
+
+
+def test_a_baseline_is_evaluated_first():
+    baseline = {"graph_weight": 0.6, "max_hops": 2}
+    study = tuner.tune(quality, SPACE, backends=["random"], trials=3, baseline=baseline)
+    assert study.trials[0].arm == "baseline"
+    assert study.summary.baseline.tune_objective == pytest.approx(1.0)
+
+
+def test_parameters_as_objects():
+    space = {"graph_weight": tuner.Real(0, 1), "max_hops": tuner.Integer(1, 4)}
+    assert tuner.tune(quality, space, backends=["random"], trials=2).best is not None
+    with pytest.raises(tuner.InputError, match="write all parameters as mappings"):
+        tuner.tune(quality, {**space, "max_hops": SPACE["max_hops"]}, trials=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"backends": ["tp"]}, "unknown backend 'tp'; did you mean 'tpe'"),
+        ({"backends": []}, "no backend"),
+        ({"backends": {"tpe": 0}}, "whole number from 1"),
+        ({"maximize": {"recall": 0}}, "sum to 0"),
+        ({"execution": "thread"}, "did you mean 'threads'"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_options_that_make_no_sense(change, message):
+    with pytest.raises(tuner.InputError, match=message):
+        tuner.tune(quality, SPACE, **{"trials": 2, **change})
+
+
+def test_worker_processes_take_functions_from_a_notebook():
+    study = tuner.tune(
+        lambda params: quality(params),
+        SPACE,
+        backends=["random"],
+        trials=4,
+        workers=2,
+        execution="processes",
+    )
+    assert study.summary.finished_trials == 4
