@@ -1,0 +1,77 @@
+"""The cache on disk: directories that appear whole or not at all, checked when they are opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+
+# Part of every fingerprint: a change of what is stored, or of how it is computed, raises it.
+FORMAT = 1
+_MANIFEST = "manifest.json"
+
+
+def ensure(directory: Path, write: Callable[[Path], None]) -> bool:
+    """Make sure that ``directory`` is whole: have ``write`` fill it if it is absent or damaged.
+
+    Returns whether it was written. Two processes may call this at once: one writes and the other
+    waits. A process that dies half-way leaves nothing that would be taken for a result.
+    """
+    if is_whole(directory):
+        return False
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{directory}.lock"):
+        if is_whole(directory):
+            return False
+        shutil.rmtree(directory, ignore_errors=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
+        try:
+            write(unfinished)
+            files = {path.name: _checksum(path) for path in sorted(unfinished.iterdir())}
+            (unfinished / _MANIFEST).write_text(json.dumps(files), encoding="utf-8")
+            os.replace(unfinished, directory)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return True
+
+
+def is_whole(directory: Path) -> bool:
+    """Say whether every file is there with the content that was written."""
+    try:
+        files = json.loads((directory / _MANIFEST).read_text(encoding="utf-8"))
+        return all(_checksum(directory / name) == checksum for name, checksum in files.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
+
+
+def write_array(directory: Path, name: str, array: npt.NDArray[Any]) -> None:
+    """Write one array as ``name.npy``."""
+    np.save(directory / f"{name}.npy", array, allow_pickle=False)
+
+
+def read_array(directory: Path, name: str) -> npt.NDArray[Any]:
+    """Map ``name.npy`` into memory, read-only, so that processes share its pages."""
+    path = directory / f"{name}.npy"
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an empty array cannot be mapped
+        mapped = np.load(path, allow_pickle=False)
+    # A plain view: np.memmap looks after itself at every slice, which costs more than the slice.
+    return np.asarray(mapped)

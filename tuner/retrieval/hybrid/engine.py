@@ -1,0 +1,186 @@
+"""The hybrid engine: BM25 and a graph of names, fused; the retriever that ships with the tuner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
+from tuner.core.trial import Params
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid.cache import FORMAT, ensure
+from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
+from tuner.retrieval.hybrid.index import Index, open_index
+from tuner.retrieval.hybrid.options import KNOBS, HybridOptions, Settings, read_options, read_params
+from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """Retrieve passages by text and by walks through the graph of names.
+
+    Small and picklable: it knows where its index lies, and each process opens that once.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from tuner.core.corpus import Document
+    >>> corpus = Corpus((
+    ...     Document("1", "Marie Curie", "Marie Curie was born in Warsaw."),
+    ...     Document("2", "Warsaw", "Warsaw lies on the river Vistula."),
+    ... ))
+    >>> with TemporaryDirectory() as cache:
+    ...     engine = Hybrid.build(corpus, cache_dir=Path(cache))
+    ...     engine.serve(Query("q", "On which river lies the city of Marie Curie?"), {}).ids(0)
+    ['1', '2']
+    """
+
+    directory: Path
+    fingerprint: str
+    options: HybridOptions
+    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return graph_weight, max_hops, top_k and temperature."""
+        return KNOBS
+
+    @classmethod
+    def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Self:
+        """Index the corpus, or open the index of an equal corpus and options in ``cache_dir``.
+
+        ``options`` are the fields of ``HybridOptions``.
+
+        Raises:
+            InputError: unknown or impossible options, no documents, or an id that occurs twice.
+        """
+        checked = read_options(options)
+        fingerprint = _fingerprint(corpus, checked)
+        directory = Path(cache_dir).absolute() / f"hybrid-{fingerprint}" / "index"
+        ensure(directory, lambda unfinished: Index.build(corpus, checked).save(unfinished))
+        return cls(directory, fingerprint, checked)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Work out ahead of the trials what does not depend on parameters; keeps it on disk.
+
+        Queries prepared in one call are quick in any selection and order.
+        """
+        unique = {query.text: query for query in queries}
+        ordered = [unique[text] for text in sorted(unique)]
+        if not ordered:
+            return
+        key = sha256(json.dumps([[q.text, q.id] for q in ordered]).encode()).hexdigest()[:16]
+        directory = self.directory.with_name(f"queries-{key}")
+        ensure(directory, lambda unfinished: write_prepared(unfinished, self._index(), ordered))
+        if directory not in self._prepared:
+            self._prepared.append(directory)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch; from prepared work where one call of ``prepare`` covered all of it.
+
+        Raises:
+            InputError: unknown parameters or values outside their range.
+        """
+        settings = read_params(params)
+        started = perf_counter()
+        for directory in reversed(self._prepared):
+            batch = open_prepared(directory).batch(queries)
+            if batch is not None:
+                return self._from_batch(queries, batch, settings, started)
+        return self._live(queries, settings)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query from the index alone, ranking every document."""
+        return self._live([query], read_params(params))
+
+    def _index(self) -> Index:
+        try:
+            return open_index(self.directory, self.options)
+        except FileNotFoundError as error:
+            raise TunerError(
+                f"the index in {self.directory} is gone: build the retriever again"
+            ) from error
+
+    def _from_batch(
+        self, queries: Sequence[Query], batch: Batch, settings: Settings, started: float
+    ) -> Rankings:
+        looked_up = perf_counter()
+        if settings.graph_weight > 0:
+            graph = batch.graph_scores(temperature=settings.temperature, max_hops=settings.max_hops)
+            is_used = np.isfinite(batch.seed_scores[:, 0])
+        else:
+            graph = batch.text
+            is_used = np.zeros(len(queries), dtype=bool)
+        scored = perf_counter()
+        columns, scores = best(fuse(graph, batch.text, settings.graph_weight), settings.top_k)
+        documents = np.take_along_axis(batch.pool, columns, axis=1).astype(np.int64)
+        documents[columns < 0] = -1
+        times = {"text": looked_up - started, "graph": scored - looked_up}
+        return self._rankings(queries, documents, scores, is_used, times, scored)
+
+    def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
+        index = self._index()
+        started = perf_counter()
+        text = index.text_scores(list(queries))
+        matched = perf_counter()
+        graph = text
+        is_used = np.zeros(len(queries), dtype=bool)
+        if settings.graph_weight > 0:
+            graph = normalise_graph(
+                index.graph_scores(
+                    [query.text for query in queries],
+                    temperature=settings.temperature,
+                    max_hops=settings.max_hops,
+                )
+            )
+            is_used = graph.any(axis=1)
+        scored = perf_counter()
+        documents, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)
+        times = {"text": matched - started, "graph": scored - matched}
+        return self._rankings(queries, documents, scores, is_used, times, scored)
+
+    def _rankings(
+        self,
+        queries: Sequence[Query],
+        documents: IntArray,
+        scores: FloatArray,
+        is_used: BoolArray,
+        times: dict[str, float],
+        scored: float,
+    ) -> Rankings:
+        index = self._index()
+        tokens = np.where(documents >= 0, index.token_counts[documents], 0.0).sum(axis=1)
+        return Rankings(
+            query_ids=tuple([query.id for query in queries]),
+            document_ids=index.document_ids,
+            documents=documents,
+            scores=scores,
+            seconds={**times, "fuse": perf_counter() - scored},
+            context_tokens=tokens,
+            graph_used=is_used,
+        )
+
+
+def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
+    """Hash the content of the corpus, the options and the files that they name."""
+    digest = sha256(json.dumps([FORMAT, asdict(options)]).encode())
+    for document in corpus.documents:
+        digest.update(json.dumps([document.id, document.title, document.text]).encode())
+    for triple in corpus.triples:
+        digest.update(json.dumps([triple.document_id, triple.subject, triple.object]).encode())
+    for document_id, names in corpus.entities.items():
+        digest.update(json.dumps([document_id, list(names)]).encode())
+    if options.dense is not None and options.dense.model is None:
+        for path in (options.dense.matrix, options.dense.queries, options.dense.query_ids):
+            try:
+                digest.update(Path(str(path)).read_bytes())
+            except OSError as error:
+                raise InputError(f"cannot read dense vectors: {error}", file=path) from error
+    return digest.hexdigest()[:16]

@@ -1,0 +1,71 @@
+"""Fusion: one score a document from the graph's and the text leg's, and the best of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.floating]
+
+# A document that matches never falls to 0, which would say that there is no evidence at all.
+TRACE = 1e-3
+# Scores closer than this count as equal, so that rounding in the last digits of a sum cannot
+# decide between two passages: ties are the document ids' to break.
+SCORE_STEP = 2.0**-20
+
+
+def normalise_text(scores: Scores) -> npt.NDArray[np.float32]:
+    """Scale each row from its least (0) to its greatest score (1); what scored 0 stays 0.
+
+    A row whose scores are all equal and above 0 becomes 1.
+    """
+    low = scores.min(axis=1, keepdims=True)
+    span = scores.max(axis=1, keepdims=True) - low
+    scaled = np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
+    return np.where(scores > 0, np.maximum(scaled, TRACE), 0.0).astype(np.float32)
+
+
+def normalise_graph(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return ``(score / greatest of its row) ^ (1/4)``; a row of 0 stays 0.
+
+    Scores of walks fall by orders of magnitude with each hop; the fourth root brings the second
+    hop back into sight of the first.
+    """
+    greatest = scores.max(axis=1, keepdims=True, initial=0.0)
+    shares = np.divide(scores, greatest, out=np.zeros_like(scores), where=greatest > 0)
+    return np.sqrt(np.sqrt(shares, out=shares), out=shares)
+
+
+def fuse(
+    graph: npt.NDArray[np.float32], text: npt.NDArray[np.float32], graph_weight: float
+) -> npt.NDArray[np.float32]:
+    """Return ``w * graph + (1 - w) * text``; rows where the graph is silent are text alone."""
+    if graph_weight == 0.0:
+        return text
+    weight = np.float32(graph_weight)
+    fused = graph * weight
+    if graph_weight < 1.0:
+        fused += text * (np.float32(1.0) - weight)
+    is_silent = ~graph.any(axis=1)
+    fused[is_silent] = text[is_silent]
+    return fused
+
+
+def best(
+    fused: npt.NDArray[np.float32], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return columns and scores of the ``count`` best of each row, best first; -1 and 0 fill.
+
+    Columns with score 0 are never returned. Of equal scores the lower column comes first.
+    """
+    width = fused.shape[1]
+    depth = min(count, width)
+    # Score and column in one number: sorting it breaks ties by column and needs no second pass.
+    keys = np.rint(fused * np.float32(1 / SCORE_STEP)).astype(np.int64)
+    keys *= width
+    keys += np.arange(width - 1, -1, -1)
+    top = np.partition(keys, width - depth, axis=1)[:, width - depth :] if depth else keys[:, :0]
+    top = np.sort(top, axis=1)[:, ::-1]
+    steps, reversed_columns = np.divmod(top, width) if width else (top, top)
+    columns = np.where(steps > 0, width - 1 - reversed_columns, -1)
+    return columns, steps * SCORE_STEP

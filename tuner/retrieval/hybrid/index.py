@@ -1,0 +1,180 @@
+"""The index: everything the engine needs to answer a query, and its form on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
+from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.hybrid.dense import DenseLeg
+from tuner.retrieval.hybrid.fusion import normalise_text
+from tuner.retrieval.hybrid.graph import Graph, build_graph
+from tuner.retrieval.hybrid.options import HybridOptions
+from tuner.retrieval.hybrid.propagation import cumulative_scores
+from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
+from tuner.retrieval.hybrid.text import Bm25, full_text
+from tuner.retrieval.hybrid.words import count_tokens
+
+Float32Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Index:
+    """A searchable corpus. Documents are in the order of their ids, so position breaks ties.
+
+    ``token_counts`` has shape (documents,): words of title and text, or characters of scripts
+    without spaces.
+    """
+
+    document_ids: tuple[str, ...]
+    token_counts: FloatArray
+    bm25: Bm25
+    graph: Graph
+    lookup: EntityLookup
+    dense: DenseLeg | None
+    options: HybridOptions
+
+    @classmethod
+    def build(cls, corpus: Corpus, options: HybridOptions) -> Index:
+        """Index the corpus.
+
+        Raises:
+            InputError: no document, two documents with one id, or unusable dense vectors.
+        """
+        if not corpus.documents:
+            raise InputError("the corpus has no documents")
+        order = sorted(range(len(corpus.documents)), key=lambda i: corpus.documents[i].id)
+        documents = [corpus.documents[position] for position in order]
+        ids = tuple(document.id for document in documents)
+        for first, second in pairwise(ids):
+            if first == second:
+                raise InputError(f"document id {first!r} occurs twice in the corpus")
+        graph = build_graph(corpus, documents)
+        return cls(
+            document_ids=ids,
+            token_counts=np.array([float(count_tokens(full_text(d))) for d in documents]),
+            bm25=Bm25.build(documents, k1=options.bm25_k1, b=options.bm25_b),
+            graph=graph,
+            lookup=build_lookup(graph, documents),
+            dense=DenseLeg.build(options.dense, documents, order) if options.dense else None,
+            options=options,
+        )
+
+    def text_scores(self, queries: list[Query]) -> Float32Array:
+        """Return the text leg's scores in [0, 1], shape (queries, documents)."""
+        lexical = normalise_text(self.bm25.scores([query.text for query in queries]))
+        if self.dense is None:
+            return lexical
+        share = np.float32(self.options.dense_weight)
+        mixed = (1 - share) * lexical + share * normalise_text(self.dense.scores(queries))
+        return normalise_text(mixed)
+
+    def candidates(self, texts: list[str]) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Return each query's seed candidates: entities (-1 fills) and scores (-inf fills)."""
+        entities = np.full((len(texts), self.options.seeds), -1, dtype=np.int64)
+        scores = np.full((len(texts), self.options.seeds), -np.inf)
+        for row, text in enumerate(texts):
+            found, values = self.lookup.candidates(text, count=self.options.seeds)
+            entities[row, : len(found)] = found
+            scores[row, : len(found)] = values
+        return entities, scores
+
+    def graph_scores(self, texts: list[str], *, temperature: float, max_hops: int) -> Float32Array:
+        """Return the raw graph scores of every passage, shape (queries, documents)."""
+        entities, scores = self.candidates(texts)
+        weights = softmax(scores, temperature)
+        rows, places = np.nonzero(weights)
+        seeds = sparse.csr_array(
+            (weights[rows, places].astype(np.float32), (rows, entities[rows, places])),
+            shape=(len(texts), len(self.graph.names)),
+        )
+        *_, total = cumulative_scores(self.graph, seeds, hops=max_hops)
+        return total
+
+    def save(self, directory: Path) -> None:
+        """Write the index into an empty directory."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "token_counts": self.token_counts,
+            "degrees": self.graph.degrees,
+            "information": self.lookup.information,
+            "weight": self.lookup.weight,
+        }
+        matrices = {
+            "bm25": self.bm25.weights,
+            "to_passages": self.graph.to_passages,
+            "to_entities": self.graph.to_entities,
+        }
+        for name, matrix in matrices.items():
+            for part in ("data", "indices", "indptr"):
+                arrays[f"{name}_{part}"] = getattr(matrix, part)
+        postings = list(self.lookup.postings.values())
+        arrays["postings"] = np.concatenate([np.zeros(0, dtype=np.int64), *postings])
+        for name, array in arrays.items():
+            write_array(directory, name, array)
+        words = {
+            "document_ids": self.document_ids,
+            "terms": list(self.bm25.terms),
+            "names": [" ".join(name) for name in self.graph.names],
+            "word_information": self.lookup.word_information,
+            "unseen_information": self.lookup.unseen_information,
+            "posting_words": list(self.lookup.postings),
+            "posting_ends": list(accumulate(map(len, postings))),
+        }
+        (directory / "words.json").write_text(json.dumps(words), encoding="utf-8")
+        if self.dense is not None:
+            self.dense.save(directory)
+
+    @classmethod
+    def load(cls, directory: Path, options: HybridOptions) -> Index:
+        """Read an index that ``save`` wrote; its arrays stay on disk, mapped into memory."""
+        words = json.loads((directory / "words.json").read_text(encoding="utf-8"))
+        names = tuple(tuple(name.split(" ")) for name in words["names"])
+        shapes = {
+            "bm25": (len(words["terms"]), len(words["document_ids"])),
+            "to_passages": (len(names), len(words["document_ids"])),
+            "to_entities": (len(words["document_ids"]), len(names)),
+        }
+        bm25, to_passages, to_entities = (
+            sparse.csr_array(
+                tuple(
+                    read_array(directory, f"{name}_{part}")
+                    for part in ("data", "indices", "indptr")
+                ),
+                shape=shape,
+            )
+            for name, shape in shapes.items()
+        )
+        postings = np.split(read_array(directory, "postings"), words["posting_ends"][:-1])
+        return cls(
+            document_ids=tuple(words["document_ids"]),
+            token_counts=read_array(directory, "token_counts"),
+            bm25=Bm25(bm25, {term: number for number, term in enumerate(words["terms"])}),
+            graph=Graph(names, read_array(directory, "degrees"), to_passages, to_entities),
+            lookup=EntityLookup(
+                names={name: entity for entity, name in enumerate(names)},
+                information=read_array(directory, "information"),
+                weight=read_array(directory, "weight"),
+                word_information=words["word_information"],
+                postings=dict(zip(words["posting_words"], postings, strict=False)),
+                unseen_information=words["unseen_information"],
+            ),
+            dense=DenseLeg.load(directory, options.dense) if options.dense else None,
+            options=options,
+        )
+
+
+@lru_cache(maxsize=4)
+def open_index(directory: Path, options: HybridOptions) -> Index:
+    """Load the index in ``directory`` once a process, however many engines point at it."""
+    return Index.load(directory, options)

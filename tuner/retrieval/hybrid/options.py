@@ -1,0 +1,200 @@
+"""Build options and knobs of the hybrid engine: what each is, and what values it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.trial import Params
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid.propagation import MOST_HOPS
+
+KNOBS = (
+    Knob(
+        "graph_weight",
+        "real",
+        0.5,
+        low=0.0,
+        high=1.0,
+        description="share of the graph in a document's score: 0 is text alone, 1 graph alone",
+    ),
+    Knob(
+        "max_hops",
+        "integer",
+        2,
+        low=1,
+        high=MOST_HOPS,
+        description="how many times a walk goes from names to the passages that mention them",
+    ),
+    Knob("top_k", "integer", 10, low=1, high=100, description="how many passages are returned"),
+    Knob(
+        "temperature",
+        "real",
+        0.1,
+        low=0.001,
+        high=10.0,
+        scale="log",
+        description="how evenly walks start: near 0 from the best matching name alone, "
+        "at 1 nearly evenly from all that match",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One valid setting of the knobs."""
+
+    graph_weight: float
+    max_hops: int
+    top_k: int
+    temperature: float
+
+
+def read_params(params: Params) -> Settings:
+    """Check parameters against the knobs and fill in defaults.
+
+    Raises:
+        InputError: unknown names, wrong types, values out of range; all of them at once.
+    """
+    known = {knob.name: knob for knob in KNOBS}
+    values: dict[str, Any] = {name: knob.default for name, knob in known.items()}
+    problems: list[Problem] = []
+    for name, value in params.items():
+        knob = known.get(name)
+        if knob is None:
+            hint = did_you_mean(name, known)
+            problems.append(Problem(f"the hybrid retriever has no parameter {name!r}{hint}"))
+            continue
+        problem = _problem(name, value, low=knob.low, high=knob.high, kind=knob.kind)
+        if problem:
+            problems.append(Problem(problem))
+        values[name] = value
+    if problems:
+        raise InputError(problems=problems)
+    return Settings(
+        graph_weight=float(values["graph_weight"]),
+        max_hops=int(values["max_hops"]),
+        top_k=int(values["top_k"]),
+        temperature=float(values["temperature"]),
+    )
+
+
+@dataclass(frozen=True)
+class DenseOptions:
+    """Where dense vectors come from: a model by name, or matrices made before.
+
+    ``matrix`` holds one row a document in the order of the corpus, ``queries`` one row for each
+    line of the text file ``query_ids``.
+    """
+
+    model: str | None = None
+    matrix: str | None = None
+    queries: str | None = None
+    query_ids: str | None = None
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    """What is fixed when the index is built.
+
+    Attributes:
+        bm25_k1, bm25_b: the parameters of BM25, above 0 and in [0, 1].
+        seeds: how many candidate entities a query keeps, 1 to 64.
+        text_pool, graph_pool: how many documents of each leg a prepared query keeps, at least
+            100. Prepared queries are ranked within their pool; ``serve`` ranks everything.
+        dense: dense vectors for the text leg, or None.
+        dense_weight: their share in the text leg, in [0, 1].
+    """
+
+    bm25_k1: float = 1.5
+    bm25_b: float = 0.75
+    seeds: int = 8
+    text_pool: int = 200
+    graph_pool: int = 300
+    dense: DenseOptions | None = None
+    dense_weight: float = 0.5
+
+
+_LEAST_POOL = 100  # top_k can ask for as many
+_RANGES: dict[str, tuple[str, float | None, float | None]] = {
+    "bm25_k1": ("real", 1e-6, None),
+    "bm25_b": ("real", 0.0, 1.0),
+    "seeds": ("integer", 1, 64),
+    "text_pool": ("integer", _LEAST_POOL, None),
+    "graph_pool": ("integer", _LEAST_POOL, None),
+    "dense_weight": ("real", 0.0, 1.0),
+}
+
+
+def read_options(options: Mapping[str, Any]) -> HybridOptions:
+    """Check build options.
+
+    Raises:
+        InputError: unknown names, wrong types, values out of range; all of them at once.
+    """
+    known = [field.name for field in fields(HybridOptions)]
+    problems: list[Problem] = []
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            problems.append(Problem(f"unknown option of the hybrid retriever{hint}", key=(name,)))
+        elif name == "dense":
+            values[name] = None if value is None else _read_dense(value, problems)
+        else:
+            kind, low, high = _RANGES[name]
+            problem = _problem(name, value, low=low, high=high, kind=kind)
+            if problem:
+                problems.append(Problem(problem, key=(name,)))
+            values[name] = value
+    if "dense_weight" in values and values.get("dense") is None:
+        problems.append(Problem("dense_weight needs dense vectors: give `dense` as well"))
+    if problems:
+        raise InputError(problems=problems)
+    return HybridOptions(**values)
+
+
+def _read_dense(value: Any, problems: list[Problem]) -> DenseOptions | None:
+    if isinstance(value, DenseOptions):
+        return value
+    ways = (
+        "write {model: name}, or {matrix: documents.npy, queries: queries.npy, query_ids: ids.txt}"
+    )
+    if not isinstance(value, Mapping):
+        problems.append(Problem(f"got {value!r}; {ways}", key=("dense",)))
+        return None
+    for name, part in value.items():
+        key = ("dense", str(name))
+        if name not in DenseOptions.__dataclass_fields__:
+            hint = did_you_mean(str(name), DenseOptions.__dataclass_fields__)
+            problems.append(Problem(f"unknown option{hint}", key=key))
+        elif not isinstance(part, str) or not part:
+            problems.append(Problem(f"must be a name or path, got {part!r}", key=key))
+    if set(value) not in ({"model"}, {"matrix", "queries", "query_ids"}):
+        problems.append(
+            Problem(f"got {', '.join(map(str, value)) or 'nothing'}; {ways}", key=("dense",))
+        )
+    return None if problems else DenseOptions(**value)
+
+
+def _problem(
+    name: str, value: object, *, low: float | None, high: float | None, kind: str
+) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{name}={value!r} must be a number"
+    if not math.isfinite(value):
+        return f"{name}={value} must be finite"
+    if kind == "integer" and value != int(value):
+        return f"{name}={value} must be a whole number"
+    is_low = low is not None and value < low
+    is_high = high is not None and value > high
+    if not is_low and not is_high:
+        return None
+    return (
+        f"{name}={value} must be at least {low:g}"
+        if high is None
+        else f"{name}={value} is outside [{low:g}, {high:g}]"
+    )

@@ -1,0 +1,35 @@
+"""Propagation: from seed entities, hop by hop, to scores of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from tuner.retrieval.hybrid.graph import Graph
+
+DECAY = 0.7
+MOST_HOPS = 6
+
+
+def cumulative_scores(
+    graph: Graph, seeds: sparse.sparray, *, hops: int
+) -> Iterator[npt.NDArray[np.float32]]:
+    """Yield, for h = 1 to ``hops``, the sum of ``DECAY^i * p_i`` over i <= h.
+
+    ``seeds`` has shape (walks, entities). p_1 is where the walk goes from its seeds; each further
+    hop goes from passages to their entities and on to those entities' passages. Yielded arrays
+    have shape (walks, passages) and are the caller's to keep.
+    """
+    # Sparse times dense is quick one way only, so walks run down the columns.
+    from_entities = graph.to_passages.T
+    from_passages = graph.to_entities.T
+    passages = (from_entities @ seeds.T).toarray().astype(np.float32)
+    total = DECAY * passages
+    yield total.T
+    for hop in range(2, hops + 1):
+        passages = from_entities @ (from_passages @ passages)
+        total = total + np.float32(DECAY**hop) * passages
+        yield total.T

@@ -1,0 +1,59 @@
+"""Words of a text, in any script: folded, split, counted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Scripts written without spaces (Thai to Lao, Myanmar, Khmer, Kana, Han): a word is not to be
+# had without a dictionary, so each character stands alone here and BM25 joins them to bigrams.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Python's \w leaves out combining marks, which would cut Indic and Arabic words into pieces.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0dff"
+_WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}_])[\w{_MARKS}])+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_LATIN_ACCENT = re.compile("[\u0300-\u036f]+")
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b", re.IGNORECASE)
+
+
+def fold(text: str) -> str:
+    """Return ``text`` in compatibility form, without letter case and without accents.
+
+    >>> fold("Café ＡＢＣ")
+    'cafe abc'
+    """
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFKC", _LATIN_ACCENT.sub("", decomposed))
+
+
+def split_words(text: str) -> list[str]:
+    """Split into folded words; characters of scripts without spaces come one by one.
+
+    >>> split_words("The River-Boat 北京")
+    ['the', 'river', 'boat', '北', '京']
+    """
+    return _WORD.findall(fold(text))
+
+
+def name_words(text: str) -> tuple[str, ...]:
+    """Split a name into the words by which it is compared: possessive endings are dropped.
+
+    >>> name_words("Neil Peart's")
+    ('neil', 'peart')
+    """
+    return tuple(split_words(_POSSESSIVE.sub("", text)))
+
+
+def is_unspaced(word: str) -> bool:
+    """Say whether a word of ``split_words`` is one character of a script without spaces."""
+    return len(word) == 1 and _UNSPACED.match(word) is not None
+
+
+def count_tokens(text: str) -> int:
+    """Count words, and characters where the script has no spaces: the length of a context."""
+    return len(_WORD.findall(fold(text)))
