@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from passages import Passage, with_article
@@ -30,7 +30,11 @@ YEAR = re.compile(r"-(\d+)")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its answer, its relevant passages by grade, and the paths that prove it."""
+    """A question with its answer, its relevant passages by grade, and the paths that prove it.
+
+    ``hidden`` entities may not be named by the text; ``rivals`` satisfy a part of the question, so
+    that their passages belong into the corpus.
+    """
 
     text: str
     answer: str
@@ -41,8 +45,8 @@ class Question:
     starts: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     has_alias: bool = False
-    is_lower: bool = False
-    entities: tuple[str, ...] = field(default=())
+    entities: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
 
     @property
     def hops(self) -> int:
@@ -151,4 +155,6 @@ def reference(
         return with_article(entity.base, entity.kind), False
     if len(same) != 1 or " or " in form:
         return None
-    return f"the {form} {re.sub('^The ', 'The ', entity.base)}", False
+    if form in entity.base.lower() and len(atlas.names[entity.base]) == 1:
+        return with_article(entity.base, entity.kind), False  # not "the symphony Jupiter Symphony"
+    return f"the {form} {entity.base}", False

@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import comparisons
+import described
 import intersections
 import questions
 from asking import NEEDED, Question, World, reveals
@@ -28,6 +29,7 @@ from tables import FACTS, Atlas, load, shuffled
 OUTPUT = Path(__file__).parents[2] / "tuner" / "datasets" / "atlas"
 PASSAGE_COUNT = 1500
 DISTRACTOR_COUNT = 220
+PLAIN_COUNT = 72
 
 
 def document_id(title: str) -> str:
@@ -65,44 +67,38 @@ def plain_questions(world: World, folder: Path) -> list[Question]:
 def all_questions(world: World, folder: Path) -> list[Question]:
     """Choose the questions of each type, few about one entity or of one pattern."""
     used: Counter[str] = Counter()
-    plain = plain_questions(world, folder)
+    plain = shuffled_by_text(plain_questions(world, folder))[:PLAIN_COUNT]
     used.update(title for question in plain for title in question.gold)
-    bridged = select(
-        comparisons.bridged_comparisons(world), 32, per_pattern=7, per_start=1, used=used
-    )
-    shared = select(
-        intersections.shared_questions(world), 14, per_pattern=3, per_start=1, used=used
-    )
-    meeting = select(
-        intersections.intersection_questions(world), 50, per_pattern=9, per_start=2, used=used
-    )
-    bridge3 = select(
-        questions.bridge_questions(world, 3), 75, per_pattern=2, per_start=1, used=used
-    )
-    bridge2 = select(
-        questions.bridge_questions(world, 2), 90, per_pattern=2, per_start=1, used=used
-    )
-    named = select(
-        comparisons.comparison_questions(world), 16, per_pattern=2, per_start=1, used=used
-    )
-    direct = select(questions.direct_questions(world), 55, per_pattern=2, per_start=1, used=used)
-    chosen = [
-        *lowered([*direct, *bridge2, *bridge3], 0.18),
-        *named,
-        *bridged,
-        *shared,
-        *meeting,
-        *plain,
-    ]
-    return shuffled(chosen, "order")
+    picks = {
+        "bridged": (comparisons.bridged_comparisons(world), 28, 6, 1),
+        "described": (described.described_questions(world), 60, 25, 1),
+        "shared": (intersections.shared_questions(world), 10, 2, 1),
+        "meeting": (intersections.intersection_questions(world), 40, 7, 2),
+        "bridge3": (questions.bridge_questions(world, 3), 65, 2, 1),
+        "bridge2": (questions.bridge_questions(world, 2), 75, 2, 1),
+        "named": (comparisons.comparison_questions(world), 16, 2, 1),
+        "direct": (questions.direct_questions(world), 40, 2, 1),
+    }
+    found = {
+        name: select(pool, count, per_pattern=per_pattern, per_start=per_start, used=used)
+        for name, (pool, count, per_pattern, per_start) in picks.items()
+    }
+    small = lowered([*found.pop("direct"), *found.pop("bridge2"), *found.pop("bridge3")], 0.18)
+    chosen = [*small, *(question for group in found.values() for question in group), *plain]
+    return shuffled_by_text(chosen)
+
+
+def shuffled_by_text(chosen: list[Question]) -> list[Question]:
+    """Put questions into an order that depends on nothing but their wording."""
+    by_text = {question.text: question for question in chosen}
+    if len(by_text) != len(chosen):
+        raise ValueError("two questions have the same text")
+    return [by_text[text] for text in shuffled(by_text, "order")]
 
 
 def check(world: World, chosen: list[Question]) -> None:
-    """Stop where a question gives a hidden entity away or occurs twice."""
-    texts = Counter(question.text.casefold() for question in chosen)
+    """Stop where a question gives a hidden entity away or its path is broken."""
     for question in chosen:
-        if texts[question.text.casefold()] > 1:
-            raise ValueError(f"{question.text!r} occurs twice")
         for name in question.hidden:
             if reveals(question.text, world.atlas.entities[name]):
                 raise ValueError(f"{question.text!r} names {name!r}")
@@ -115,7 +111,9 @@ def check(world: World, chosen: list[Question]) -> None:
 def kept_entities(atlas: Atlas, chosen: list[Question], count: int) -> list[str]:
     """Keep what the questions need, then the entities with the most links, up to ``count``."""
     needed = dict.fromkeys(
-        name for question in chosen for name in (*question.entities, *question.gold)
+        name
+        for question in chosen
+        for name in (*question.entities, *question.gold, *question.rivals)
     )
     degree: Counter[str] = Counter()
     for entity in atlas.entities.values():

@@ -195,6 +195,4 @@ def lowered(questions: list[Question], share: float) -> list[Question]:
     """Write a share of the questions in small letters, as people type them."""
     count = round(share * len(questions))
     small = {question.text for question in shuffled(questions, "lower")[:count]}
-    return [
-        replace(q, text=q.text.lower(), is_lower=True) if q.text in small else q for q in questions
-    ]
+    return [replace(q, text=q.text.lower()) if q.text in small else q for q in questions]
