@@ -71,8 +71,8 @@ class DenseLeg:
                     "the query matrix and its ids, or use a model"
                 )
             vectors = self.queries[[self.query_rows[query.id] for query in queries]]
-        cosines: Float32Array = vectors @ self.documents.T
-        return np.maximum(np.float32(1) + cosines, np.float32(0))
+        cosines = vectors @ self.documents.T
+        return np.asarray(np.maximum(1 + cosines, 0), dtype=np.float32)
 
     def save(self, directory: Path) -> None:
         """Write the vectors into ``directory``."""

@@ -140,7 +140,7 @@ class Hybrid:
                     max_hops=settings.max_hops,
                 )
             )
-            is_used = graph.any(axis=1)
+            is_used = graph.max(axis=1, initial=0.0) > 0
         scored = perf_counter()
         documents, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)
         times = {"text": matched - started, "graph": scored - matched}

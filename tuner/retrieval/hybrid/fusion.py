@@ -22,7 +22,8 @@ def normalise_text(scores: Scores) -> npt.NDArray[np.float32]:
     low = scores.min(axis=1, keepdims=True)
     span = scores.max(axis=1, keepdims=True) - low
     scaled = np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
-    return np.where(scores > 0, np.maximum(scaled, TRACE), 0.0).astype(np.float32)
+    kept = np.where(scores > 0, np.maximum(scaled, TRACE), 0.0)
+    return np.asarray(kept, dtype=np.float32)
 
 
 def normalise_graph(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -33,7 +34,8 @@ def normalise_graph(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """
     greatest = scores.max(axis=1, keepdims=True, initial=0.0)
     shares = np.divide(scores, greatest, out=np.zeros_like(scores), where=greatest > 0)
-    return np.sqrt(np.sqrt(shares, out=shares), out=shares)
+    roots: npt.NDArray[np.float32] = np.sqrt(np.sqrt(shares))
+    return roots
 
 
 def fuse(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -35,7 +36,9 @@ class Graph:
         names: every name, as a tuple of folded words; entity e is ``names[e]``.
         degrees: number of passages that each entity is linked to, at least 1.
         to_passages: shape (entities, passages); row e says where a walk goes from entity e.
-        to_entities: shape (passages, entities); likewise, rare names weighing more.
+        to_entities: shape (passages, entities); likewise, each name by its rarity
+            ``log(1 + passages / degree)``. Here a passage's own title weighs no more than others,
+            or walks would turn back to where they come from.
     """
 
     names: tuple[Name, ...]
@@ -111,13 +114,13 @@ def _assemble(
     return Graph(
         names=tuple(names[number] for number in linked),
         degrees=degrees,
-        to_passages=_rows_to_one(links.T.tocsr()),
-        to_entities=_rows_to_one(links * rarity[None, :]),
+        to_passages=_rows_to_one(links.T),
+        to_entities=_rows_to_one(links.sign() * rarity[None, :]),
     )
 
 
-def _rows_to_one(matrix: sparse.sparray) -> sparse.csr_array:
-    rows = sparse.csr_array(matrix, dtype=np.float64)
+def _rows_to_one(matrix: Any) -> sparse.csr_array:
+    rows = sparse.csr_array(matrix)
     totals = np.repeat(rows.sum(axis=1), np.diff(rows.indptr))
     rows.data = (rows.data / totals).astype(np.float32)
     return rows

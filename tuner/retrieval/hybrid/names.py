@@ -68,7 +68,8 @@ def phrases(text: str) -> Iterator[Name]:
 def _finish(run: list[str]) -> Iterator[Name]:
     name = name_words(" ".join(run))
     # A sentence opens with a capital whatever its first word is.
-    while name and name[0] in _OPENERS:
+    # What is left of "In 1910" is a number, not a name.
+    while name and (name[0] in _OPENERS or name[0].isdigit()):
         name = name[1:]
     if is_usable(name):
         yield name
@@ -80,7 +81,7 @@ def is_usable(name: Name) -> bool:
 
 
 def known_names(words: Name, known: dict[Name, int], *, longest: int) -> Iterator[int]:
-    """Yield the numbers of known names among ``words``, from the left, the longest at each place."""
+    """Yield the numbers of the known names in ``words``, from the left, long ones first."""
     place = 0
     while place < len(words):
         for length in range(min(longest, len(words) - place), 0, -1):

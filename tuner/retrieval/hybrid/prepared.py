@@ -32,7 +32,7 @@ Float32Array = npt.NDArray[np.float32]
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-_BLOCK_BYTES = 256 * 1024 * 1024
+_BLOCK_BYTES = 192 * 1024 * 1024
 
 
 class Recent(Generic[Key, Value]):
@@ -129,7 +129,8 @@ def write_prepared(directory: Path, index: Index, queries: Sequence[Query]) -> N
         dtype=np.float32,
         shape=(MOST_HOPS, len(queries), options.seeds, width),
     )
-    size = max(1, _BLOCK_BYTES // (4 * documents * options.seeds * (MOST_HOPS + 3)))
+    walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
+    size = max(1, _BLOCK_BYTES // (walk_bytes * options.seeds))
     for start in range(0, len(queries), size):
         block = slice(start, start + size)
         hops = _walks(index, entities[block])

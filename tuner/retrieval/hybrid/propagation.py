@@ -15,7 +15,7 @@ MOST_HOPS = 6
 
 
 def cumulative_scores(
-    graph: Graph, seeds: sparse.sparray, *, hops: int
+    graph: Graph, seeds: sparse.csr_array, *, hops: int
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Yield, for h = 1 to ``hops``, the sum of ``DECAY^i * p_i`` over i <= h.
 

@@ -86,7 +86,10 @@ class EntityLookup:
         gains = [trust[word] * self._information(word) for word in telling]
         everywhere = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
         entities, place = np.unique(everywhere, return_inverse=True)
-        return entities, np.bincount(place, np.repeat(gains, list(map(len, lists))))
+        overlap: FloatArray = np.bincount(
+            place, np.repeat(gains, list(map(len, lists))), minlength=len(entities)
+        ).astype(np.float64)
+        return entities, overlap
 
     def _exact(self, words: Name, trust: dict[str, float]) -> list[tuple[int, float]]:
         """Find names word for word, long ones first; a word belongs to one name at most."""
@@ -189,6 +192,7 @@ def softmax(scores: FloatArray, temperature: float) -> FloatArray:
     best = scores.max(axis=1, keepdims=True, initial=-np.inf)
     is_some = np.isfinite(best)
     shifted = np.where(np.isfinite(scores), scores - np.where(is_some, best, 0.0), -np.inf)
-    weights = np.exp(shifted / temperature)
+    weights: FloatArray = np.exp(shifted / temperature)
     total = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    np.divide(weights, total, out=weights, where=total > 0)
+    return weights

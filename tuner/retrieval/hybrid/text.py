@@ -81,7 +81,8 @@ class Bm25:
             for row in analyse(full_text(document) for document in documents)
         ]
         if not terms:
-            return cls(sparse.csr_array((0, len(documents)), dtype=np.float32), terms)
+            nothing = sparse.csr_array(np.zeros((0, len(documents)), dtype=np.float32))
+            return cls(nothing, terms)
         index = bm25s.BM25(k1=k1, b=b)
         index.index((rows, terms), create_empty_token=False, show_progress=False)
         arrays = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
