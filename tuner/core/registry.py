@@ -16,7 +16,7 @@ from typing import Any
 from tuner.core.errors import InputError, Problem, did_you_mean
 
 # Modules of a family that hold its protocol or shared subject matter instead of a kind.
-_NOT_KINDS = {"base", "dataset", "split", "names"}
+_NOT_KINDS = {"base", "building", "dataset", "split", "names"}
 
 _ONE_OF = {"backends": "backend", "retrieval": "retriever", "datasets": "data set format"}
 
