@@ -1,1 +1,1 @@
-"""Making evaluation sets: from query logs judged by people, and from a knowledge graph."""
+"""Build evaluation sets, from query logs or from a graph of facts; measure and write data sets."""
