@@ -1,0 +1,54 @@
+"""Open a corpus that has no judgements yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.core.corpus import Corpus
+from tuner.core.errors import InputError
+from tuner.datasets import open_dataset
+from tuner.datasets._facts import read_entities, read_triples
+from tuner.datasets._folders import stem
+from tuner.datasets._lines import ProblemLog
+from tuner.datasets._texts import only_variant, read_corpus, variants
+from tuner.datasets.dataset import corpus_fingerprint
+
+_CORPUS = "corpus.jsonl"
+
+
+def open_corpus(path: str | Path) -> Corpus:
+    """Read a ``corpus.jsonl``, a folder that holds one, or the corpus of any known data set.
+
+    ``triples.jsonl`` and ``entities.jsonl`` beside it are read too; questions and judgements are
+    not looked at, and need not be there. A file may have another name, as long as it holds JSON
+    lines ``{"_id", "title", "text"}``.
+
+    Raises:
+        InputError: nothing is there, or its content is wrong, with file and line.
+    """
+    place = Path(path).expanduser()
+    log = ProblemLog()
+    if place.is_dir():
+        file = only_variant(variants(place, _CORPUS), log)
+        if file is None and not log.problems():
+            return open_dataset(path).corpus
+    elif place.is_file() and stem(place) != "queries":
+        file = place
+    else:
+        return open_dataset(path).corpus
+    if file is None:
+        raise InputError(problems=log.problems())
+    corpus = read_corpus(file, log)
+    known = corpus.lines.keys() if corpus.lines else None
+    triples = only_variant(variants(file.parent, "triples.jsonl"), log)
+    entities = only_variant(variants(file.parent, "entities.jsonl"), log)
+    found = Corpus(
+        tuple(corpus.documents),
+        tuple(read_triples(triples, log, known)) if triples else (),
+        read_entities(entities, log, known) if entities else {},
+    )
+    problems = log.problems()
+    if problems:
+        raise InputError(problems=problems)
+    return replace(found, fingerprint=corpus_fingerprint(found))
