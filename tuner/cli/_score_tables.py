@@ -1,0 +1,167 @@
+"""Tables and sentences of ``tuner score``: runs side by side, spreads, and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from tuner.cli._console import console
+from tuner.evaluation.scoring_runs import (
+    UNJUDGED_DEPTH,
+    RunComparison,
+    RunScore,
+    Scores,
+    spread,
+)
+from tuner.stats import PairedComparison
+
+SPREAD_COLUMNS = ("mean", "std", "min", "25 %", "median", "75 %", "max")
+
+
+def print_scores(scores: Scores) -> None:
+    """Print a row for each metric and a column for each run, then what was left out."""
+    table = _table("", *(run.name for run in scores.runs))
+    for metric in scores.metrics:
+        table.add_row(metric, *(_number(run.mean(metric)) for run in scores.runs))
+    table.add_section()
+    table.add_row("queries missing (0)", *(str(len(run.missing)) for run in scores.runs))
+    table.add_row("queries without judgements", *(str(r.without_judgements) for r in scores.runs))
+    table.add_row(f"unjudged in top {UNJUDGED_DEPTH}", *(unjudged(run) for run in scores.runs))
+    console().print(table)
+
+
+def print_spreads(scores: Scores) -> None:
+    """Print how each metric is spread over the queries, a row for each run and metric."""
+    table = _table("run", "metric", *SPREAD_COLUMNS)
+    for run in scores.runs:
+        for metric in scores.metrics:
+            row = spread(run.values[metric])
+            figures = (
+                row.mean,
+                row.standard_deviation,
+                row.minimum,
+                row.quantile_25,
+                row.median,
+                row.quantile_75,
+                row.maximum,
+            )
+            table.add_row(run.name, metric, *map(_number, figures))
+    console().print(table)
+
+
+def print_queries(scores: Scores) -> None:
+    """Print every value of every query, a row for each query and run."""
+    table = _table("query", "run", *scores.metrics)
+    for row, query in enumerate(scores.query_ids):
+        for run in scores.runs:
+            values = (float(run.values[metric][row]) for metric in scores.metrics)
+            table.add_row(query, run.name, *map(_number, values))
+    console().print(table)
+
+
+def print_comparisons(comparisons: Sequence[RunComparison]) -> None:
+    """Print each later run against the first, with its tests, and a sentence for each run."""
+    table = _table(
+        "run", "metric", "difference", "95 % interval", "p (t)", "p (Holm)", "p (sign flip)",
+        "better", "equal", "worse",
+    )  # fmt: skip
+    for one in comparisons:
+        result = one.comparison
+        low, high = result.interval or (None, None)
+        table.add_row(
+            one.run,
+            one.metric,
+            _signed(result.mean_difference),
+            "–" if low is None else f"{_signed(low)} to {_signed(high)}",
+            _number(result.p_value),
+            _number(one.adjusted_p),
+            _number(result.permutation_p),
+            str(result.wins),
+            str(result.ties),
+            str(result.losses),
+        )
+    console().print(table)
+
+
+def sentence(comparisons: Sequence[RunComparison]) -> str:
+    """Say in words what the comparisons of one run show; the first metric comes first."""
+    primary, *others = comparisons
+    result = primary.comparison
+    pair = f"{primary.run} against {primary.against}"
+    if result.interval is None or result.mean_difference is None or primary.adjusted_p is None:
+        return f"{pair}: {result.remark or 'no test was possible'}."
+    low, high = result.interval
+    corrected = (
+        f"p = {_shown_p(primary.adjusted_p)} after Holm's correction"
+        if primary.adjusted_p != result.p_value
+        else f"p = {_shown_p(primary.adjusted_p)}"
+    )
+    figures = (
+        f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, {corrected}; "
+        f"better on {result.wins} queries, equal on {result.ties}, worse on {result.losses}"
+    )
+    if primary.is_significant:
+        verdict = "higher" if result.mean_difference > 0 else "lower"
+        words = f"{primary.run} is {verdict} than {primary.against} on {primary.metric} ({figures})"
+    else:
+        words = f"{pair}: no difference shown on {primary.metric} ({figures}){_needed(result)}"
+    if result.remark:
+        words += f"; {result.remark}"
+    return f"{words}. {_others(others)}".rstrip()
+
+
+def _needed(result: PairedComparison) -> str:
+    from tuner.stats import queries_needed
+
+    difference, deviation = result.mean_difference, result.standard_deviation
+    if not difference or not deviation:
+        return ""
+    needed = queries_needed(difference, deviation)
+    if needed <= result.n:  # enough for one test; it was the correction that took it away
+        return ""
+    return f"; a true difference of that size would take about {needed:,} queries to show"
+
+
+def _others(others: Sequence[RunComparison]) -> str:
+    if not others:
+        return ""
+    higher = [o.metric for o in others if o.is_significant and _difference(o) > 0]
+    lower = [o.metric for o in others if o.is_significant and _difference(o) < 0]
+    same = [o.metric for o in others if not o.is_significant]
+    parts = [
+        f"{label}: {', '.join(names)}"
+        for label, names in (("higher", higher), ("lower", lower), ("not shown to differ", same))
+        if names
+    ]
+    return f"Other metrics: {'; '.join(parts)}."
+
+
+def _difference(one: RunComparison) -> float:
+    return one.comparison.mean_difference or 0.0
+
+
+def unjudged(run: RunScore) -> str:
+    """Return the share of unjudged documents as a percentage."""
+    return "–" if run.unjudged_share is None else f"{100 * run.unjudged_share:.1f} %"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in table.columns:
+        column.overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify = "left" if column.header in ("run", "metric") else "right"
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _shown_p(p_value: float) -> str:
+    return "under .0001" if p_value < 0.0001 else f"{p_value:.4f}"

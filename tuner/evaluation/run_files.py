@@ -1,0 +1,97 @@
+"""Read a file of judgements and several run files, and notice when they do not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.core.errors import InputError, Problem
+from tuner.datasets._runs import Run, look_like_grades, look_like_scores, read_qrels, read_run
+from tuner.metrics.ordering import Answer
+
+_RANKS_FORMAT = "tsv of ranks"
+
+
+@dataclass(frozen=True, eq=False)
+class RunFile:
+    """One run file: its short name, path, format, and the answers by query."""
+
+    name: str
+    path: str
+    format: str
+    answers: Mapping[str, Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class RunFiles:
+    """Judgements and the runs to be scored against them.
+
+    ``remarks`` are sentences about what was assumed in reading.
+    """
+
+    qrels_path: str
+    qrels_format: str
+    grades: Mapping[str, Mapping[str, float]]
+    runs: tuple[RunFile, ...]
+    remarks: tuple[str, ...]
+
+
+def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
+    """Read judgements and runs in any known format; a run is named after its file.
+
+    Raises:
+        InputError: what is wrong in any of the files, all at once; a run that is given twice; or
+            judgements and runs that are swapped.
+    """
+    _check_given_once(qrels_path, run_paths)
+    problems: list[Problem] = []
+    judgements, runs = None, list[Run]()
+    try:
+        judgements = read_qrels(Path(qrels_path))
+    except InputError as error:
+        problems += error.problems
+    for path in run_paths:
+        try:
+            runs.append(read_run(Path(path)))
+        except InputError as error:
+            problems += error.problems
+    if problems or judgements is None:
+        raise InputError(problems=problems)
+    remarks = []
+    if look_like_scores(judgements.grades):
+        if any(look_like_grades(run.answers) for run in runs):
+            raise InputError(
+                "most grades are fractions, like scores, while a run holds small whole numbers, "
+                "like grades; did you swap --qrels and --run?",
+                file=qrels_path,
+            )
+        remarks.append(f"{qrels_path}: most grades are fractions; only from 1 on is one relevant")
+    remarks += [
+        f"{path}: the third column counts up from 1, so it was read as ranks, not scores"
+        for path, run in zip(run_paths, runs, strict=True)
+        if run.format == _RANKS_FORMAT
+    ]
+    named = zip(_names(run_paths), run_paths, runs, strict=True)
+    return RunFiles(
+        qrels_path=qrels_path,
+        qrels_format=judgements.format,
+        grades=judgements.grades,
+        runs=tuple(RunFile(name, path, run.format, run.answers) for name, path, run in named),
+        remarks=tuple(remarks),
+    )
+
+
+def _check_given_once(qrels_path: str, run_paths: Sequence[str]) -> None:
+    seen = {Path(qrels_path).resolve(): "--qrels"}
+    for path in run_paths:
+        place = Path(path).resolve()
+        if place in seen:
+            raise InputError(f"{path!r} is given twice: as {seen[place]} and as --run")
+        seen[place] = "--run"
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """Return the files' names without suffix, or the paths where two of these are the same."""
+    short = [Path(Path(path).name.removesuffix(".gz")).stem for path in paths]
+    return short if len(set(short)) == len(short) else list(paths)
