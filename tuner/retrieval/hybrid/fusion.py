@@ -14,15 +14,17 @@ TRACE = 1e-3
 SCORE_STEP = 2.0**-20
 
 
-def normalise_text(scores: Scores) -> npt.NDArray[np.float32]:
-    """Scale each row from its least (0) to its greatest score (1); what scored 0 stays 0.
-
-    A row whose scores are all equal and above 0 becomes 1.
-    """
+def spread(scores: Scores) -> Scores:
+    """Scale each row from its least (0) to its greatest score (1); equal scores become 1."""
     low = scores.min(axis=1, keepdims=True)
     span = scores.max(axis=1, keepdims=True) - low
-    scaled = np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
-    kept = np.where(scores > 0, np.maximum(scaled, TRACE), 0.0)
+    spread_out: Scores = np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
+    return spread_out
+
+
+def normalise_text(scores: Scores) -> npt.NDArray[np.float32]:
+    """Spread each row over [0, 1]; what scored 0 stays 0, whatever scored more stays above it."""
+    kept = np.where(scores > 0, np.maximum(spread(scores), TRACE), 0.0)
     return np.asarray(kept, dtype=np.float32)
 
 

@@ -33,7 +33,7 @@ class Graph:
     """Names and passages, linked where a passage mentions a name.
 
     Attributes:
-        names: every name, as a tuple of folded words; entity e is ``names[e]``.
+        names: every name, as a tuple of folded words, sorted; entity e is ``names[e]``.
         degrees: number of passages that each entity is linked to, at least 1.
         to_passages: shape (entities, passages); row e says where a walk goes from entity e.
         to_entities: shape (passages, entities); likewise, each name by its rarity
@@ -106,13 +106,17 @@ def _assemble(
 ) -> Graph:
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     weights = np.array(list(edges.values()))
-    linked, columns = np.unique(pairs[:, 1], return_inverse=True)
+    # In the order of names, so that ties between entities do not hang on where they were met.
+    linked = sorted(set(pairs[:, 1].tolist()), key=names.__getitem__)
+    number = np.zeros(len(names), dtype=np.int64)
+    number[linked] = np.arange(len(linked))
+    columns = number[pairs[:, 1]]
     shape = (passage_count, len(linked))
     links = sparse.csr_array((weights, (pairs[:, 0], columns)), shape=shape)
     degrees = np.bincount(columns, minlength=len(linked))
     rarity = np.log1p(passage_count / np.maximum(degrees, 1))
     return Graph(
-        names=tuple(names[number] for number in linked),
+        names=tuple(names[entity] for entity in linked),
         degrees=degrees,
         to_passages=_rows_to_one(links.T),
         to_entities=_rows_to_one(links.sign() * rarity[None, :]),

@@ -18,7 +18,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.dense import DenseLeg
-from tuner.retrieval.hybrid.fusion import normalise_text
+from tuner.retrieval.hybrid.fusion import normalise_text, spread
 from tuner.retrieval.hybrid.graph import Graph, build_graph
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
@@ -73,12 +73,13 @@ class Index:
 
     def text_scores(self, queries: list[Query]) -> Float32Array:
         """Return the text leg's scores in [0, 1], shape (queries, documents)."""
-        lexical = normalise_text(self.bm25.scores([query.text for query in queries]))
+        lexical = self.bm25.scores([query.text for query in queries])
         if self.dense is None:
-            return lexical
+            return normalise_text(lexical)
         share = np.float32(self.options.dense_weight)
-        mixed = (1 - share) * lexical + share * normalise_text(self.dense.scores(queries))
-        return normalise_text(mixed)
+        is_matched = lexical > 0
+        mixed = (1 - share) * spread(lexical) * is_matched
+        return normalise_text(mixed + share * spread(self.dense.scores(queries)))
 
     def candidates(self, texts: list[str]) -> tuple[npt.NDArray[np.int64], FloatArray]:
         """Return each query's seed candidates: entities (-1 fills) and scores (-inf fills)."""

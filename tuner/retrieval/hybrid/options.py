@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.parameter_check import integer_problem, native, number_problem
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.propagation import MOST_HOPS
@@ -149,6 +149,8 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
             problem = _problem(name, value, low=low, high=high, kind=kind)
             if problem:
                 problems.append(Problem(problem, key=(name,)))
+            elif kind == "integer":
+                value = int(native(value))
             values[name] = value
     if "dense_weight" in values and values.get("dense") is None:
         problems.append(Problem("dense_weight needs dense vectors: give `dense` as well"))
@@ -183,18 +185,16 @@ def _read_dense(value: Any, problems: list[Problem]) -> DenseOptions | None:
 def _problem(
     name: str, value: object, *, low: float | None, high: float | None, kind: str
 ) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{name}={value!r} must be a number"
-    if not math.isfinite(value):
-        return f"{name}={value} must be finite"
-    if kind == "integer" and value != int(value):
-        return f"{name}={value} must be a whole number"
-    is_low = low is not None and value < low
-    is_high = high is not None and value > high
+    problem = integer_problem(value) if kind == "integer" else number_problem(value)
+    if problem:
+        return f"{name}: {problem}"
+    number = native(value)
+    is_low = low is not None and number < low
+    is_high = high is not None and number > high
     if not is_low and not is_high:
         return None
     return (
-        f"{name}={value} must be at least {low:g}"
+        f"{name}={number} must be at least {low:g}"
         if high is None
-        else f"{name}={value} is outside [{low:g}, {high:g}]"
+        else f"{name}={number} is outside [{low:g}, {high:g}]"
     )

@@ -23,7 +23,7 @@ from scipy import sparse
 from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray
 from tuner.retrieval.hybrid.cache import read_array, write_array
-from tuner.retrieval.hybrid.fusion import normalise_graph
+from tuner.retrieval.hybrid.fusion import best, normalise_graph
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores
 from tuner.retrieval.hybrid.seeds import softmax
@@ -169,11 +169,10 @@ def _pool(
     text: Float32Array, text_count: int, graph: Float32Array, graph_count: int
 ) -> npt.NDArray[np.int64]:
     """Return the positions, ascending, of the best documents of either leg."""
-    is_member = np.zeros(len(text), dtype=bool)
-    for scores, count in ((text, text_count), (graph, graph_count)):
-        best = np.argpartition(-scores, count)[:count] if count < len(scores) else slice(None)
-        is_member[best] |= scores[best] > 0
-    return np.flatnonzero(is_member)
+    by_text, _ = best(text[None, :], text_count)
+    by_graph, _ = best(normalise_graph(graph[None, :]), graph_count)
+    members = np.union1d(by_text, by_graph)
+    return members[members >= 0]
 
 
 @lru_cache(maxsize=8)

@@ -58,7 +58,7 @@ class EntityLookup:
         part of a longer one scores ``weight * I(name) / (I(name) + 1)``; any other name that
         shares words with it ``weight / 2 * (I(shared)/I(name))^2 * sqrt(I(shared)/I(query))``.
         Words in lower case count half where other words of the query have capitals. Ties go to
-        the entity with the lower number.
+        the name that sorts first.
         """
         words = name_words(text)
         trust = _trust(text, words)
@@ -73,6 +73,8 @@ class EntityLookup:
             information = self.information[entity]
             exact = factor * self.weight[entity] * information / (information + 1.0)
             scores[place] = max(scores[place], exact)
+        # Rounded, because equal scores that were summed in another order differ in the last digit.
+        scores = np.round(scores, 12)
         best = np.argsort(-scores, kind="stable")[:count]
         return entities[best], scores[best]
 
@@ -136,7 +138,9 @@ def build_lookup(graph: Graph, documents: Sequence[Document]) -> EntityLookup:
         else float(np.log((count + 1) / (frequency[word] + 0.5)))
         for word in sorted(used)
     }
-    information = [sum(word_information[word] for word in set(name)) for name in graph.names]
+    information = [
+        sum(word_information[word] for word in dict.fromkeys(name)) for name in graph.names
+    ]
     postings: dict[str, list[int]] = {}
     for entity, name in enumerate(graph.names):
         for word in dict.fromkeys(name):

@@ -1,0 +1,208 @@
+"""The hybrid engine's mathematics in plain Python: dicts, loops, no pool, no cache, no arrays.
+
+Slow and meant to be read. It shares with the engine only how text is split into words and which
+phrases of a passage are names; scores, graph, seeds, walks and fusion are written out anew.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tuner.core.corpus import Corpus, Document
+from tuner.retrieval.hybrid.names import is_usable, known_names, own_names, phrases
+from tuner.retrieval.hybrid.seeds import QUESTION_WORDS
+from tuner.retrieval.hybrid.text import STOP_WORDS, analyse, full_text
+from tuner.retrieval.hybrid.words import fold, name_words
+
+Name = tuple[str, ...]
+Walk = dict[str, float]  # a share of the walkers by document id
+
+
+@dataclass
+class HybridReference:
+    corpus: Corpus
+    k1: float = 1.5
+    b: float = 0.75
+    seeds: int = 8
+    documents: list[Document] = field(init=False)
+    to_passages: dict[Name, Walk] = field(init=False)
+    to_names: dict[str, dict[Name, float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.documents = sorted(self.corpus.documents, key=lambda document: document.id)
+        self.terms = {d.id: analyse([full_text(d)])[0] for d in self.documents}
+        self.words = {d.id: set(name_words(full_text(d))) for d in self.documents}
+        self._link()
+        self._count_capitals()
+
+    # --- text
+
+    def bm25(self, text: str) -> dict[str, float]:
+        total = len(self.documents)
+        mean_length = sum(map(len, self.terms.values())) / total
+        scores = {}
+        for document in self.documents:
+            counts = Counter(self.terms[document.id])
+            score = 0.0
+            for term in analyse([text])[0]:
+                found = counts[term]
+                if found:
+                    holding = sum(term in terms for terms in self.terms.values())
+                    idf = math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+                    length = len(self.terms[document.id]) / mean_length
+                    score += idf * found / (found + self.k1 * (1 - self.b + self.b * length))
+            scores[document.id] = score
+        return scores
+
+    def text_scores(self, text: str) -> dict[str, float]:
+        scores = self.bm25(text)
+        low, high = min(scores.values()), max(scores.values())
+        scaled = {}
+        for document_id, score in scores.items():
+            share = (score - low) / (high - low) if high > low else 1.0
+            scaled[document_id] = max(share, 1e-3) if score > 0 else 0.0
+        return scaled
+
+    # --- graph
+
+    def _link(self) -> None:
+        facts: dict[str, list[Name]] = {}
+        for document_id, names in self.corpus.entities.items():
+            facts.setdefault(document_id, []).extend(map(name_words, names))
+        for triple in self.corpus.triples:
+            for name in (triple.subject, triple.object):
+                facts.setdefault(triple.document_id, []).append(name_words(name))
+        own = {document.id: own_names(document) for document in self.documents}
+        titles: dict[Name, int] = {}
+        for names in own.values():
+            for name in names:
+                titles.setdefault(name, len(titles))
+        title_of = {number: name for name, number in titles.items()}
+        links: dict[str, dict[Name, float]] = {}
+        for document in self.documents:
+            found = facts.get(document.id, phrases(document.text))
+            mentions = {name for name in found if is_usable(name)}
+            longest = max(map(len, titles), default=0)
+            for number in known_names(name_words(document.text), titles, longest=longest):
+                mentions.add(title_of[number])
+            links[document.id] = dict.fromkeys(mentions, 1.0)
+            links[document.id].update(dict.fromkeys(own[document.id], 10.0))
+        degrees = Counter(name for names in links.values() for name in names)
+        limit = max(0.02 * len(self.documents), 10)
+        for names in links.values():
+            for name in [n for n, weight in names.items() if weight == 1 and degrees[n] > limit]:
+                del names[name]
+        self.degrees = Counter(name for names in links.values() for name in names)
+        self.to_passages = {}
+        for name in self.degrees:
+            weights = {d: names[name] for d, names in links.items() if name in names}
+            self.to_passages[name] = {d: w / sum(weights.values()) for d, w in weights.items()}
+        self.to_names = {}
+        for document_id, names in links.items():
+            rarity = {n: math.log(1 + len(self.documents) / self.degrees[n]) for n in names}
+            self.to_names[document_id] = {n: r / sum(rarity.values()) for n, r in rarity.items()}
+
+    # --- seeds
+
+    def _count_capitals(self) -> None:
+        self.capital: Counter[str] = Counter()
+        self.lower: Counter[str] = Counter()
+        for document in self.documents:
+            previous_end = 0
+            for match in re.finditer(r"[^\W_]+", document.text):
+                gap = document.text[previous_end : match.start()]
+                opens = previous_end == 0 or any(mark in gap for mark in '.!?:;"“”(')
+                previous_end = match.end()
+                if match.group()[0].islower():
+                    self.lower[fold(match.group())] += 1
+                elif match.group()[0].isupper() and not opens:
+                    self.capital[fold(match.group())] += 1
+
+    def information(self, word: str) -> float:
+        holding = sum(word in words for words in self.words.values())
+        is_known = holding > 0 or any(word in name for name in self.to_passages)
+        if word in STOP_WORDS and is_known:
+            return 0.1
+        return math.log((len(self.documents) + 1) / (holding + 0.5))
+
+    def weight(self, name: Name) -> float:
+        total = len(self.documents)
+        rarity = math.log(total / self.degrees[name]) / math.log(total) if total > 1 else 1.0
+        proper = 1.0
+        if len(name) == 1:
+            capital, lower = self.capital[name[0]], self.lower[name[0]]
+            proper = (capital + 0.5) / (capital + lower + 0.5)
+        return (0.5 + 0.5 * rarity) * proper
+
+    def candidates(self, text: str) -> dict[Name, float]:
+        words = name_words(text)
+        capitals = {fold(w) for w in re.findall(r"[^\W_]+", text) if w[0].isupper()}
+        has_capitals = bool(capitals - set(words[:1]))
+        trust = {w: 1.0 if w in capitals or not has_capitals else 0.5 for w in words}
+        telling = [w for w in trust if w not in STOP_WORDS and w not in QUESTION_WORDS]
+        in_query = sum(self.information(word) for word in set(words))
+        scores: dict[Name, float] = {}
+        for name in self.to_passages:
+            shared = sum(trust[word] * self.information(word) for word in telling if word in name)
+            if shared > 0:
+                share = shared / sum(self.information(word) for word in set(name))
+                part = 0.5 * share**2 * math.sqrt(shared / in_query)
+                scores[name] = part * self.weight(name)
+        taken: set[int] = set()
+        for length in range(min(12, len(words)), 0, -1):
+            for start in range(len(words) - length + 1):
+                name, places = words[start : start + length], range(start, start + length)
+                own_words = [word for word in name if word in telling]
+                if name in self.to_passages and own_words and not taken & set(places):
+                    taken |= set(places)
+                    information = sum(self.information(word) for word in set(name))
+                    match = max(trust[word] for word in own_words)
+                    exact = match * self.weight(name) * information / (information + 1)
+                    scores[name] = max(scores[name], exact)
+        scores = {name: round(score, 12) for name, score in scores.items()}
+        best = sorted(scores, key=lambda name: (-scores[name], name))[: self.seeds]
+        return {name: scores[name] for name in best}
+
+    def seed_weights(self, text: str, temperature: float) -> dict[Name, float]:
+        scores = self.candidates(text)
+        if not scores:
+            return {}
+        best = max(scores.values())
+        powers = {name: math.exp((score - best) / temperature) for name, score in scores.items()}
+        return {name: power / sum(powers.values()) for name, power in powers.items()}
+
+    # --- walks and fusion
+
+    def graph_scores(self, text: str, temperature: float, max_hops: int) -> Walk:
+        at_names = self.seed_weights(text, temperature)
+        total: Walk = {}
+        for hop in range(1, max_hops + 1):
+            at_passages: Walk = {}
+            for name, share in at_names.items():
+                for document_id, part in self.to_passages[name].items():
+                    at_passages[document_id] = at_passages.get(document_id, 0.0) + share * part
+            for document_id, share in at_passages.items():
+                total[document_id] = total.get(document_id, 0.0) + 0.7**hop * share
+            at_names = {}
+            for document_id, share in at_passages.items():
+                for name, part in self.to_names[document_id].items():
+                    at_names[name] = at_names.get(name, 0.0) + share * part
+        greatest = max(total.values(), default=0.0)
+        return {d: (score / greatest) ** 0.25 for d, score in total.items()}
+
+    def scores(
+        self, text: str, *, graph_weight: float, max_hops: int, temperature: float
+    ) -> dict[str, float]:
+        """Return every document's fused score; 0 means that nothing speaks for it."""
+        text_scores = self.text_scores(text)
+        graph_scores = self.graph_scores(text, temperature, max_hops)
+        if not graph_scores:
+            return text_scores
+        return {
+            document_id: graph_weight * graph_scores.get(document_id, 0.0)
+            + (1 - graph_weight) * score
+            for document_id, score in text_scores.items()
+        }

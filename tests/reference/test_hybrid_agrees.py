@@ -1,0 +1,124 @@
+"""The engine against a plain reference: the same scores and rankings, live and prepared."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.retrieval.hybrid import Hybrid
+
+MUSIQUE = Path(__file__).resolve().parents[3] / "shared" / "data" / "musique"
+TOLERANCE = 1e-6
+
+
+def _reference() -> ModuleType:
+    path = Path(__file__).with_name("hybrid_reference.py")
+    spec = importlib.util.spec_from_file_location("hybrid_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hybrid_reference"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = _reference()
+
+
+def read(name: str) -> list[dict[str, str]]:
+    lines = (MUSIQUE / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines if line]
+
+
+def check(corpus: Corpus, queries: list[Query], params: dict[str, float], cache: Path) -> None:
+    """Compare every score, and the order as far as scores differ by more than the tolerance."""
+    everything = max(100, len(corpus.documents))
+    plain = reference.HybridReference(corpus)
+    engine = Hybrid.build(corpus, cache_dir=cache, text_pool=everything, graph_pool=everything)
+    arguments = {**params, "top_k": 100}
+    live = engine.retrieve(queries, arguments)
+    engine.prepare(queries)
+    for rankings in (live, engine.retrieve(queries, arguments)):
+        for row, query in enumerate(queries):
+            expected = plain.scores(query.text, **params)
+            found = rankings.ids(row)
+            scores = rankings.scores[row, : len(found)]
+            np.testing.assert_allclose(scores, [expected[i] for i in found], atol=TOLERANCE)
+            ordered = [expected[document_id] for document_id in found]
+            assert all(a >= b - 2 * TOLERANCE for a, b in pairwise(ordered))
+            left_out = [score for i, score in expected.items() if i not in found]
+            floor = ordered[-1] if len(found) == 100 else 0.0
+            assert max(left_out, default=0.0) <= floor + 2 * TOLERANCE
+
+
+WORDS = ["Ada", "Holm", "Night", "Ferry", "Lissa", "river", "town", "born", "the", "of", "in"]
+MARKS = ["", "", "", ".", ",", "'s", " (film)", " 1954", "北京", "é"]
+
+phrase = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(MARKS)), max_size=6).map(
+    lambda parts: " ".join(word + mark for word, mark in parts)
+)
+documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).map(
+    lambda rows: tuple(
+        Document(str(number), title, f"{first} {second}")
+        for number, (title, first, second) in enumerate(rows)
+    )
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    made=documents,
+    texts=st.lists(phrase, min_size=1, max_size=4, unique=True),
+    facts=st.lists(st.tuples(st.integers(0, 7), phrase, phrase), max_size=4),
+    graph_weight=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    max_hops=st.integers(1, 6),
+    temperature=st.sampled_from([0.001, 0.05, 0.1, 1.0, 10.0]),
+)
+def test_made_up_corpora(made, texts, facts, graph_weight, max_hops, temperature):
+    triples = tuple(
+        Triple(str(number), subject, "knows", object_)
+        for number, subject, object_ in facts
+        if number < len(made)
+    )
+    params = {"graph_weight": graph_weight, "max_hops": max_hops, "temperature": temperature}
+    queries = [Query(str(number), text) for number, text in enumerate(texts)]
+    with TemporaryDirectory() as cache:
+        check(Corpus(made, triples), queries, params, Path(cache))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"graph_weight": 0.5, "max_hops": 2, "temperature": 0.1},
+        {"graph_weight": 1.0, "max_hops": 5, "temperature": 0.02},
+        {"graph_weight": 0.0, "max_hops": 1, "temperature": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("with_facts", [False, True])
+def test_real_passages(tmp_path, params, with_facts):
+    if not MUSIQUE.is_dir():
+        pytest.skip(f"needs the data set in {MUSIQUE}")
+    rows = read("corpus")
+    kept = tuple(Document(row["_id"], row["title"], row["text"]) for row in rows[:250])
+    ids = {document.id for document in kept}
+    triples = read("triples")
+    facts = tuple(
+        Triple(row["doc_id"], row["subject"], row["relation"], row["object"])
+        for row in triples
+        if with_facts and row["doc_id"] in ids
+    )
+    queries = read("queries")
+    asked = [Query(row["_id"], row["text"]) for row in queries[:6]]
+    check(Corpus(kept, facts), asked, params, tmp_path)

@@ -1,0 +1,84 @@
+"""Which knobs and build options exist, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tuner.core.corpus import Query
+from tuner.core.errors import InputError
+
+
+def test_the_knobs(build, corpus):
+    knobs = {knob.name: (knob.low, knob.high, knob.default) for knob in build(corpus).knobs}
+    assert knobs == {
+        "graph_weight": (0.0, 1.0, 0.5),
+        "max_hops": (1, 6, 2),
+        "top_k": (1, 100, 10),
+        "temperature": (0.001, 10.0, 0.1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"graph_wieght": 0.5}, "no parameter 'graph_wieght'; did you mean 'graph_weight'?"),
+        ({"graph_weight": 1.5}, r"graph_weight=1.5 is outside \[0, 1\]"),
+        ({"max_hops": 0}, r"max_hops=0 is outside \[1, 6\]"),
+        ({"max_hops": 1.5}, "max_hops: 1.5 is not an integer"),
+        ({"top_k": 101}, r"top_k=101 is outside \[1, 100\]"),
+        ({"top_k": True}, "top_k: True is not a number"),
+        ({"temperature": 0.0}, r"temperature=0.0 is outside \[0.001, 10\]"),
+        ({"temperature": float("nan")}, "temperature: nan is not a finite number"),
+        ({"temperature": "hot"}, "temperature: 'hot' is text"),
+    ],
+)
+def test_wrong_parameters(build, corpus, queries, params, message):
+    engine = build(corpus)
+    with pytest.raises(InputError, match=message):
+        engine.retrieve(queries, params)
+    with pytest.raises(InputError, match=message):
+        engine.serve(Query("q", "tea"), params)
+
+
+def test_all_that_is_wrong_is_said_at_once(build, corpus, queries):
+    with pytest.raises(InputError) as caught:
+        build(corpus).retrieve(queries, {"top_k": 0, "max_hops": 9})
+    assert len(caught.value.problems) == 2
+
+
+def test_numbers_of_numpy_are_numbers(build, corpus, queries):
+    engine = build(corpus)
+    plain = engine.retrieve(queries, {"top_k": 3, "graph_weight": 0.25, "max_hops": 2.0})
+    numpy = engine.retrieve(queries, {"top_k": np.int64(3), "graph_weight": np.float64(0.25)})
+    np.testing.assert_array_equal(plain.documents, numpy.documents)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bm25_k": 1.2}, "bm25_k: unknown option of the hybrid retriever; did you mean 'bm25_k1'"),
+        ({"bm25_k1": 0}, "bm25_k1=0 must be at least"),
+        ({"bm25_b": 1.1}, r"bm25_b=1.1 is outside \[0, 1\]"),
+        ({"seeds": 0}, r"seeds=0 is outside \[1, 64\]"),
+        ({"seeds": "8"}, "seeds: '8' is text"),
+        ({"text_pool": 10}, "text_pool=10 must be at least 100"),
+        ({"dense_weight": 0.5}, "dense_weight needs dense vectors"),
+        ({"dense": "model"}, "dense: got 'model'; write {model: name}"),
+        ({"dense": {}}, "dense: got nothing; write {model: name}"),
+        ({"dense": {"matrix": "a.npy"}}, "dense: got matrix; write"),
+        ({"dense": {"modle": "x"}}, "dense.modle: unknown option; did you mean 'model'"),
+        ({"dense": {"model": 3}}, "dense.model: must be a name or path, got 3"),
+    ],
+)
+def test_wrong_build_options(build, corpus, options, message):
+    with pytest.raises(InputError, match=message):
+        build(corpus, **options)
+
+
+def test_options_change_the_fingerprint_and_the_answer(build, corpus, queries):
+    usual, other = build(corpus), build(corpus, bm25_b=0.0)
+    assert usual.fingerprint != other.fingerprint
+    assert usual.fingerprint == build(corpus, bm25_b=0.75).fingerprint
+    scores = [e.retrieve(queries, {"graph_weight": 0.0}).scores for e in (usual, other)]
+    assert not np.array_equal(*scores)
