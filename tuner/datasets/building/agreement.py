@@ -35,9 +35,9 @@ class Agreement:
     table: dict[tuple[int, int], int]
 
     def passes(self, gate: float) -> bool:
-        """Say whether kappa is defined and at least ``gate``."""
+        """Say whether kappa is defined and at least ``gate``; a gate of 0 lets all pass."""
         # A sum of shares may come out a little below the round number that it is.
-        return self.kappa is not None and self.kappa >= gate - 1e-12
+        return gate == 0 or (self.kappa is not None and self.kappa >= gate - 1e-12)
 
 
 def cohen_kappa(
@@ -76,19 +76,22 @@ def cohen_kappa(
 
 
 def verdict(agreement: Agreement, gate: float) -> str:
-    """Say in one sentence whether two annotators agree well enough.
+    """Say in one sentence whether two annotators agree well enough; a gate of 0 asks for nothing.
 
     Raises:
-        InputError: a gate outside (0, 1].
+        InputError: a gate outside [0, 1].
     """
-    if not 0 < gate <= 1:
-        raise InputError(f"the gate is {gate:g}; a kappa to reach must be in (0, 1]")
+    if not 0 <= gate <= 1:
+        raise InputError(f"the gate is {gate:g}; a kappa to reach must be in [0, 1]")
     if agreement.kappa is None:
-        return f"kappa is undefined: {agreement.why_undefined}; the gate of {gate:g} is not passed"
+        said = f"kappa is undefined: {agreement.why_undefined}"
+        return said if gate == 0 else f"{said}; the gate of {gate:g} is not passed"
     weighted = "" if agreement.weights == "none" else f" ({agreement.weights} weights)"
     # Rounded down, so that .7996 does not look like the .8 that it misses.
     shown = math.floor(agreement.kappa * 1000 + 1e-9) / 1000
     said = f"kappa {shown:.3f}{weighted} over {agreement.pairs} pairs"
+    if gate == 0:
+        return f"{said}; no gate"
     if agreement.passes(gate):
         return f"{said}: at least {gate:g}, the annotators agree well enough"
     return f"{said}: below {gate:g}; settle what the grades mean, then grade again"

@@ -10,6 +10,7 @@ from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
 from tuner.datasets._facts import read_entities, read_triples
 from tuner.datasets._folders import stem
+from tuner.datasets._items import peek_keys
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets._texts import only_variant, read_corpus, variants
 from tuner.datasets.dataset import corpus_fingerprint
@@ -33,7 +34,7 @@ def open_corpus(path: str | Path) -> Corpus:
         file = only_variant(variants(place, _CORPUS), log)
         if file is None and not log.problems():
             return open_dataset(path).corpus
-    elif place.is_file() and stem(place) != "queries":
+    elif peek_keys(place) >= {"_id", "text"} and stem(place) != "queries":
         file = place
     else:
         return open_dataset(path).corpus

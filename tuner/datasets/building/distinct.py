@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from tuner.core.errors import InputError
 from tuner.datasets.building.near_duplicates import THRESHOLD, near_duplicates
 from tuner.datasets.building.query_log import LogEntry, compare_key
+from tuner.datasets.building.sheets import protect
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATION = re.compile(r"\b(?:not|no|never|without|except)\b|n't\b|不|没|無|无|非|未")
@@ -83,6 +86,23 @@ def drop_near_duplicates(
         for row, (similarity, other) in stands_for.items()
     ]
     return kept, dropped
+
+
+def write_near_duplicates(path: str | Path, dropped: Sequence[NearDuplicate]) -> None:
+    """Write which queries were dropped for which, the least alike first: these to be looked at.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        with Path(path).open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["similarity", "dropped", "count", "kept"])
+            for pair in sorted(dropped, key=lambda pair: pair.similarity):
+                texts = [protect(query.text) for query in (pair.dropped, pair.kept)]
+                writer.writerow([f"{pair.similarity:.3f}", texts[0], pair.dropped.count, texts[1]])
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
 
 
 def _joined(entries: Sequence[LogEntry]) -> DistinctQuery:

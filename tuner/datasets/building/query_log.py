@@ -114,6 +114,20 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
     return QueryLog(kept, chosen, len(entries) - len(kept))
 
 
+def since_date(log: QueryLog, date: str) -> tuple[LogEntry, ...]:
+    """Return the entries from a date or time on; those without a time are left out.
+
+    Raises:
+        InputError: the log has no times, or the date cannot be read.
+    """
+    if "time" not in log.columns:
+        raise InputError("the log has no column of times that is known; name it: time=NAME")
+    start = _parse_time(date)
+    if start is None:
+        raise InputError(f"{date!r} is no date; write one such as 2026-01-31")
+    return tuple(entry for entry in log.entries if entry.time is not None and entry.time >= start)
+
+
 def _csv_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
     first_line = text.split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=first_line.count)

@@ -93,15 +93,15 @@ def write_sheet(
 
     ``cells`` fills the ``extra`` columns, one mapping a row; they are blank without it. Line
     breaks become spaces, so that row numbers are line numbers; passages longer than a cell can
-    hold are cut, with an ellipsis.
+    hold are cut, with an ellipsis. A file that is there is never overwritten: it may hold grades.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file is there already, or cannot be written.
     """
     own = [name for name in COLUMNS if name not in ("grade", "comment")]
     values = [{} for _ in rows] if cells is None else list(cells)
     try:
-        with Path(path).open("w", encoding="utf-8-sig", newline="") as file:
+        with Path(path).open("x", encoding="utf-8-sig", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([*own, *extra])
             for row, filled in zip(rows, values, strict=True):
@@ -110,6 +110,9 @@ def write_sheet(
                     protect(_shown(name, texts.get(name, "")), is_id=name in _ID_COLUMNS)
                     for name in (*own, *extra)
                 )
+    except FileExistsError as error:
+        message = "is there already, and may hold grades; name another file, or remove it"
+        raise InputError(message, file=str(path)) from error
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
 

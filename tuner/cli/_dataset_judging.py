@@ -1,0 +1,158 @@
+"""tuner dataset agree and judge: from annotators' sheets to a judged data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._options import note
+from tuner.core.errors import EXIT_FAILED, InputError
+
+if TYPE_CHECKING:
+    from tuner.datasets.building.adjudication import Comparison
+
+corpus_option = click.option(
+    "--corpus",
+    "corpus_path",
+    metavar="PATH",
+    help="A corpus.jsonl, a folder that holds one, or any data set, such as builtin:atlas.",
+)
+_grades_option = click.option(
+    "--grades",
+    default="0,1,2,3",
+    show_default=True,
+    metavar="LIST",
+    help="The grades that an annotator may give; from 1 a passage is relevant.",
+)
+
+
+@click.command("agree", short_help="Compare two annotators' sheets.")
+@click.argument("sheet_a", metavar="SHEET_A")
+@click.argument("sheet_b", metavar="SHEET_B")
+@click.option("--out", metavar="FILE", help="Write the sheet to settle disagreements in.")
+@click.option(
+    "--gate", default=0.8, show_default=True, help="Stop below this kappa; 0 never stops."
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "linear", "quadratic"]),
+    default="quadratic",
+    show_default=True,
+    help="How much less a near miss counts than a far one.",
+)
+@_grades_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def agree(
+    sheet_a: str,
+    sheet_b: str,
+    out: str | None,
+    gate: float,
+    weights: Any,
+    grades: str,
+    as_json: bool,
+) -> None:
+    """Check that both sheets are complete, and measure agreement by Cohen's kappa.
+
+    Below the gate, the disagreements are listed, no sheet is written, and the exit code is 1.
+    """
+    from tuner.datasets.building.adjudication import compare_sheets, write_adjudication
+    from tuner.datasets.building.agreement import verdict
+
+    compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=_numbers(grades))
+    agreement = compared.agreement
+    sentence = verdict(agreement, gate)
+    has_passed = agreement.passes(gate)
+    if has_passed and out is not None:
+        write_adjudication(out, compared)
+    differing = [
+        {"query_id": p.row.query_id, "document_id": p.row.document_id, "a": p.first, "b": p.second}
+        for p in compared.disagreements
+    ]
+    if as_json:
+        record = {
+            "pairs": agreement.pairs,
+            "same": agreement.same,
+            "kappa": agreement.kappa,
+            "weights": agreement.weights,
+            "gate": gate,
+            "passed": has_passed,
+            "verdict": sentence,
+            "disagreements": differing,
+        }
+        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+    else:
+        _print_comparison(compared, sentence)
+    if has_passed and out is not None:
+        note(f"fill in the blanks of column 'adjudicated': {out}")
+    if not has_passed:
+        click.get_current_context().exit(EXIT_FAILED)
+
+
+@click.command("judge", short_help="Make a data set of a graded sheet.")
+@click.argument("sheet", metavar="SHEET")
+@click.option("--queries", required=True, metavar="FILE", help="The queries that were pooled.")
+@corpus_option
+@_grades_option
+@click.option("--out", required=True, metavar="FOLDER", help="A new folder, in the BEIR layout.")
+def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: str) -> None:
+    """Write corpus, queries and judgements from SHEET, which was adjudicated or graded by one."""
+    from tuner.datasets.building.adjudication import SETTLED, judged_dataset, read_grades
+    from tuner.datasets.building.corpus import open_corpus
+    from tuner.datasets.building.sampling import read_sample
+    from tuner.datasets.building.writing import refuse_full, write_dataset
+
+    if corpus_path is None:
+        raise InputError("give --corpus PATH: the corpus that was pooled")
+    refuse_full(Path(out))
+    allowed = _numbers(grades)
+    _, column = read_grades(sheet, grades=allowed)
+    dataset = judged_dataset(
+        sheet,
+        corpus=open_corpus(corpus_path),
+        queries=[item.query for item in read_sample(queries)],
+        grades=allowed,
+        name=Path(out).name,
+    )
+    if column != SETTLED:
+        note("note: one annotator's grades; how far another one would agree is unknown")
+    written = write_dataset(dataset, Path(out))
+    for warning in written.warnings:
+        note(f"note: {warning}")
+    found = written.summary()
+    click.echo(
+        f"{found.queries} queries, {found.judgements} judgements, {found.relevant} of them "
+        f"relevant: {out}"
+    )
+
+
+def _numbers(written: str) -> tuple[int, ...]:
+    """Read ``--grades 0,1,2,3``."""
+    parts = [part.strip() for part in written.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < 2:
+        raise InputError(f"--grades {written!r}: write at least two whole numbers, such as 0,1,2")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _print_comparison(compared: Comparison, sentence: str) -> None:
+    """Print the disagreements, the widest first, and the sentence last."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from tuner.cli._console import console
+
+    if compared.disagreements:
+        table = Table("query_id", "document_id", "a", "b", "query", box=None, padding=(0, 2, 0, 0))
+        for pair in compared.disagreements:
+            row = pair.row
+            cells = (row.query_id, row.document_id, str(pair.first), str(pair.second), row.query)
+            table.add_row(*map(Text, cells))  # as Text, since "[x]" in a str would be markup
+        console().print(table)
+    agreement = compared.agreement
+    click.echo(
+        f"{len(compared.disagreements)} of {agreement.pairs} pairs differ "
+        f"({agreement.same:.0%} are the same)"
+    )
+    click.echo(sentence)

@@ -1,0 +1,222 @@
+"""tuner dataset sample and pool: from a query log to a sheet for annotators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._dataset_judging import agree, corpus_option, judge
+from tuner.cli._options import note
+from tuner.core.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.core.corpus import Query
+    from tuner.core.rankings import Rankings
+
+_ROLES = ("query", "time", "user", "clicked")
+
+
+@click.command("sample", short_help="Draw queries to judge from a query log.")
+@click.argument("log", metavar="LOG")
+@click.option("--out", required=True, metavar="FILE", help="Where the queries go, as JSON lines.")
+@click.option("--size", default=100, show_default=True, help="How many queries to draw.")
+@click.option("--seed", default=0, show_default=True, help="The same seed draws the same queries.")
+@click.option(
+    "--by",
+    type=click.Choice(["distinct", "traffic"]),
+    default="distinct",
+    show_default=True,
+    help="traffic: what many users ask is likelier to be drawn.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="ROLE=NAME",
+    help="Which column is query, time, user or clicked, where its name does not tell.",
+)
+@click.option("--since", metavar="DATE", help="Leave out what was asked before, as 2026-01-31.")
+@click.option("--min-users", default=1, show_default=True, help="Leave out rarer queries.")
+@click.option("--threshold", default=0.9, show_default=True, help="From where queries are alike.")
+@click.option("--dropped", metavar="FILE", help="Write a CSV of the near duplicates left out.")
+@click.option(
+    "--classify",
+    "classifier",
+    metavar="MODULE:FUNCTION",
+    help="Your own rules: takes a query, returns its type and difficulty.",
+)
+def sample(
+    log: str,
+    out: str,
+    size: int,
+    seed: int,
+    by: str,
+    columns: tuple[str, ...],
+    since: str | None,
+    min_users: int,
+    threshold: float,
+    dropped: str | None,
+    classifier: str | None,
+) -> None:
+    """Draw queries from LOG, a CSV or JSON lines file: distinct ones, each type with its share."""
+    from tuner.datasets.building.classify import load_classifier
+    from tuner.datasets.building.distinct import (
+        distinct_queries,
+        drop_near_duplicates,
+        write_near_duplicates,
+    )
+    from tuner.datasets.building.query_log import read_query_log, since_date
+    from tuner.datasets.building.sampling import sample_queries, write_sample
+
+    classify = load_classifier(classifier)
+    read = read_query_log(log, columns=_pairs(columns))
+    entries = since_date(read, since) if since is not None else read.entries
+    distinct = distinct_queries(entries)
+    if min_users > 1:
+        if "user" not in read.columns:
+            raise InputError("--min-users needs a column of users; name it: --column user=NAME")
+        distinct = [query for query in distinct if query.users >= min_users]
+    kept, near = drop_near_duplicates(distinct, threshold=threshold)
+    if not kept:
+        raise InputError("no query is left; loosen --since or --min-users")
+    drawn = sample_queries(kept, size, classify=classify, seed=seed, by_traffic=by == "traffic")
+    write_sample(out, drawn)
+    if dropped is not None:
+        write_near_duplicates(dropped, near)
+    note("columns: " + ", ".join(f"{role} = {name}" for role, name in read.columns.items()))
+    note(
+        f"{len(entries)} entries ({read.blank} more were blank), {len(distinct)} distinct queries, "
+        f"{len(near)} near duplicates dropped"
+    )
+    if len(drawn) < size:
+        note(f"note: only {len(drawn)} queries are there, {size} were asked for")
+    types = Counter(f"{item.query.query_type} {item.query.difficulty}" for item in drawn)
+    note("types: " + ", ".join(f"{name} {count}" for name, count in types.most_common()))
+    click.echo(f"{len(drawn)} queries: {out}")
+
+
+@click.command("pool", short_help="Make a sheet of passages for annotators to grade.")
+@click.argument("queries", metavar="QUERIES")
+@click.option("--out", required=True, metavar="FILE", help="The sheet, a CSV that is not there.")
+@corpus_option
+@click.option(
+    "--config",
+    metavar="CONFIG",
+    help="Its retriever and the corners of its space are pooled, and its data set's corpus unless "
+    "--corpus is given. Default: the built-in engine.",
+)
+@click.option(
+    "--params",
+    "given",
+    multiple=True,
+    metavar="JSON|FILE",
+    help="Pool these parameters instead of the corners; may be repeated.",
+)
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="FILE",
+    help="Pool a run file of another system too; may be repeated.",
+)
+@click.option("--depth", default=10, show_default=True, help="How many passages of each setting.")
+@click.option("--seed", default=0, show_default=True, help="Another seed, another order.")
+def pool(
+    queries: str,
+    out: str,
+    corpus_path: str | None,
+    config: str | None,
+    given: tuple[str, ...],
+    runs: tuple[str, ...],
+    depth: int,
+    seed: int,
+) -> None:
+    """Pool what several settings find for QUERIES into a sheet: shuffled, blind to who found what.
+
+    Give each annotator a copy of the sheet. Clicked documents of a query log are pooled too.
+    """
+    from tuner.cli._dataset_pool import build_retriever, pool_settings
+    from tuner.cli.evaluate import _read_params
+    from tuner.config import load_config
+    from tuner.core.space import SearchSpace
+    from tuner.datasets.building.corpus import open_corpus
+    from tuner.datasets.building.pool import pooled, sheet_rows
+    from tuner.datasets.building.sampling import read_sample
+    from tuner.datasets.building.sheets import write_sheet
+
+    if Path(out).exists():  # before the work, not after it
+        raise InputError("is there already, and may hold grades; name another file", file=out)
+    loaded = None if config is None else load_config(config)[0]
+    place = corpus_path or (None if loaded is None else loaded.dataset.path)
+    if place is None:
+        raise InputError("give --corpus PATH, or --config CONFIG with a data set")
+    sampled = read_sample(queries)
+    corpus = open_corpus(place)
+    known = {document.id for document in corpus.documents}
+    kind, space = "hybrid", None
+    options: dict[str, Any] = {}
+    if loaded is not None:
+        kind, options = loaded.retriever.kind, loaded.retriever.options
+        space = SearchSpace.from_mapping(loaded.space, loaded.space_constraints)
+    retriever = build_retriever(kind, options, corpus)
+    settings = pool_settings(
+        [_read_params(text) for text in given],
+        space,
+        retriever.knobs,
+        depth=depth,
+        baseline=None if loaded is None else loaded.baseline,
+    )
+    asked = [item.query for item in sampled]
+    retriever.prepare(asked)
+    rankings = [retriever.retrieve(asked, setting) for setting in settings]
+    rankings += [_of_run(file, asked, depth) for file in runs]
+    clicks = {s.query.id: [id_ for id_ in s.clicked if id_ in known] for s in sampled}
+    rows = sheet_rows(
+        asked, pooled(rankings, depth=depth, also=clicks), corpus.documents, seed=seed
+    )
+    write_sheet(out, rows)
+    counts = Counter(row.query_id for row in rows)
+    empty = sum(query.id not in counts for query in asked)
+    if empty:
+        note(f"note: nothing was found for {empty} queries; they are not in the sheet")
+    strange = {id_ for item in sampled for id_ in item.clicked} - known
+    if strange:
+        note(f"note: {len(strange)} clicked documents are not in the corpus")
+    clicked = sum(map(len, clicks.values()))
+    note(f"pooled: {len(settings)} settings, {len(runs)} runs, depth {depth}, {clicked} clicks")
+    click.echo(f"{len(rows)} passages to grade for {len(counts)} queries: {out}")
+
+
+commands: tuple[click.Command, ...] = (sample, pool, agree, judge)
+
+
+def _pairs(written: Sequence[str]) -> dict[str, str]:
+    """Read ``--column ROLE=NAME`` options."""
+    chosen = {}
+    for text in written:
+        role, equals, name = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"--column {text!r}: write ROLE=NAME, such as query=search_term")
+        if role not in _ROLES:
+            raise InputError(f"--column {text!r}: no role {role!r}{did_you_mean(role, _ROLES)}")
+        chosen[role] = name
+    return chosen
+
+
+def _of_run(file: str, queries: Sequence[Query], depth: int) -> Rankings:
+    """Read the best documents of each query from a run file; none where it lacks the query."""
+    from tuner.core.rankings import Rankings
+    from tuner.datasets._runs import read_run
+    from tuner.metrics.ordering import top_documents
+
+    answers = read_run(Path(file)).answers
+    ids = [query.id for query in queries]
+    if not answers.keys() & set(ids):
+        raise InputError("answers none of the queries; are their ids the same?", file=file)
+    given = [answers.get(id_, ()) for id_ in ids]
+    return Rankings.from_ids(ids, top_documents(ids, given, depth=depth, duplicates="error"))
