@@ -65,7 +65,8 @@ class Assembly:
             queries,
             self.dataset.qrels,
             self.plan.metric_names,
-            document_ids=[document.id for document in self.dataset.corpus.documents],
+            documents=self.dataset.corpus.documents,
+            evidences=self.dataset.evidences,
         )
 
     def params(self, given: Mapping[str, Any]) -> Params:

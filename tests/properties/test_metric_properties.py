@@ -34,8 +34,9 @@ def array_values(qrels, run, name: str) -> np.ndarray:
 
 @given(qrels=qrels_of_all, run=list_runs)
 def test_every_value_is_in_0_to_1_and_undefined_only_without_a_relevant_document(qrels, run):
-    has_relevant = [any(grade >= 1 for grade in qrels[query].values()) for query in QUERIES]
     for name in NAMES:
+        level = int(name.partition("_level")[2].partition("@")[0] or 1)
+        has_relevant = [any(grade >= level for grade in qrels[query].values()) for query in QUERIES]
         values = array_values(qrels, run, name)
         assert np.isnan(values).tolist() == [not is_defined for is_defined in has_relevant]
         defined = values[has_relevant]

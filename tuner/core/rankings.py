@@ -15,6 +15,11 @@ BoolArray = npt.NDArray[np.bool_]
 
 NO_DOCUMENT = -1
 
+Step = tuple[str, str, str]
+"""One relation (subject, relation, object)."""
+RelationPath = Sequence[Step]
+"""Relations that follow each other from the query towards its answer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
@@ -30,6 +35,9 @@ class Rankings:
         seconds: wall time of the batch by stage, such as ``{"graph": 0.002, "text": 0.001}``.
         context_tokens: tokens of the retrieved passages for each query, or None.
         graph_used: whether the graph contributed to each query, or None.
+        entities: for each query the names that the graph retrieved, best first, or None where the
+            system does not tell. A name is no document: the two are never compared.
+        paths: for each query the relation paths that the graph followed, best first, or None.
     """
 
     query_ids: Sequence[str]
@@ -39,6 +47,8 @@ class Rankings:
     seconds: Mapping[str, float] = field(default_factory=dict)
     context_tokens: FloatArray | None = None
     graph_used: BoolArray | None = None
+    entities: Sequence[Sequence[str]] | None = None
+    paths: Sequence[Sequence[RelationPath]] | None = None
 
     @property
     def depth(self) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.core.corpus import Query
+from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Outcome, Params
+from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
     needs_latency,
@@ -18,9 +19,13 @@ from tuner.evaluation.system_metrics import (
     serving_latency_ms,
 )
 from tuner.metrics.aggregate import mean_defined
-from tuner.metrics.names import Metric, depth_needed, known_names, parse
+from tuner.metrics.base import Judged, Kind
+from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
+from tuner.metrics.graph import GraphLabels, JudgedGraph
+from tuner.metrics.names import Metric, depth_needed, parse
+from tuner.metrics.passages import Passages
 from tuner.metrics.qrels import Qrels
-from tuner.retrieval.base import Retriever
+from tuner.retrieval.base import Explains, Retriever
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +33,24 @@ class Evaluator:
     """A function from parameters to an outcome, over a fixed list of judged queries.
 
     Means skip queries for which a metric is undefined (none of their judgements is relevant).
-    Make it with ``build``; it pickles as small as its retriever does.
+    Make it with ``build``.
+
+    Attributes:
+        metrics: those that compare the answers with labels or read their texts.
+        system_metrics: names in ``SYSTEM_METRICS``.
+        labels: names and paths to find, or None where no metric asks for them.
+        passages: what the documents' texts say, or None where no metric asks.
+        counts_tokens: whether contexts are counted here even if the retriever reports their tokens.
     """
 
     retriever: Retriever
     queries: tuple[Query, ...]
     qrels: Qrels
-    ranking_metrics: tuple[Metric, ...]
+    metrics: tuple[Metric, ...]
     system_metrics: tuple[str, ...]
+    labels: GraphLabels | None = None
+    passages: Passages | None = None
+    counts_tokens: bool = False
 
     @classmethod
     def build(
@@ -46,24 +61,55 @@ class Evaluator:
         metric_names: Sequence[str],
         *,
         document_ids: Sequence[str] = (),
+        documents: Sequence[Document] = (),
+        evidences: Mapping[str, Evidence] | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
 
+        ``documents`` are needed by metrics that read texts, ``evidences`` (query id -> labelled
+        names and paths) by graph metrics. A ``tokenizer`` counts the tokens of contexts instead of
+        the retriever; by default words, and characters where the script has no spaces.
+
         Raises:
-            MetricError: an unknown metric.
+            MetricError: an unknown metric, or one whose texts or evidences were not given.
         """
         problems = [problem for name in metric_names for problem in metric_problems(name)]
         if problems:
             raise MetricError(problems=problems)
         names = tuple(dict.fromkeys(metric_names))
+        metrics = tuple(parse(name) for name in names if name not in SYSTEM_METRICS)
+        system = tuple(name for name in names if name in SYSTEM_METRICS)
+        ids = [query.id for query in queries]
+        qrels = Qrels.build(
+            judgements,
+            query_ids=ids,
+            document_ids=document_ids or [document.id for document in documents],
+        )
+        labels = None
+        graph_names = [metric.name for metric in metrics if metric.kind == "graph"]
+        if graph_names:
+            labels = _labels(graph_names[0], ids, evidences or {})
+        passages = None
+        text_names = [metric.name for metric in metrics if metric.kind == "text"]
+        if text_names and not documents:
+            raise MetricError(f"metric {text_names[0]!r} needs the documents' texts")
+        if documents and (text_names or tokenizer is not None):
+            passages = Passages.build(
+                [document.id for document in documents],
+                [f"{document.title} {document.text}".strip() for document in documents],
+                [query.text for query in queries],
+                tokenizer=tokenizer or default_tokenizer,
+            )
         return cls(
             retriever,
             tuple(queries),
-            Qrels.build(
-                judgements, query_ids=[query.id for query in queries], document_ids=document_ids
-            ),
-            tuple(parse(name) for name in names if name not in SYSTEM_METRICS),
-            tuple(name for name in names if name in SYSTEM_METRICS),
+            qrels,
+            metrics,
+            system,
+            labels,
+            passages,
+            counts_tokens=tokenizer is not None,
         )
 
     def __call__(self, params: Params) -> Outcome:
@@ -75,6 +121,8 @@ class Evaluator:
         begin = time.perf_counter()
         rankings = self.retriever.retrieve(self.queries, params)
         retrieved = time.perf_counter()
+        if self.labels is not None and isinstance(self.retriever, Explains):
+            rankings = self.retriever.explain(self.queries, params, rankings)
         outcome = self.measure(rankings)
         measured = time.perf_counter()
         metrics: dict[str, float] = dict(outcome.metrics)
@@ -94,12 +142,19 @@ class Evaluator:
                 f"the retriever answered {len(rankings.query_ids)} queries "
                 f"instead of the {len(self.queries)} that were asked"
             )
-        judged = self.qrels.judge(rankings, depth=depth_needed(self.ranking_metrics))
+        judged = self.qrels.judge(rankings, depth=depth_needed(self.metrics))
+        inputs: dict[Kind, Judged | JudgedGraph | JudgedContexts] = {"ranking": judged}
+        if self.labels is not None:
+            inputs["graph"] = self.labels.judge(judged, rankings.entities, rankings.paths)
+        if self.passages is not None and any(metric.kind == "text" for metric in self.metrics):
+            inputs["text"] = self.passages.judge(rankings, judged)
         per_query: dict[str, FloatArray] = {
-            metric.name: metric.per_query(judged) for metric in self.ranking_metrics
+            metric.name: metric.per_query(inputs[metric.kind]) for metric in self.metrics
         }
         metrics = {name: mean_defined(values)[0] for name, values in per_query.items()}
         sources = observed(rankings)
+        if self.passages is not None and (self.counts_tokens or "context_tokens" not in sources):
+            sources["context_tokens"] = self.passages.context_tokens(rankings)
         for name in self.system_metrics:
             source = SYSTEM_METRICS[name].source
             if source == "latency_ms":
@@ -125,22 +180,32 @@ class Evaluator:
         }
 
 
+def _labels(
+    metric_name: str, query_ids: Sequence[str], evidences: Mapping[str, Evidence]
+) -> GraphLabels:
+    if not any(query in evidences for query in query_ids):
+        raise MetricError(
+            f"metric {metric_name!r} needs evidences (labelled names and paths), and none of the "
+            f"{len(query_ids)} queries has any; leave the metric out"
+        )
+    return GraphLabels.build(
+        query_ids,
+        {query: evidence.entities for query, evidence in evidences.items()},
+        {query: evidence.paths for query, evidence in evidences.items()},
+    )
+
+
 def metric_problems(name: str, key: tuple[str | int, ...] = ()) -> list[Problem]:
     """Return what is wrong with a metric's name, as problems at ``key``; empty if nothing is."""
     if name in SYSTEM_METRICS:
         return []
     try:
-        metric = parse(name)
+        parse(name)
     except MetricError as error:
         closest = did_you_mean(name, [*SYSTEM_METRICS])
         if closest.startswith("; did you mean"):
             return [Problem(f"unknown metric {name!r}{closest}", key=key)]
         return [Problem(problem.message, key=key) for problem in error.problems]
-    if not metric.is_ranking:
-        known = ", ".join(known_names())
-        return [
-            Problem(f"metric {name!r} cannot be computed from rankings; known: {known}", key=key)
-        ]
     return []
 
 

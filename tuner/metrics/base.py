@@ -9,6 +9,10 @@ from typing import Literal
 
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
 
+Kind = Literal["ranking", "graph", "text"]
+"""What a metric reads: ``Judged``, ``tuner.metrics.graph.JudgedGraph``, or
+``tuner.metrics.efficiency.JudgedContexts``."""
+
 # trec_eval's default: a document counts as relevant from this grade on.
 LOWEST_RELEVANT_GRADE = 1.0
 
@@ -49,14 +53,14 @@ class MetricFamily:
     """One line of a module's ``METRICS`` table: a metric before its cut-off is chosen.
 
     Attributes:
-        function: for a ranking metric, ``function(judged, cutoff)`` with the cut-off None for the
-            whole ranking; returns shape (queries,), NaN where undefined.
+        function: ``function(judged, cutoff)`` with the cut-off None for the whole ranking; returns
+            shape (queries,), NaN where undefined. ``kind`` says what ``judged`` is.
         cutoff: whether a name must, may or must not carry ``@k``.
         description: what it measures, in one line.
-        is_ranking: whether the function takes ``Judged``; other metrics document their own input.
+        kind: what the function reads.
     """
 
     function: Callable[..., FloatArray]
     cutoff: Literal["required", "optional", "none"]
     description: str
-    is_ranking: bool = True
+    kind: Kind = "ranking"

@@ -11,10 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tuner.core.errors import MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
-from tuner.metrics.base import Judged, MetricFamily
+from tuner.metrics.base import Judged, Kind, MetricFamily
+
+if TYPE_CHECKING:  # these files hold tables of metrics, which this one reads
+    from tuner.metrics.efficiency import JudgedContexts
+    from tuner.metrics.graph import JudgedGraph
 
 _CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
 
@@ -25,24 +30,30 @@ class Metric:
 
     Attributes:
         family: the name without the cut-off, ``"ndcg"``.
-        cutoff: the rank that it looks down to, or None for the whole ranking.
+        cutoff: the rank that it looks down to, or None for the whole ranking; for metrics of a
+            budget, the budget in tokens.
         function: see ``MetricFamily``.
-        is_ranking: whether ``per_query`` can be used.
+        kind: what ``per_query`` reads.
     """
 
     family: str
     cutoff: int | None
     function: Callable[..., FloatArray]
-    is_ranking: bool = True
+    kind: Kind = "ranking"
+
+    @property
+    def is_ranking(self) -> bool:
+        """Say whether judged rankings are all that it needs."""
+        return self.kind == "ranking"
 
     @property
     def name(self) -> str:
         """Return the name that ``parse`` understands."""
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
 
-    def per_query(self, judged: Judged) -> FloatArray:
+    def per_query(self, judged: Judged | JudgedGraph | JudgedContexts) -> FloatArray:
         """Return one value a query, shape (queries,), NaN where undefined."""
-        return self.function(judged, self.cutoff)
+        return self.function(judged) if self.cutoff is None else self.function(judged, self.cutoff)
 
 
 def parse(name: str) -> Metric:
@@ -67,7 +78,7 @@ def parse(name: str) -> Metric:
     if not at:
         if family.cutoff == "required":
             raise MetricError(f"metric {name!r} needs a cut-off; write for example '{name}@10'")
-        return Metric(family_name, None, family.function, family.is_ranking)
+        return Metric(family_name, None, family.function, family.kind)
     if family.cutoff == "none":
         raise MetricError(f"metric {name!r}: {family_name} takes no cut-off; write {family_name!r}")
     if not _CUTOFF.fullmatch(cutoff):
@@ -75,7 +86,7 @@ def parse(name: str) -> Metric:
             f"metric {name!r}: the cut-off is {cutoff!r}; it must be a whole number, at least 1, "
             f"such as '{family_name}@10'"
         )
-    return Metric(family_name, int(cutoff), family.function, family.is_ranking)
+    return Metric(family_name, int(cutoff), family.function, family.kind)
 
 
 def known_names() -> list[str]:
@@ -88,14 +99,26 @@ def descriptions() -> dict[str, str]:
     return {name: family.description for name, family in sorted(_families().items())}
 
 
+def at_cutoffs(name: str) -> list[str]:
+    """Write out a name with several cut-offs; any other name stays as it is.
+
+    >>> at_cutoffs("recall@1,5,10")
+    ['recall@1', 'recall@5', 'recall@10']
+    """
+    family, at, cutoffs = name.partition("@")
+    return [f"{family}@{cutoff.strip()}" for cutoff in cutoffs.split(",")] if at else [name]
+
+
 def depth_needed(metrics: Iterable[Metric]) -> int | None:
-    """Return the rank down to which these metrics look, or None for whole rankings."""
-    cutoffs = [metric.cutoff for metric in metrics if metric.is_ranking]
+    """Return the rank down to which these metrics look, or None for whole rankings.
+
+    Metrics of the text read every retrieved passage; their cut-off is a budget in tokens.
+    """
     depth = 0
-    for cutoff in cutoffs:
-        if cutoff is None:
+    for metric in metrics:
+        if metric.cutoff is None or metric.kind == "text":
             return None
-        depth = max(depth, cutoff)
+        depth = max(depth, metric.cutoff)
     return depth or None
 
 

@@ -67,3 +67,16 @@ class Serves(Protocol):
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query as live traffic would: from the index alone, nothing prepared for it."""
         ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A retriever that can tell which names and paths of its graph led to its answers.
+
+    Asked only where a metric needs them, so that other trials do not pay for it. A retriever that
+    has them at hand anyway puts them into its rankings instead.
+    """
+
+    def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
+        """Return ``rankings``, its own answer to the batch, with ``entities`` and ``paths``."""
+        ...

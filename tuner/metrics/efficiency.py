@@ -1,0 +1,149 @@
+"""Context efficiency: what the tokens that a query's passages cost are worth, from their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import MetricError
+from tuner.core.rankings import FloatArray
+from tuner.core.words import split_words
+from tuner.metrics.base import MetricFamily
+
+Tokenizer = Callable[[str], Sequence[object]]
+"""From a text to its tokens. The default counts words, and characters where there are no spaces."""
+
+default_tokenizer: Tokenizer = split_words
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedContexts:
+    """The contexts of a batch of queries, measured; every array has shape (queries,).
+
+    Attributes:
+        tokens: tokens of all retrieved passages.
+        relevant_tokens: tokens of the relevant ones; NaN for a query without relevant documents.
+        grams, different_grams: n-grams of the passages, and how many of them are different.
+        terms, covered_terms: different terms of the query, and how many stand in a passage.
+    """
+
+    tokens: FloatArray
+    relevant_tokens: FloatArray
+    grams: FloatArray
+    different_grams: FloatArray
+    terms: FloatArray
+    covered_terms: FloatArray
+
+
+def density(judged: JudgedContexts) -> FloatArray:
+    """Return tokens of relevant passages / all tokens; 0 for an empty context.
+
+    NaN for a query without relevant documents.
+    """
+    return _ratio(judged.relevant_tokens, judged.tokens, of_nothing=0.0)
+
+
+def redundancy(judged: JudgedContexts) -> FloatArray:
+    """Return the share of n-grams that repeat an earlier one, lower is better; 0 if empty.
+
+    N-grams of words, or characters where the script has no spaces, that stay within a passage.
+    """
+    repeated = judged.grams - judged.different_grams
+    return np.where(judged.grams > 0, repeated / np.maximum(judged.grams, 1.0), 0.0)
+
+
+def coverage(judged: JudgedContexts) -> FloatArray:
+    """Return the share of the query's different terms that stand in a retrieved passage.
+
+    Terms are whole words without English function words ("art" is not in "smart"), and bigrams
+    where the script has no spaces. NaN for a query without terms.
+    """
+    return judged.covered_terms / np.where(judged.terms > 0, judged.terms, np.nan)
+
+
+def budget_use(judged: JudgedContexts, cutoff: float) -> FloatArray:
+    """Return 1 up to ``cutoff`` tokens and ``cutoff / tokens`` above.
+
+    Being over the budget costs; filling a context up to it earns nothing.
+
+    Raises:
+        MetricError: a budget that is not above 0.
+    """
+    if not cutoff > 0:
+        raise MetricError(f"the budget is {cutoff} tokens; it must be above 0")
+    return cutoff / np.maximum(judged.tokens, cutoff)
+
+
+def context_efficiency(judged: JudgedContexts, cutoff: float | None = None) -> FloatArray:
+    """Return a composite from 0 to 100.
+
+    ``100 * (density + coverage) / 2 * (1 - redundancy) * budget_use``: what the context holds,
+    less what it repeats and what exceeds ``cutoff`` tokens (None: no budget). An empty context
+    scores 0, padding lowers density. Where the query has no terms, density stands alone; NaN for
+    a query without relevant documents.
+    """
+    covered = coverage(judged)
+    dense = density(judged)
+    worth = np.where(np.isnan(covered), dense, (dense + covered) / 2.0)
+    within = 1.0 if cutoff is None else budget_use(judged, cutoff)
+    return 100.0 * worth * (1.0 - redundancy(judged)) * within
+
+
+def span_density(
+    texts: Sequence[str],
+    spans: Sequence[Sequence[tuple[int, int]]],
+    *,
+    tokenizer: Tokenizer = default_tokenizer,
+) -> float:
+    """Return tokens inside the relevant spans / all tokens of one query's passages.
+
+    ``spans[i]`` lists (start, end) characters of ``texts[i]``; overlapping spans count once. NaN
+    where the passages hold no tokens.
+
+    >>> span_density(["Lima is in Peru.", "More text here"], [[(0, 4), (11, 15)], []])
+    0.2857142857142857
+
+    Raises:
+        MetricError: a span outside its text, or not one list of spans a text.
+    """
+    if len(texts) != len(spans):
+        raise MetricError(f"spans of {len(spans)} passages for {len(texts)} passages")
+    relevant = 0
+    for text, marked in zip(texts, spans, strict=True):
+        done = 0
+        for start, end in sorted(marked):
+            if not 0 <= start <= end <= len(text):
+                raise MetricError(f"the span ({start}, {end}) leaves a text of {len(text)}")
+            relevant += len(tokenizer(text[max(start, done) : max(end, done)]))
+            done = max(done, end)
+    total = sum(len(tokenizer(text)) for text in texts)
+    return relevant / total if total else float("nan")
+
+
+def _ratio(part: FloatArray, whole: FloatArray, *, of_nothing: float) -> FloatArray:
+    ratio = part / np.where(whole > 0, whole, 1.0)
+    return np.where((whole > 0) | np.isnan(part), ratio, of_nothing)
+
+
+METRICS: Mapping[str, MetricFamily] = {
+    "density": MetricFamily(
+        density, "none", "share of the context's tokens that stand in relevant passages", "text"
+    ),
+    "redundancy": MetricFamily(
+        redundancy, "none", "share of the context that repeats itself, lower is better", "text"
+    ),
+    "coverage": MetricFamily(
+        coverage, "none", "share of the query's terms that the context holds", "text"
+    ),
+    "budget_use": MetricFamily(
+        budget_use, "required", "1 within a budget of k tokens, less above", "text"
+    ),
+    "context_efficiency": MetricFamily(
+        context_efficiency,
+        "optional",
+        "composite from 0 to 100 of density, coverage, redundancy and a budget of k tokens",
+        "text",
+    ),
+}
