@@ -31,6 +31,8 @@ from tuner.retrieval.base import Knob, Retriever
 Say = Callable[[str], None]
 
 BASELINE = "baseline"
+# Half of fewer queries tells two configurations apart only if they differ grossly.
+FEWEST_TO_SPLIT = 60
 
 _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 
@@ -124,7 +126,9 @@ def make_plan(config: Config, source: Source) -> Plan:
         _collect(problems, ("tracking",), lambda: _check_tracking(tracking))
     if problems or space is None or objective is None or execution is None:
         raise source.error(InputError(problems=problems))
-    names = tuple(dict.fromkeys((*objective.metric_names, *config.metrics)))
+    # Latency is timed by turns when the verdict is due, not in every trial.
+    guarded = (name for name in config.verdict.guardrails if not name.startswith("latency_"))
+    names = tuple(dict.fromkeys((*objective.metric_names, *config.metrics, *guarded)))
     return Plan(space, objective, names, arms, execution)
 
 
@@ -138,7 +142,7 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         dataset = open_dataset(config.dataset.path, format=config.dataset.format)
         tune_ids, holdout_ids = split_queries(
             dataset.queries,
-            holdout=float(config.dataset.split.holdout),
+            holdout=_holdout(config, len(dataset.queries), say),
             stratify_by=config.dataset.split.stratify_by,
             seed=config.study.seed,
         )
@@ -169,6 +173,18 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         retriever=retriever,
         baseline=baseline,
     )
+
+
+def _holdout(config: Config, queries: int, say: Say) -> float:
+    """Return the share to hold out: none of a few queries, unless the configuration asks for it."""
+    split = config.dataset.split
+    if "holdout" in split.model_fields_set or queries >= FEWEST_TO_SPLIT:
+        return float(split.holdout)
+    say(
+        f"note: {queries} queries are too few to hold some out; all are tuned on, and the gain is "
+        "corrected for the search's luck (set dataset.split.holdout to split all the same)"
+    )
+    return 0.0
 
 
 def cache_dir() -> Path:
@@ -276,6 +292,8 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
         yield from metric_problems(paid_metric(name), ("objective", "price", name))
     for name in section.constraints:
         yield from metric_problems(name, ("objective", "constraints", name))
+    for name in config.verdict.guardrails:
+        yield from metric_problems(name, ("verdict", "guardrails", name))
     for index, name in enumerate(config.metrics):
         yield from metric_problems(name, ("metrics", index))
 

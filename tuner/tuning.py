@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,17 @@ import yaml
 from tuner.assemble import Assembly, assemble, make_plan, versions
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
-from tuner.core.trial import Params
+from tuner.core.trial import Params, Trial
 from tuner.datasets import BUILTIN
+from tuner.judge import count_look, judge, judge_without_holdout, utilities
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import JournalContent, read_journal
-from tuner.study.results import HoldoutResult, ScoreHoldout, summarise
+from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
 from tuner.study.study import Study
+from tuner.study.winner import choose_winner
 from tuner.tracking._uri import absolute
 from tuner.tracking.mlflow import Mlflow
 
@@ -77,13 +80,7 @@ class Session:
                 tracker=tracker,
                 on_event=on_event,
             )
-            summary = summarise(
-                state,
-                study.header,
-                study.trials,
-                seconds=time.monotonic() - begin,
-                score_holdout=None if state == "interrupted" else self._score_holdout(say),
-            )
+            summary = self._summarise(state, time.monotonic() - begin, say)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary)
@@ -97,6 +94,44 @@ class Session:
             None if tracker is None else tracker.run_id,
             None if tracker is None else tracker.run_url,
         )
+
+    def _summarise(self, state: str, seconds: float, say: Say) -> StudySummary:
+        trials = self.study.trials
+        if state == "interrupted":
+            return summarise(state, self.study.header, trials, seconds=seconds)
+        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials)
+        winner = choose_winner(trials, values)
+        summary = summarise(
+            state,
+            self.study.header,
+            trials,
+            seconds=seconds,
+            score_holdout=self._score_holdout(say),
+            winner=winner,
+        )
+        return replace(summary, verdict=self._verdict(winner, values, say))
+
+    def _verdict(
+        self, winner: Trial | None, values: Mapping[int, FloatArray], say: Say
+    ) -> dict[str, Any] | None:
+        """Return the verdict as a record; None without a baseline, or where it cannot be had."""
+        assembly = self.assembly
+        arms = (trial for trial in self.study.trials if trial.arm == BASELINE_ARM)
+        baseline = next((trial for trial in arms if trial.is_scored), None)
+        if winner is None or baseline is None:
+            return None
+        if not assembly.holdout_queries:
+            sentence = judge_without_holdout(assembly, winner, baseline, values)
+            return None if sentence is None else {"sentence": sentence}
+        looks = count_look(self.run_dir.parent, assembly)
+        try:
+            verdict = judge(
+                assembly, winner.params, baseline.params, assembly.holdout_queries, looks=looks
+            )
+        except Exception as error:  # the search is done: its result must not be lost
+            say(f"no verdict: the held-out queries could not be answered: {error}")
+            return None
+        return verdict.to_record()
 
     def _score_holdout(self, say: Say) -> ScoreHoldout | None:
         if not self.assembly.holdout_queries:
@@ -186,7 +221,7 @@ def write_best(run_dir: Path, header: StudyHeader, summary: StudySummary) -> Non
 
     The file appears whole or not at all.
     """
-    best = summary.best
+    best = summary.chosen
     if best is None:
         return
     record = {
@@ -199,6 +234,7 @@ def write_best(run_dir: Path, header: StudyHeader, summary: StudySummary) -> Non
         "holdout": None
         if best.holdout_objective is None
         else {"objective": best.holdout_objective, **best.holdout_metrics},
+        "verdict": None if summary.verdict is None else summary.verdict["sentence"],
     }
     text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
     temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"

@@ -142,7 +142,7 @@ class CommandLine:
         path.write_text(text.replace(old, new), encoding="utf-8")
 
     def runs(self) -> list[Path]:
-        return sorted((self.folder / "runs").glob("*"))
+        return sorted(path.parent for path in (self.folder / "runs").glob("*/journal.jsonl"))
 
 
 @pytest.fixture

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import click
 from rich.table import Table
 
 from tuner.cli._console import console
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
 
+# By Holm's correction over the query types.
+CLEAR = 0.05
+
 
 def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     """Print who won, by how much, and on which queries."""
     console().print(_table(summary, metric_names))
+    if summary.verdict is not None:
+        click.secho(f"\n{summary.verdict['sentence']}", bold=True)
+        _print_types(summary.verdict.get("by_type", ()))
 
 
 def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
@@ -36,12 +43,29 @@ def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
     return table
 
 
+def _print_types(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Print where the winner wins and loses: one line a query type."""
+    for group in groups:
+        comparison = group["comparison"]
+        if comparison["mean_difference"] is None:
+            continue
+        is_clear = group["adjusted_p"] is not None and group["adjusted_p"] < CLEAR
+        console().print(
+            f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on {comparison['n']} "
+            f"queries ({comparison['wins']} better, {comparison['losses']} worse)"
+            f"{'  clear' if is_clear else ''}",
+            highlight=False,
+        )
+
+
 def _rows(summary: StudySummary) -> list[tuple[str, Standing, str]]:
     rows = [(standing.arm, standing, "") for standing in summary.arms]
     if summary.baseline is not None:
         rows.insert(0, ("baseline", summary.baseline, ""))
     if summary.best is not None:
         rows.append((f"best ({summary.best.arm})", summary.best, "bold"))
+    if summary.winner is not None and summary.winner != summary.best:
+        rows.append((f"winner ({summary.winner.arm})", summary.winner, "bold"))
     return rows
 
 

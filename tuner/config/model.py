@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
 
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
 ConfigScalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
@@ -97,6 +106,29 @@ class ExecutionSection(OpenSection):
     trial_timeout_s: Number | None = Field(default=600, gt=0)
 
 
+class GuardrailSection(Section):
+    """How much worse a metric may become: a share for times and tokens, else the metric's unit."""
+
+    max_increase: Annotated[Number, Field(ge=0)] | None = None
+    max_decrease: Annotated[Number, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if (self.max_increase is None) == (self.max_decrease is None):
+            raise ValueError("needs exactly one of max_increase and max_decrease")
+        return self
+
+
+class VerdictSection(Section):
+    """When the winner counts as better than the baseline."""
+
+    alpha: Number = Field(default=0.05, gt=0, lt=0.5, description="accepted rate of false winners")
+    min_effect: Number = Field(
+        default=0.01, gt=0, description="the smallest gain in the composite that would matter"
+    )
+    guardrails: dict[str, GuardrailSection] = Field(default_factory=dict)
+
+
 class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
@@ -125,5 +157,6 @@ class Config(Section):
         default=None, description="the parameters that run today; the winner is compared with them"
     )
     backends: list[BackendSection] = Field(min_length=1)
+    verdict: VerdictSection = VerdictSection()
     execution: ExecutionSection = ExecutionSection()
     tracking: TrackingSection | None = TrackingSection()

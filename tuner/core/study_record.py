@@ -71,7 +71,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """How a study ended. ``best`` is the best of all arms; ``arms`` holds each arm's own best."""
+    """How a study ended.
+
+    ``best`` has the highest objective of all; ``arms`` holds each arm's own best. ``winner`` is the
+    configuration to use: the cheapest of those that cannot be told from the best. ``verdict`` says
+    whether it is better than the baseline, as ``study.verdict`` records it.
+    """
 
     state: str  # "finished", "failed" or "interrupted"
     best: Standing | None
@@ -81,6 +86,13 @@ class StudySummary:
     failed_trials: int
     shared_trials: int
     seconds: float
+    winner: Standing | None = None
+    verdict: Mapping[str, Any] | None = None
+
+    @property
+    def chosen(self) -> Standing | None:
+        """Return the configuration to use: the winner, or the best where none was chosen."""
+        return self.winner or self.best
 
     def to_record(self) -> dict[str, Any]:
         """Return the summary as a JSON-ready mapping."""
@@ -89,8 +101,8 @@ class StudySummary:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> StudySummary:
         """Read a summary back from its journal form."""
-        known = {name: record[name] for name in cls.__dataclass_fields__}
-        for name in ("best", "baseline"):
-            known[name] = Standing(**record[name]) if record[name] else None
+        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        for name in ("best", "baseline", "winner"):
+            known[name] = Standing(**record[name]) if record.get(name) else None
         known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
         return cls(**known)

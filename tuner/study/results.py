@@ -29,6 +29,7 @@ def summarise(
     *,
     seconds: float,
     score_holdout: ScoreHoldout | None = None,
+    winner: Trial | None = None,
 ) -> StudySummary:
     """Sum up a study.
 
@@ -71,4 +72,5 @@ def summarise(
         failed_trials=sum(trial.state is TrialState.FAILED for trial in told),
         shared_trials=sum(trial.state is TrialState.SHARED for trial in told),
         seconds=seconds,
+        winner=standing(winner),
     )

@@ -172,16 +172,20 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "shared_trials": summary.shared_trials,
         "seconds": summary.seconds,
     }
-    if summary.best is not None:
-        values |= {"best_objective": summary.best.tune_objective, **_standing(summary.best)}
-        values["holdout_objective"] = summary.best.holdout_objective
+    chosen = summary.chosen
+    if chosen is not None:
+        values |= {"best_objective": chosen.tune_objective, **_standing(chosen)}
+        values["holdout_objective"] = chosen.holdout_objective
     if summary.baseline is not None:
         baseline = summary.baseline
         values["baseline_objective"] = baseline.tune_objective
         values["baseline_holdout_objective"] = baseline.holdout_objective
         values |= {f"baseline_{name}": value for name, value in _standing(baseline).items()}
-    content = _ended(study_content(header), summary.best, values, end_ms)
+    content = _ended(study_content(header), chosen, values, end_ms)
     tags = {**content.tags, "tuner.state": summary.state}
+    if summary.verdict is not None:
+        sentence = str(summary.verdict["sentence"])
+        tags |= _tags({"tuner.verdict": sentence, "mlflow.note.content": f"**{sentence}**"})
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 
 

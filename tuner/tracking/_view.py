@@ -269,7 +269,7 @@ class StudyView:
 
     def _mark_best(self, summary: StudySummary) -> None:
         best = best_trial(list(self._known.values()))
-        number = summary.best.trial if summary.best is not None else best and best.number
+        number = summary.chosen.trial if summary.chosen is not None else best and best.number
         for trial_number, run in self._trials.items():
             if trial_number == number:
                 self._set_tags(run, {IS_BEST: "true"})

@@ -1,0 +1,56 @@
+"""The verdict at the end of a run."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+
+def test_the_run_ends_with_a_verdict_that_is_written_everywhere(tuner):
+    done = tuner("run", "config.yaml", "--json")
+    record = json.loads(done.stdout)
+    verdict = record["verdict"]
+    assert verdict["outcome"] in {"deploy", "keep the baseline", "not enough queries"}
+    assert verdict["baseline"]["top_k"] == 10
+    assert {group["group"] for group in verdict["by_type"]} == {"market", "river"}
+    best = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
+    assert best["verdict"] == verdict["sentence"]
+    assert best["params"] == record["winner"]["params"]
+
+
+def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner):
+    first = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    second = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert first["verdict"]["looks"] == 0
+    assert second["verdict"]["looks"] == 1
+    assert "have decided once before" in second["verdict"]["sentence"]
+
+
+def test_few_queries_are_not_split_unless_asked(tuner):
+    tuner.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
+    done = tuner("run", "config.yaml")
+    assert "too few to hold some out" in done.stderr
+    assert "none was held out; corrected for the search's luck" in done.stdout
+
+
+def test_without_a_baseline_there_is_no_verdict(tuner):
+    tuner.edit("baseline: {title_weight: 1.0, top_k: 10}\n", "")
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert record["verdict"] is None
+    assert record["baseline"] is None
+
+
+def test_guardrails_are_tested_and_checked(tuner):
+    rail = "{latency_p95_ms: {max_increase: 5.0}, context_tokens: {max_increase: 0.5}}"
+    record = json.loads(
+        tuner("run", "config.yaml", "--json", "--set", f"verdict.guardrails={rail}").stdout
+    )
+    assert set(record["verdict"]["guardrails"]) == {"latency_p95_ms", "context_tokens"}
+    for wrong, expected in (
+        ("{context_tokns: {max_increase: 1}}", "did you mean 'context_tokens'"),
+        ("{context_tokens: {}}", "exactly one of"),
+        ("{context_tokens: {max_increase: -1}}", "greater than or equal to 0"),
+    ):
+        done = tuner("check", "config.yaml", "--set", f"verdict.guardrails={wrong}", code=2)
+        assert expected in done.stderr

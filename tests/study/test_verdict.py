@@ -1,0 +1,162 @@
+"""The verdict and the choice of the winner, on values made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tuner.core.trial import Trial, TrialState
+from tuner.study.verdict import Guardrail, Measured, composite_values, decide
+from tuner.study.winner import choose_winner
+
+ALTERNATING = np.tile([0.0, 0.02], 50)
+
+
+def measured(name, composite, **metrics):
+    return Measured({"name": name}, np.asarray(composite, dtype=float), metrics)
+
+
+def trial(number, objective, arm="tpe", **metrics):
+    return Trial(
+        number, arm, {"n": number}, TrialState.FINISHED, objective=objective, metrics=metrics
+    )
+
+
+def test_the_composite_of_each_query_is_the_weighted_mean():
+    values = composite_values(
+        {"recall@10": np.array([1.0, 0.5, np.nan]), "mrr@10": np.array([0.5, 0.0, 1.0])},
+        {"recall@10": 3.0, "mrr@10": 1.0},
+    )
+    # (3 * 1 + .5) / 4 = .875; (3 * .5 + 0) / 4 = .375; the third is undefined
+    np.testing.assert_allclose(values, [0.875, 0.375, np.nan])
+
+
+def test_a_clear_gain_is_deployed():
+    verdict = decide(measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.55)))
+    assert verdict.outcome == "deploy"
+    # differences .05 and .07 by turns: mean .06
+    assert verdict.comparison.mean_difference == pytest.approx(0.06)
+    assert verdict.sentence.startswith("Deploy: the winner is better by +0.060")
+    assert "100 held-out queries" in verdict.sentence
+
+
+def test_a_clear_loss_keeps_the_baseline():
+    verdict = decide(measured("new", 0.5 + ALTERNATING), measured("old", np.full(100, 0.55)))
+    assert verdict.outcome == "keep the baseline"
+    assert "the winner is worse by -0.040" in verdict.sentence
+
+
+def test_no_difference_that_would_matter_keeps_the_baseline():
+    noise = np.tile([0.004, -0.004], 500)
+    verdict = decide(measured("new", 0.5 + noise), measured("old", np.full(1000, 0.5)))
+    assert verdict.outcome == "keep the baseline"
+    assert "less than the 0.01 that would matter" in verdict.sentence
+
+
+def test_an_unclear_gain_asks_for_the_number_of_queries_that_would_show_it():
+    noise = np.tile([0.12, -0.08], 20)  # mean .02, sd .1013: d_z = .197
+    verdict = decide(measured("new", 0.5 + noise), measured("old", np.full(40, 0.5)))
+    assert verdict.outcome == "not enough queries"
+    assert verdict.difference_to_show == pytest.approx(0.02)
+    # d_z = .1974 needs 204 queries in all, 40 are there
+    assert verdict.more_queries == pytest.approx(204 - 40, abs=2)
+    assert f"about {verdict.more_queries} more queries" in verdict.sentence
+
+
+def test_the_baseline_as_the_winner_is_kept():
+    old = measured("old", np.full(50, 0.5))
+    verdict = decide(old, old)
+    assert verdict.outcome == "keep the baseline"
+    assert verdict.sentence == "Keep the baseline: no configuration did better than it."
+
+
+def test_a_broken_guardrail_keeps_the_baseline_and_is_named():
+    slow, fast = 30.0 + np.arange(100) % 7, 10.0 + np.arange(100) % 7
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING, latency_p95_ms=slow),
+        measured("old", np.full(100, 0.5), latency_p95_ms=fast),
+        guardrails=[Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)],
+    )
+    assert verdict.outcome == "keep the baseline"
+    assert "latency_p95_ms is not shown to stay within the guard-rail" in verdict.sentence
+
+
+def test_a_kept_guardrail_lets_the_winner_pass():
+    values = np.tile([0.7, 0.9], 50)
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING, **{"recall@10": values}),
+        measured("old", np.full(100, 0.5), **{"recall@10": values}),
+        guardrails=[Guardrail("recall@10", max_decrease=0.01)],
+    )
+    assert verdict.outcome == "deploy"
+    assert verdict.guardrails["recall@10"].is_non_inferior
+
+
+def test_a_lower_latency_is_never_held_against_the_winner():
+    values = 10.0 + np.arange(100) % 7
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING, latency_mean_ms=values / 2),
+        measured("old", np.full(100, 0.5), latency_mean_ms=values),
+        guardrails=[Guardrail("latency_mean_ms", max_increase=0.0, is_relative=True)],
+    )
+    assert verdict.outcome == "deploy"
+
+
+def test_a_second_look_is_said():
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.5)), looks=2
+    )
+    assert "have decided 2 times before" in verdict.sentence
+
+
+def test_types_are_compared_apart():
+    new = np.r_[0.6 + ALTERNATING[:50], 0.4 + ALTERNATING[:50]]
+    verdict = decide(
+        measured("new", new),
+        measured("old", np.full(100, 0.5)),
+        query_types=["a"] * 50 + ["b"] * 50,
+    )
+    first, second = verdict.by_type
+    assert first.comparison.mean_difference == pytest.approx(0.11)
+    assert second.comparison.mean_difference == pytest.approx(-0.09)
+
+
+def test_one_query_is_not_enough():
+    assert decide(measured("new", [0.9]), measured("old", [0.1])).outcome == "not enough queries"
+
+
+def test_the_cheapest_of_those_that_cannot_be_told_from_the_best_wins():
+    noise = np.tile([0.1, -0.1], 20)
+    trials = [
+        trial(0, 0.50, "baseline", context_tokens=1.0),
+        trial(1, 0.72, context_tokens=900.0),
+        trial(2, 0.718, context_tokens=500.0),  # within a standard error of trial 1
+        trial(3, 0.60, context_tokens=100.0),  # cheap and clearly worse
+    ]
+    utilities = {
+        0: np.full(40, 0.50),
+        1: np.full(40, 0.72),
+        2: 0.718 + noise,
+        3: 0.60 + noise / 10,
+    }
+    assert choose_winner(trials, utilities).number == 2
+
+
+def test_the_best_wins_where_it_is_clearly_so():
+    trials = [trial(0, 0.7, context_tokens=900.0), trial(1, 0.6, context_tokens=1.0)]
+    utilities = {0: np.full(40, 0.7), 1: 0.6 + np.tile([0.01, -0.01], 20)}
+    assert choose_winner(trials, utilities).number == 0
+
+
+def test_without_values_of_each_query_the_best_wins():
+    trials = [trial(0, 0.7, context_tokens=900.0), trial(1, 0.69, context_tokens=1.0)]
+    assert choose_winner(trials, {}).number == 0
+
+
+def test_the_baseline_wins_only_where_nothing_is_better():
+    trials = [trial(0, 0.7, "baseline"), trial(1, 0.6)]
+    utilities = {0: np.full(9, 0.7), 1: np.full(9, 0.6)}
+    assert choose_winner(trials, utilities).number == 0
+    trials = [trial(0, 0.699, "baseline", context_tokens=1.0), trial(1, 0.7, context_tokens=2.0)]
+    utilities = {0: 0.699 + np.tile([0.1, -0.1], 20), 1: np.full(40, 0.7)}
+    assert choose_winner(trials, utilities).number == 1

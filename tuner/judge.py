@@ -1,0 +1,178 @@
+"""Judge a finished search: the winner meets the baseline on queries that it has not seen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tuner.assemble import Assembly
+from tuner.core.corpus import Query
+from tuner.core.rankings import FloatArray
+from tuner.core.trial import Params, Trial
+from tuner.evaluation.objective import PER_1000, paid_metric
+from tuner.evaluation.system_metrics import SYSTEM_METRICS
+from tuner.retrieval.base import Retriever, Serves
+from tuner.stats import bootstrap_corrected, compare_paired
+from tuner.study.reading import read_per_query
+from tuner.study.verdict import Guardrail, Measured, Verdict, composite_values, decide
+
+LOOKS_FILE = "holdouts.jsonl"
+# Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
+# does not count as the system's.
+LATENCY_QUERIES = 200
+LATENCY_REPEATS = 3
+
+
+def guardrails(assembly: Assembly) -> list[Guardrail]:
+    """Return the configured guard-rails; times, tokens and counts are bounded by shares."""
+    return [
+        Guardrail(
+            name,
+            None if bound.max_increase is None else float(bound.max_increase),
+            None if bound.max_decrease is None else float(bound.max_decrease),
+            is_relative=name in SYSTEM_METRICS,
+        )
+        for name, bound in assembly.config.verdict.guardrails.items()
+    ]
+
+
+def utilities(assembly: Assembly, journal: Path, trials: Sequence[Trial]) -> dict[int, FloatArray]:
+    """Return each scored trial's objective on each tune query, by trial number.
+
+    Prices of what is known by query (tokens) are paid by query; those of other metrics are the
+    same for all queries and paid from the trial's mean.
+    """
+    found = {}
+    for trial in trials:
+        if not trial.is_scored:
+            continue
+        number = trial.number if trial.shared_from is None else trial.shared_from
+        per_query = read_per_query(journal, number)
+        if per_query:
+            found[trial.number] = _utility(assembly, trial, per_query)
+    return found
+
+
+def judge(
+    assembly: Assembly, winner: Params, baseline: Params, queries: Sequence[Query], *, looks: int
+) -> Verdict:
+    """Compare two configurations on the same queries, and decide."""
+    section = assembly.config.verdict
+    guards = guardrails(assembly)
+    measured = [measure(assembly, params, queries) for params in (winner, baseline)]
+    timed = [guard.metric for guard in guards if guard.metric.startswith("latency_")]
+    if timed:
+        pair = paired_latency_ms(assembly.retriever, queries, winner, baseline)
+        measured = [
+            replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})
+            for one, latency in zip(measured, pair, strict=True)
+        ]
+    return decide(
+        *measured,
+        query_types=[query.query_type for query in queries],
+        guardrails=guards,
+        alpha=float(section.alpha),
+        min_effect=float(section.min_effect),
+        looks=looks,
+        seed=assembly.config.study.seed,
+    )
+
+
+def judge_without_holdout(
+    assembly: Assembly,
+    winner: Trial,
+    baseline: Trial,
+    values: Mapping[int, FloatArray],
+) -> str | None:
+    """Return a sentence on the corrected gain where the queries were too few to hold any out.
+
+    The gain over the baseline is what the search would find on new queries, by bootstrap bias
+    correction over the query x trial matrix (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018).
+    """
+    if baseline.number not in values or winner.number not in values or len(values) < 2:
+        return None
+    control = values[baseline.number]
+    gains = np.stack([row - control for row in values.values()])
+    corrected = bootstrap_corrected(gains, seed=assembly.config.study.seed)
+    low, high = corrected.interval
+    naive = compare_paired(
+        values[winner.number], control, seed=assembly.config.study.seed, permutations=0, resamples=0
+    )
+    clear = "Deploy" if low > 0 else "Not enough queries"
+    return (
+        f"{clear}: with only {corrected.queries} queries none was held out; corrected for the "
+        f"search's luck the gain over the baseline is {corrected.estimate:+.3f} "
+        f"(95 % interval {low:+.3f} to {high:+.3f}; uncorrected "
+        f"{naive.mean_difference or 0.0:+.3f})."
+    )
+
+
+def measure(assembly: Assembly, params: Params, queries: Sequence[Query]) -> Measured:
+    """Evaluate parameters on queries, and keep every query's value."""
+    outcome = assembly.evaluator(queries)(params)
+    composite = composite_values(outcome.per_query, assembly.plan.objective.weights)
+    return Measured(params, composite, outcome.per_query)
+
+
+def paired_latency_ms(
+    retriever: Retriever, queries: Sequence[Query], first: Params, second: Params
+) -> tuple[FloatArray, FloatArray]:
+    """Time two configurations by turns on the same single queries, so that load hits both alike.
+
+    Returns:
+        milliseconds of each, shape (at most ``LATENCY_QUERIES``,): the fastest of
+        ``LATENCY_REPEATS`` answers to a query.
+    """
+    spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
+    both = (first, second)
+    fastest = np.full((2, len(spread)), np.inf)
+    for params in both:
+        _answer_ms(retriever, queries[0], params)
+    for _ in range(LATENCY_REPEATS):
+        for place, index in enumerate(spread):
+            for side, params in enumerate(both):
+                elapsed = _answer_ms(retriever, queries[index], params)
+                fastest[side, place] = min(fastest[side, place], elapsed)
+    return fastest[0], fastest[1]
+
+
+def count_look(runs_dir: Path, assembly: Assembly) -> int:
+    """Return how often these held-out queries have decided before, and remember this time."""
+    ids = sorted(query.id for query in assembly.holdout_queries)
+    text = json.dumps([assembly.dataset.fingerprint, ids])
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = runs_dir / LOOKS_FILE
+    before = 0
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        before = sum(f'"{key}"' in line for line in lines)
+    record = {"holdout": key, "dataset": assembly.dataset.name, "time": time.time()}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+    return before
+
+
+def _utility(assembly: Assembly, trial: Trial, per_query: Mapping[str, FloatArray]) -> FloatArray:
+    objective = assembly.plan.objective
+    values = composite_values(per_query, objective.weights)
+    for name, price in objective.price.items():
+        metric = paid_metric(name)
+        units = 1000.0 if name.endswith(PER_1000) else 1.0
+        amount = per_query.get(metric, trial.metrics.get(metric, 0.0))
+        values = values - price * np.asarray(amount) / units
+    return values
+
+
+def _answer_ms(retriever: Retriever, query: Query, params: Params) -> float:
+    begin = time.perf_counter()
+    if isinstance(retriever, Serves):
+        retriever.serve(query, params)
+    else:
+        retriever.retrieve([query], params)
+    return (time.perf_counter() - begin) * 1000.0

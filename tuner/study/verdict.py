@@ -1,0 +1,234 @@
+"""The verdict: is the winner really better than what runs today? One sentence to act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tuner.core.rankings import FloatArray
+from tuner.core.trial import Params
+from tuner.stats import (
+    GroupComparison,
+    NonInferiority,
+    PairedComparison,
+    compare_paired,
+    non_inferior_quantile,
+    non_inferiority,
+    per_group,
+    queries_needed,
+)
+
+Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
+
+ALPHA = 0.05
+# A difference below this is not worth a deployment, unless the configuration says otherwise.
+MIN_EFFECT = 0.01
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """A metric that the winner must not make much worse.
+
+    Exactly one of the bounds is given. Metrics in [0, 1] are bounded by an absolute change; times
+    and tokens (``is_relative``) by a share of the baseline's value. A name that ends in ``p95_ms``
+    compares that quantile, any other the mean.
+    """
+
+    metric: str
+    max_increase: float | None = None
+    max_decrease: float | None = None
+    is_relative: bool = False
+
+    def test(
+        self, winner: FloatArray, baseline: FloatArray, *, alpha: float, seed: int
+    ) -> NonInferiority:
+        """Test that the winner is worse by less than the margin, on the same queries."""
+        higher_is_better = self.max_increase is None
+        margin = self.max_decrease if self.max_increase is None else self.max_increase
+        quantile = _quantile_of(self.metric)
+        if quantile is None:
+            return non_inferiority(
+                winner,
+                baseline,
+                margin=margin or 0.0,
+                higher_is_better=higher_is_better,
+                is_relative=self.is_relative,
+                alpha=alpha,
+            )
+        return non_inferior_quantile(
+            winner,
+            baseline,
+            quantile=quantile,
+            margin=margin or 0.0,
+            higher_is_better=higher_is_better,
+            seed=seed,
+            is_relative=self.is_relative,
+            alpha=alpha,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do, and why.
+
+    Attributes:
+        outcome: ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``.
+        sentence: the same for people, with the difference and its interval.
+        comparison: winner against baseline in the composite, on the held-out queries.
+        guardrails: each guard-rail's test by metric.
+        by_type: the comparison within each query type, where there are several.
+        more_queries: how many more would show ``difference_to_show``; None where that is moot.
+        looks: how often these queries had decided before.
+    """
+
+    outcome: Outcome
+    sentence: str
+    winner: Params
+    baseline: Params
+    comparison: PairedComparison
+    guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
+    by_type: tuple[GroupComparison, ...] = ()
+    more_queries: int | None = None
+    difference_to_show: float | None = None
+    looks: int = 0
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready mapping."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One configuration on the held-out queries: values by metric, each of shape (queries,)."""
+
+    params: Params
+    composite: FloatArray
+    metrics: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+def composite_values(
+    per_query: Mapping[str, FloatArray], weights: Mapping[str, float]
+) -> FloatArray:
+    """Return each query's weighted mean of metrics, NaN where one of them is undefined.
+
+    Its mean over queries is the composite of the objective, before any price.
+    """
+    total = sum(weights.values())
+    values = [weight * np.asarray(per_query[name]) for name, weight in weights.items() if weight]
+    result: FloatArray = np.sum(values, axis=0) / total
+    return result
+
+
+def decide(
+    winner: Measured,
+    baseline: Measured,
+    *,
+    query_types: Sequence[str] = (),
+    guardrails: Sequence[Guardrail] = (),
+    alpha: float = ALPHA,
+    min_effect: float = MIN_EFFECT,
+    looks: int = 0,
+    seed: int = 0,
+) -> Verdict:
+    """Decide between two configurations measured on the same held-out queries.
+
+    *Deploy*: the winner is better (two-sided paired t-test under ``alpha``) and no guard-rail is in
+    doubt. *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner
+    cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
+    says how many more would show the difference that was seen (at least ``min_effect``).
+    """
+    comparison = compare_paired(
+        winner.composite, baseline.composite, seed=seed, confidence=1.0 - alpha
+    )
+    tests = {
+        guard.metric: guard.test(
+            winner.metrics[guard.metric], baseline.metrics[guard.metric], alpha=alpha, seed=seed
+        )
+        for guard in guardrails
+    }
+    broken = [name for name, test in tests.items() if not test.is_non_inferior]
+    groups = (
+        per_group(winner.composite, baseline.composite, query_types, seed=seed)
+        if len(set(query_types)) > 1
+        else ()
+    )
+    outcome, reason, more, to_show = _outcome(
+        comparison, broken, winner.params == baseline.params, alpha=alpha, min_effect=min_effect
+    )
+    return Verdict(
+        outcome=outcome,
+        sentence=f"{outcome.capitalize()}: {reason}{_second_look(looks)}",
+        winner=winner.params,
+        baseline=baseline.params,
+        comparison=comparison,
+        guardrails=tests,
+        by_type=groups,
+        more_queries=more,
+        difference_to_show=to_show,
+        looks=looks,
+    )
+
+
+def _outcome(
+    comparison: PairedComparison,
+    broken: Sequence[str],
+    is_same: bool,
+    *,
+    alpha: float,
+    min_effect: float,
+) -> tuple[Outcome, str, int | None, float | None]:
+    difference, interval = comparison.mean_difference, comparison.interval
+    if is_same:
+        return "keep the baseline", "no configuration did better than it.", None, None
+    if difference is None or interval is None or comparison.p_value is None:
+        why = comparison.remark or "too few queries have a value from both"
+        return "not enough queries", f"{why}.", None, None
+    seen = (
+        f"{difference:+.3f} in the composite on {comparison.n} held-out queries "
+        f"({100 * (1 - alpha):g} % interval {interval[0]:+.3f} to {interval[1]:+.3f})"
+    )
+    is_clear = comparison.p_value < alpha
+    if is_clear and difference > 0 and not broken:
+        return "deploy", f"the winner is better by {seen}.", None, None
+    if is_clear and difference > 0:
+        names = " and ".join(broken)
+        return (
+            "keep the baseline",
+            f"the winner gains {seen}, but its {names} is not shown to stay within the guard-rail.",
+            None,
+            None,
+        )
+    if is_clear:
+        return "keep the baseline", f"the winner is worse by {seen}.", None, None
+    if interval[1] < min_effect:
+        reason = f"the winner differs by {seen}, less than the {min_effect:g} that would matter."
+        return "keep the baseline", reason, None, None
+    to_show = max(difference, min_effect)
+    deviation = comparison.standard_deviation or 0.0
+    more = max(queries_needed(to_show, deviation, alpha=alpha) - comparison.n, 1)
+    reason = (
+        f"the winner differs by {seen}, which may be chance; about {more} more queries would show "
+        f"a difference of {to_show:.3f}."
+    )
+    return "not enough queries", reason, more, to_show
+
+
+def _second_look(looks: int) -> str:
+    if looks == 0:
+        return ""
+    times = "once" if looks == 1 else f"{looks} times"
+    return (
+        f" (These held-out queries have decided {times} before: every further look makes a false "
+        "winner more likely; hold out fresh queries for a decision that matters.)"
+    )
+
+
+def _quantile_of(metric: str) -> float | None:
+    """Return the quantile that a metric's name speaks of: ``latency_p95_ms`` -> 0.95."""
+    for part in metric.split("_"):
+        if part.startswith("p") and part[1:].isdigit():
+            return int(part[1:]) / 100.0
+    return None
