@@ -163,6 +163,9 @@ def _kind_of_line(line: str) -> str:
 
 
 def _unknown(path: Path, what: str, formats: str) -> InputError:
+    with path.open("rb") as stream:
+        if path.suffix != ".gz" and stream.read(2) == b"\x1f\x8b":
+            return InputError("is gzipped; let its name end in .gz", file=str(path))
     log = ProblemLog()
     first = next(iter(read_lines(path, log)), None)
     if log.problems():

@@ -1,0 +1,194 @@
+"""tuner score: one line from files to figures, and one line that says what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from tuner.cli import main
+
+QUERIES = [f"q{number}" for number in range(12)]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Twelve queries with one relevant document: at rank 3 in a.run, mostly at 1 in b.json."""
+    monkeypatch.chdir(tmp_path)
+    grades = "".join(f"{query} 0 d 1\n{query} 0 bad 0\n" for query in QUERIES)
+    (tmp_path / "qrels.txt").write_text(grades + "q99 0 d 0\n")
+    rows = [
+        f"{query} Q0 {document} 1 {score} a\n"
+        for query in QUERIES
+        for document, score in (("x", 0.9), ("bad", 0.8), ("d", 0.7))
+    ]
+    (tmp_path / "a.run").write_text("".join(rows))
+    better = {query: ["d", "x"] if query != "q3" else ["x", "y", "z", "d"] for query in QUERIES}
+    (tmp_path / "b.json").write_text(json.dumps(better))
+    return tmp_path
+
+
+@pytest.fixture
+def score(files, capsys):
+    def run(*arguments: str, code: int = 0) -> tuple[str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(["score", *arguments])
+        printed = capsys.readouterr()
+        assert left.value.code == code, printed.err
+        return printed.out, printed.err
+
+    return run
+
+
+def row(output: str, *starts: str) -> list[str]:
+    found = [
+        line.split() for line in output.splitlines() if line.split()[: len(starts)] == [*starts]
+    ]
+    assert len(found) == 1, output
+    return found[0][len(starts) :]
+
+
+def test_runs_side_by_side(score):
+    out, err = score("--qrels", "qrels.txt", "--run", "a.run", "--run", "b.json")
+    assert "13 judged queries, of which 1 have no relevant document and are left out" in out
+    assert "means over 12" in out
+    assert out.splitlines()[1].split() == ["a", "b"]
+    # a: every first relevant at rank 3; b: eleven at rank 1 and one at rank 4
+    assert row(out, "mrr@10") == ["0.3333", f"{(11 + 1 / 4) / 12:.4f}"]
+    assert row(out, "recall@10") == ["1.0000", "1.0000"]
+    assert row(out, "unjudged", "in", "top", "10") == ["33.3", "%", "53.8", "%"]  # 12/36, 14/26
+    assert err == ""
+
+
+def test_further_runs_may_follow_the_first(score):
+    one, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--run", "b.json")
+    assert score("--qrels", "qrels.txt", "--run", "a.run", "b.json")[0] == one
+
+
+def test_comparison_in_figures_and_in_words(score):
+    out, _ = score(
+        "--qrels", "qrels.txt", "--run", "a.run", "b.json", "--compare",
+        "--metrics", "mrr,success@5",
+    )  # fmt: skip
+    # eleven queries +2/3, one 1/4 - 1/3
+    assert row(out, "b", "mrr")[0] == f"{(11 * 2 / 3 + 1 / 4 - 1 / 3) / 12:+.4f}"
+    assert row(out, "b", "mrr")[-3:] == ["11", "0", "1"]
+    assert row(out, "b", "success@5")[-3:] == ["0", "12", "0"]
+    assert "b is higher than a on mrr (+0.6042" in out
+    assert "better on 11 queries, equal on 0, worse on 1" in out
+    assert "Other metrics: not shown to differ: success@5." in out
+
+
+def test_no_difference_is_said_as_such(score, files):
+    text = (files / "a.run").read_text()
+    (files / "c.run").write_text(text.replace("q5 Q0 d 1 0.7", "q5 Q0 d 1 0.85"))
+    out, _ = score(
+        "--qrels", "qrels.txt", "--run", "a.run", "c.run", "--compare", "--metrics", "mrr"
+    )
+    assert "c against a: no difference shown on mrr" in out
+    assert "queries to show" in out
+
+
+def test_aggregates(score):
+    out, _ = score("--qrels", "qrels.txt", "--run", "b.json", "--aggregates", "--metrics", "mrr")
+    # 1 eleven times and .25: mean 11.25 / 12, sd .75 / sqrt(12)
+    mean, deviation = 11.25 / 12, 0.75 / 12**0.5
+    shown = [f"{value:.4f}" for value in (mean, deviation, 0.25, 1, 1, 1, 1)]
+    assert row(out, "b", "mrr") == shown
+
+
+def test_every_query_on_the_screen_and_in_a_file(score, files):
+    arguments = ("--qrels", "qrels.txt", "--run", "a.run", "b.json", "--metrics", "mrr,recall@1")
+    out, _ = score(*arguments, "--per-query")
+    assert row(out, "q3", "a") == ["0.3333", "0.0000"]
+    assert row(out, "q3", "b") == ["0.2500", "0.0000"]
+    assert row(out, "q99", "b") == ["–", "–"]
+    _, err = score(*arguments, "--per-query", "all.csv")
+    assert "all.csv" in err
+    rows = list(csv.DictReader(io.StringIO((files / "all.csv").read_text())))
+    assert len(rows) == 2 * 13
+    by_run = {(row["query_id"], row["run"]): row for row in rows}
+    assert float(by_run["q0", "a"]["mrr"]) == 1 / 3
+    assert by_run["q0", "a"]["retrieved"] == "3"
+    assert by_run["q99", "b"] == {
+        "query_id": "q99", "run": "b", "retrieved": "0", "mrr": "", "recall@1": "",
+    }  # fmt: skip
+
+
+def test_json_holds_everything(score):
+    out, _ = score(
+        "--qrels", "qrels.txt", "--run", "a.run", "b.json", "--compare", "--per-query", "--json",
+        "--metrics", "mrr",
+    )  # fmt: skip
+    record = json.loads(out)
+    assert record["qrels"] == {"path": "qrels.txt", "format": "trec"}
+    assert (record["queries"], record["defined_queries"]) == (13, 12)
+    a, b = record["runs"]
+    assert (a["format"], b["format"]) == ("trec", "json")
+    assert a["metrics"]["mrr"]["mean"] == pytest.approx(1 / 3)
+    assert b["per_query"]["q3"] == {"mrr": 0.25}
+    assert b["per_query"]["q99"] == {"mrr": None}
+    (one,) = record["comparisons"]
+    assert (one["run"], one["against"], one["metric"]) == ("b", "a", "mrr")
+    assert one["p_value_holm"] == one["p_value"] < 0.05
+    assert (one["wins"], one["ties"], one["losses"]) == (11, 0, 1)
+
+
+def test_undefined_queries_as_zero(score):
+    out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--undefined", "zero")
+    assert "1 have no relevant document and count 0; means over 13" in out
+    assert row(out, "mrr@10") == [f"{12 / 3 / 13:.4f}"]
+
+
+def test_documents_of_another_kind_are_remarked_on(score, files):
+    (files / "far.json").write_text(json.dumps({query: ["doc-1"] for query in QUERIES}))
+    _, err = score("--qrels", "qrels.txt", "--run", "far.json")
+    assert "no document in any top 10 is judged" in err
+
+
+BAD = {
+    "no such file": (("--run", "c.run"), "c.run: no such file"),
+    "a near name": (("--run", "b.jso"), "did you mean 'b.json'?"),
+    "no run": ((), "give a run"),
+    "a metric": (("--run", "a.run", "--metrics", "ndgc@10"), "did you mean 'ndcg@10'?"),
+    "no metric": (("--run", "a.run", "--metrics", ","), "--metrics is empty"),
+    "one run only": (("--run", "a.run", "--compare"), "at least two runs"),
+    "judgements as run": (("--run", "other.txt"), "did you swap --qrels and --run?"),
+    "the same run": (("--run", "a.run", "a.run"), "given twice"),
+    "no common query": (("--run", "strange.run"), "shares no query with the judgements"),
+    "NaN": (("--run", "nan.run"), "nan.run:2: invalid score 'nan'"),
+    "twice": (("--run", "twice.run"), "twice.run:2: duplicate"),
+    "no folder": (("--run", "a.run", "--per-query", "no/all.csv"), "cannot be written"),
+    "a run to write to": (("--run", "a.run", "--per-query", "b.json"), "must end in .csv"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_leaves_with_2_and_one_explanation(score, files, case):
+    (files / "other.txt").write_text("q1 0 d 1\n")
+    (files / "strange.run").write_text("1 Q0 d 1 0.5 x\n")
+    (files / "nan.run").write_text("q1 Q0 d 1 0.5 x\nq1 Q0 e 1 nan x\n")
+    (files / "twice.run").write_text("q1 Q0 d 1 0.5 x\nq1 Q0 d 1 0.4 x\n")
+    arguments, expected = BAD[case]
+    out, err = score("--qrels", "qrels.txt", *arguments, code=2)
+    assert out == ""
+    assert expected in err
+    assert err.startswith("error: ")
+
+
+def test_every_bad_file_is_named_at_once(score, files):
+    (files / "nan.run").write_text("q1 Q0 d 1 nan x\n")
+    _, err = score("--qrels", "a.run", "--run", "nan.run", "none.run", code=2)
+    assert "a.run: is a run" in err
+    assert "nan.run:1" in err
+    assert "none.run: no such file" in err
+
+
+def test_the_real_command_line_leaves_no_traceback(tuner):
+    (tuner.folder / "r.json").write_text('{"q0-river": ["Lima-river"]}')
+    done = tuner("score", "--qrels", "data/qrels/test.tsv", "--run", "r.json")
+    assert "20 judged queries" in done.stdout
+    assert "missing" in done.stdout
+    tuner("score", "--qrels", "data", "--run", "r.json", code=2)

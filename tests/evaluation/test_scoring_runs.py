@@ -1,0 +1,172 @@
+"""Scores of finished runs: who is averaged, what is missing, and agreement with trec_eval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import InputError
+from tuner.datasets._runs import read_qrels, read_run
+from tuner.evaluation.run_files import read_files
+from tuner.evaluation.scoring_runs import compare_with_first, score_runs, spread
+from tuner.stats import correct_holm
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared"
+QRELS = {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}, "q3": {"d4": 0}}
+RUN = {"q1": {"d1": 0.5, "d9": 0.7}, "q9": {"d1": 1.0}}
+
+
+def test_a_missing_query_counts_0_and_an_undefined_one_is_left_out():
+    scores = score_runs(QRELS, {"a": RUN}, ["recall@10", "mrr@10"])
+    (run,) = scores.runs
+    # q1: one of two relevant, at rank 2; q2: missing, 0; q3: nothing is relevant, undefined
+    assert run.values["recall@10"] == pytest.approx([0.5, 0.0, np.nan], nan_ok=True)
+    assert run.mean("recall@10") == 0.25
+    assert run.mean("mrr@10") == 0.25
+    assert scores.defined == 2
+    assert scores.without_relevant == 1
+    assert run.missing == ("q2", "q3")
+    assert run.without_judgements == 1
+    assert run.unjudged_share == 0.5  # d9 of d1, d9
+    assert run.retrieved == {"q1": 2, "q2": 0, "q3": 0}
+
+
+def test_undefined_queries_may_count_0_as_in_trec_eval():
+    scores = score_runs(QRELS, {"a": RUN}, ["recall@10"], undefined="zero")
+    assert scores.defined == 3
+    assert scores.runs[0].mean("recall@10") == pytest.approx(0.5 / 3)
+
+
+def test_unjudged_documents_are_counted_in_the_top_10_only():
+    ranking = [f"x{number}" for number in range(9)] + ["d1"] + ["y"] * 1
+    (run,) = score_runs({"q": {"d1": 1}}, {"a": {"q": ranking}}, ["mrr"]).runs
+    assert run.unjudged_share == 0.9
+    (run,) = score_runs({"q": {"d1": 1}}, {"a": {"q": []}}, ["mrr"]).runs
+    assert run.unjudged_share is None
+    assert run.mean("mrr") == 0.0
+
+
+def test_nothing_in_common_is_an_error_that_shows_both_kinds_of_id():
+    with pytest.raises(InputError, match=r"'a' shares no query .*'7'.*'q1', 'q2', 'q3'"):
+        score_runs(QRELS, {"a": {"7": ["d1"]}}, ["mrr"])
+
+
+def test_all_unknown_metrics_are_named_at_once():
+    with pytest.raises(InputError) as caught:
+        score_runs(QRELS, {"a": RUN}, ["ndgc@10", "mrr", "recal@5"])
+    assert "did you mean 'ndcg@10'" in str(caught.value)
+    assert "did you mean 'recall@5'" in str(caught.value)
+
+
+def test_each_later_run_is_held_to_the_first_and_holm_counts_runs_times_metrics():
+    generator = np.random.default_rng(5)
+    qrels = {f"q{n}": {"d": 1} for n in range(40)}
+
+    def ranking(most: int) -> list[str]:
+        place = int(generator.integers(0, most))
+        return [f"x{n}" for n in range(place)] + ["d"]
+
+    runs = {
+        "first": {query: ranking(9) for query in qrels},
+        "better": {query: ranking(2) for query in qrels},
+        "alike": {query: ranking(9) for query in qrels},
+    }
+    scores = score_runs(qrels, runs, ["mrr@10", "success@3"])
+    compared = compare_with_first(scores)
+    assert [(one.run, one.against, one.metric) for one in compared] == [
+        ("better", "first", "mrr@10"),
+        ("better", "first", "success@3"),
+        ("alike", "first", "mrr@10"),
+        ("alike", "first", "success@3"),
+    ]
+    first, better = (run.values["mrr@10"] for run in scores.runs[:2])
+    assert compared[0].comparison.mean_difference == pytest.approx((better - first).mean())
+    adjusted = correct_holm([one.comparison.p_value for one in compared])
+    assert [one.adjusted_p for one in compared] == pytest.approx(adjusted.tolist())
+    assert compared[0].is_significant
+    assert not compared[2].is_significant
+
+
+def test_a_copy_of_the_first_run_is_no_better():
+    scores = score_runs(QRELS, {"a": RUN, "b": dict(RUN)}, ["mrr"])
+    (one,) = compare_with_first(scores)
+    assert one.adjusted_p == 1.0
+    assert "identical" in (one.comparison.remark or "")
+
+
+def test_spread_by_hand():
+    row = spread(np.array([1.0, np.nan, 0.0, 0.5, 0.5]))
+    assert (row.mean, row.minimum, row.median, row.maximum) == (0.5, 0.0, 0.5, 1.0)
+    # deviations .5, -.5, 0, 0: variance .5 / 3
+    assert row.standard_deviation == pytest.approx((0.5 / 3) ** 0.5)
+    # sorted 0, .5, .5, 1; type 7: position .25 * 3 = .75, so 0 + .75 * .5
+    assert (row.quantile_25, row.quantile_75) == (0.375, 0.625)
+    assert spread(np.array([1.0])).standard_deviation is None
+
+
+def test_files_are_named_shortly_unless_two_share_a_name(tmp_path):
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    paths = []
+    for name in ("a/bm25.run.gz.txt", "b/bm25.run.gz.txt", "b/dense.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("q1 Q0 d1 1 0.5 x\n")
+        paths.append(str(path))
+    qrels = str(tmp_path / "qrels")
+    assert [run.name for run in read_files(qrels, paths[1:]).runs] == ["bm25.run.gz", "dense"]
+    assert [run.name for run in read_files(qrels, paths).runs] == paths
+    with pytest.raises(InputError, match=r"given twice: as --run and as --run"):
+        read_files(qrels, [paths[0], paths[0]])
+    with pytest.raises(InputError, match=r"given twice: as --qrels and as --run"):
+        read_files(qrels, [qrels])
+
+
+def test_swapped_files_without_columns_that_tell_are_noticed_by_their_values(tmp_path):
+    scores, grades = tmp_path / "scores.tsv", tmp_path / "grades.tsv"
+    scores.write_text("q1\td1\t7.5\nq1\td2\t2.25\n")
+    grades.write_text("q1\td1\t1\nq1\td2\t0\n")
+    with pytest.raises(InputError, match="did you swap"):
+        read_files(str(scores), [str(grades)])
+    assert read_files(str(grades), [str(scores)]).remarks == ()
+
+
+# Our name -> trec_eval's.
+NAMES = {
+    "ndcg": "ndcg",
+    "ndcg@10": "ndcg_cut_10",
+    "ndcg@100": "ndcg_cut_100",
+    "recall@10": "recall_10",
+    "recall@1000": "recall_1000",
+    "precision@5": "P_5",
+    "success@5": "success_5",
+    "mrr": "recip_rank",
+    "map": "map",
+}
+
+
+@pytest.mark.parametrize(
+    ("qrels_name", "run_name"),
+    [
+        ("data/formats/trec_qrels.txt", "data/formats/trec_run.txt"),
+        ("data/formats/trec_qrels_graded.txt", "data/formats/trec_run.txt"),
+        ("conformance/qrels.txt", "conformance/run.txt"),
+    ],
+)
+def test_agreement_with_pytrec_eval(qrels_name, run_name):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
+    if not (SHARED / qrels_name).is_file():
+        pytest.skip(f"the shared samples (../shared/{qrels_name}) are not beside this checkout")
+    grades = read_qrels(SHARED / qrels_name).grades
+    answers = read_run(SHARED / run_name).answers
+    scores = score_runs(grades, {"run": answers}, list(NAMES), undefined="zero")
+    whole = {q: {d: int(grade) for d, grade in judged.items()} for q, judged in grades.items()}
+    evaluator = pytrec_eval.RelevanceEvaluator(whole, set(NAMES.values()))
+    theirs = evaluator.evaluate({q: r for q, r in answers.items() if q in whole})
+    assert theirs
+    for name, their_name in NAMES.items():
+        wanted = [theirs[q][their_name] if q in theirs else 0.0 for q in scores.query_ids]
+        assert scores.runs[0].values[name] == pytest.approx(wanted, abs=1e-9, rel=0), name
+        mean = sum(wanted) / len(grades)  # trec_eval -c
+        assert scores.runs[0].mean(name) == pytest.approx(mean, abs=1e-9, rel=0), name
