@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,7 +53,8 @@ def fuse(
     if graph_weight < 1.0:
         fused += text * (np.float32(1.0) - weight)
     is_silent = ~graph.any(axis=1)
-    fused[is_silent] = text[is_silent]
+    if is_silent.any():
+        fused[is_silent] = text[is_silent]
     return fused
 
 
@@ -64,12 +67,16 @@ def best(
     """
     width = fused.shape[1]
     depth = min(count, width)
+    if depth == 0:
+        return np.zeros((len(fused), 0), dtype=np.int64), np.zeros((len(fused), 0))
     # Score and column in one number: sorting it breaks ties by column and needs no second pass.
-    keys = np.rint(fused * np.float32(1 / SCORE_STEP)).astype(np.int64)
-    keys *= width
-    keys += np.arange(width - 1, -1, -1)
-    top = np.partition(keys, width - depth, axis=1)[:, width - depth :] if depth else keys[:, :0]
-    top = np.sort(top, axis=1)[:, ::-1]
-    steps, reversed_columns = np.divmod(top, width) if width else (top, top)
-    columns = np.where(steps > 0, width - 1 - reversed_columns, -1)
-    return columns, steps * SCORE_STEP
+    # In 32 bits, where they fit, the selection takes a tenth of the time.
+    steps = round(1 / SCORE_STEP)
+    kind = np.int32 if (steps + 1) * width <= np.iinfo(np.int32).max else np.int64
+    keys: npt.NDArray[Any] = (fused * np.float32(steps) + np.float32(0.5)).astype(kind)
+    keys *= kind(width)
+    keys += np.arange(width - 1, -1, -1, dtype=kind)
+    keys.partition(width - depth, axis=1)
+    top = np.sort(keys[:, width - depth :], axis=1)[:, ::-1].astype(np.int64)
+    scores, reversed_columns = np.divmod(top, width)
+    return np.where(scores > 0, width - 1 - reversed_columns, -1), scores * SCORE_STEP
