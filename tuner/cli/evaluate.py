@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,19 @@ from tuner.core.errors import InputError
     help="Which of the queries to answer.",
 )
 @click.option("--per-query", type=click.Path(dir_okay=False), help="Write a CSV of every query.")
+@click.option(
+    "--metric",
+    "metric_names",
+    multiple=True,
+    metavar="NAME",
+    help="A further metric, such as coverage, or at several cut-offs: recall@1,5,20. Repeatable.",
+)
+@click.option(
+    "--by", type=click.Choice(["query_type", "difficulty"]), help="Also show each group's means."
+)
+@click.option(
+    "--aggregates", is_flag=True, help="Also show deviation, minimum, quartiles and maximum."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @set_option
 def command(
@@ -38,13 +52,26 @@ def command(
     params: str | None,
     part: str,
     per_query: str | None,
+    metric_names: tuple[str, ...],
+    by: str | None,
+    aggregates: bool,
     as_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
     from tuner.assemble import BASELINE
+    from tuner.cli._aggregates import (
+        group_record,
+        group_table,
+        groups,
+        spread_record,
+        spread_table,
+    )
 
+    further = _metrics(metric_names)
     assembly = load(config, settings, say=note)
+    names = tuple(dict.fromkeys((*assembly.plan.metric_names, *further)))
+    assembly = replace(assembly, plan=replace(assembly.plan, metric_names=names))
     given = assembly.baseline if params is None else _read_params(params)
     if given is None:
         raise InputError(f"give --params, or a `{BASELINE}:` section in the configuration")
@@ -56,6 +83,7 @@ def command(
     }[part]
     if not queries:
         raise InputError("no query is held out; set dataset.split.holdout above 0")
+    labels = None if by is None else groups(queries, by)
     evaluator = assembly.evaluator(queries)
     outcome = evaluator(chosen)
     score = assembly.plan.objective.score(outcome.metrics)
@@ -74,6 +102,10 @@ def command(
             "defined_queries": evaluator.defined_queries,
             "metrics": figures,
         }
+        if aggregates:
+            record["aggregates"] = spread_record(outcome.per_query)
+        if labels is not None:
+            record["by"] = {str(by): group_record(outcome.per_query, labels)}
         click.echo(json.dumps(record, indent=2))
         return
     from rich.table import Table
@@ -86,8 +118,30 @@ def command(
         table.add_row(name, f"{value:.4f}")
     click.echo(f"{json.dumps(chosen)}  on {len(queries)} queries ({part})")
     console().print(table)
+    if aggregates:
+        click.echo()
+        console().print(spread_table(outcome.per_query))
+    if labels is not None:
+        click.echo()
+        console().print(group_table(outcome.per_query, labels, str(by)))
     if per_query is not None:
         note(f"every query: {per_query}")
+
+
+def _metrics(names: Sequence[str]) -> list[str]:
+    """Return the metrics of ``--metric``, one name a cut-off.
+
+    Raises:
+        InputError: one of them does not exist.
+    """
+    from tuner.evaluation.evaluator import metric_problems
+    from tuner.metrics import at_cutoffs
+
+    written_out = [name for written in names for name in at_cutoffs(written)]
+    problems = [problem for name in written_out for problem in metric_problems(name, ("--metric",))]
+    if problems:
+        raise InputError(problems=problems)
+    return written_out
 
 
 def _read_params(text: str) -> dict[str, Any]:

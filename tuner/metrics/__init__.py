@@ -1,16 +1,20 @@
 """Retrieval metrics: pure functions on arrays, and `evaluate_run` for dictionaries."""
 
-from tuner.metrics.aggregate import mean_defined
+from tuner.metrics.aggregate import Aggregate, aggregate, aggregate_by, mean_defined
 from tuner.metrics.base import Judged, MetricFamily
-from tuner.metrics.names import Metric, depth_needed, known_names, parse
+from tuner.metrics.names import Metric, at_cutoffs, depth_needed, known_names, parse
 from tuner.metrics.qrels import Qrels
 from tuner.metrics.runs import evaluate_run, evaluate_run_metrics
 
 __all__ = [
+    "Aggregate",
     "Judged",
     "Metric",
     "MetricFamily",
     "Qrels",
+    "aggregate",
+    "aggregate_by",
+    "at_cutoffs",
     "depth_needed",
     "evaluate_run",
     "evaluate_run_metrics",
