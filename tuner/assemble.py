@@ -71,6 +71,21 @@ class Assembly:
             evidences=self.dataset.evidences,
         )
 
+    def part(self, name: str) -> tuple[Query, ...]:
+        """Return the queries of a part: ``"all"``, ``"tune"`` or ``"holdout"``.
+
+        Raises:
+            InputError: there are none.
+        """
+        parts = {
+            "all": self.dataset.queries,
+            "tune": self.tune_queries,
+            "holdout": self.holdout_queries,
+        }
+        if not parts[name]:
+            raise InputError("no query is held out; set dataset.split.holdout above 0")
+        return parts[name]
+
     def params(self, given: Mapping[str, Any]) -> Params:
         """Check parameters against the retriever's knobs; those left out take the default.
 

@@ -6,8 +6,9 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,66 @@ from tuner.core.trial import Params, Trial
 from tuner.evaluation.objective import PER_1000, paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.retrieval.base import Retriever, Serves
-from tuner.stats import bootstrap_corrected, compare_paired
+from tuner.stats import PairedComparison, bootstrap_corrected, compare_paired, correct_holm
 from tuner.study.reading import read_per_query
-from tuner.study.verdict import Guardrail, Measured, Verdict, composite_values, decide
+from tuner.study.verdict import WINNER, Guardrail, Measured, Verdict, composite_values, decide
 
 LOOKS_FILE = "holdouts.jsonl"
 # Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
 # does not count as the system's.
 LATENCY_QUERIES = 200
 LATENCY_REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two configurations on the same queries.
+
+    Attributes:
+        verdict: of the second (as the winner) against the first (as the baseline).
+        metrics: by metric, the second less the first, and the p-value by Holm over the metrics.
+        gained, lost: row of the query and its change in the composite, largest change first.
+    """
+
+    verdict: Verdict
+    metrics: Mapping[str, tuple[PairedComparison, float | None]]
+    gained: tuple[tuple[int, float], ...]
+    lost: tuple[tuple[int, float], ...]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the duel as a JSON-ready mapping."""
+        return {
+            "a": self.verdict.baseline,
+            "b": self.verdict.winner,
+            "verdict": self.verdict.to_record(),
+            "metrics": {
+                name: {**asdict(comparison), "adjusted_p": adjusted}
+                for name, (comparison, adjusted) in self.metrics.items()
+            },
+        }
+
+
+def duel(assembly: Assembly, first: Params, second: Params, queries: Sequence[Query]) -> Duel:
+    """Compare two configurations by every metric, and decide by the composite."""
+    seed = assembly.config.study.seed
+    a, b = (measure(assembly, params, queries) for params in (first, second))
+    comparisons = {
+        name: compare_paired(b.metrics[name], a.metrics[name], seed=seed)
+        for name in a.metrics
+        if name in b.metrics
+    }
+    adjusted = correct_holm([comparison.p_value for comparison in comparisons.values()])
+    change = np.nan_to_num(b.composite - a.composite)
+    order = np.argsort(change, kind="stable")
+    return Duel(
+        judge(assembly, second, first, queries, called="B"),
+        {
+            name: (comparison, None if np.isnan(p) else float(p))
+            for (name, comparison), p in zip(comparisons.items(), adjusted, strict=True)
+        },
+        tuple((int(row), float(change[row])) for row in order[::-1] if change[row] > 0),
+        tuple((int(row), float(change[row])) for row in order if change[row] < 0),
+    )
 
 
 def guardrails(assembly: Assembly) -> list[Guardrail]:
@@ -60,7 +112,13 @@ def utilities(assembly: Assembly, journal: Path, trials: Sequence[Trial]) -> dic
 
 
 def judge(
-    assembly: Assembly, winner: Params, baseline: Params, queries: Sequence[Query], *, looks: int
+    assembly: Assembly,
+    winner: Params,
+    baseline: Params,
+    queries: Sequence[Query],
+    *,
+    looks: int = 0,
+    called: str = WINNER,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide."""
     section = assembly.config.verdict
@@ -80,6 +138,7 @@ def judge(
         alpha=float(section.alpha),
         min_effect=float(section.min_effect),
         looks=looks,
+        called=called,
         seed=assembly.config.study.seed,
     )
 

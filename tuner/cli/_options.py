@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 config_argument = click.argument("config", metavar="CONFIG")
 

@@ -21,7 +21,7 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     console().print(_table(summary, metric_names))
     if summary.verdict is not None:
         click.secho(f"\n{summary.verdict['sentence']}", bold=True)
-        _print_types(summary.verdict.get("by_type", ()))
+        print_types(summary.verdict.get("by_type", ()))
 
 
 def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
@@ -43,7 +43,7 @@ def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
     return table
 
 
-def _print_types(groups: Sequence[Mapping[str, Any]]) -> None:
+def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
     """Print where the winner wins and loses: one line a query type."""
     for group in groups:
         comparison = group["comparison"]

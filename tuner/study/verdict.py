@@ -27,6 +27,8 @@ ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.
 MIN_EFFECT = 0.01
 
+WINNER = "the winner"
+
 
 @dataclass(frozen=True)
 class Guardrail:
@@ -131,6 +133,7 @@ def decide(
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
     looks: int = 0,
+    called: str = WINNER,
     seed: int = 0,
 ) -> Verdict:
     """Decide between two configurations measured on the same held-out queries.
@@ -139,6 +142,7 @@ def decide(
     doubt. *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner
     cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
     says how many more would show the difference that was seen (at least ``min_effect``).
+    ``called`` names the winner in the sentence.
     """
     comparison = compare_paired(
         winner.composite, baseline.composite, seed=seed, confidence=1.0 - alpha
@@ -160,7 +164,7 @@ def decide(
     )
     return Verdict(
         outcome=outcome,
-        sentence=f"{outcome.capitalize()}: {reason}{_second_look(looks)}",
+        sentence=f"{outcome.capitalize()}: {reason.replace(WINNER, called)}{_second_look(looks)}",
         winner=winner.params,
         baseline=baseline.params,
         comparison=comparison,

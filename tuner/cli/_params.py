@@ -1,0 +1,43 @@
+"""Parameters on the command line: JSON in place, a YAML file, or a run directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import InputError
+
+BEST_FILE = "best.yaml"
+
+
+def read_params(text: str, option: str) -> dict[str, Any]:
+    """Read what stands after ``option``: a file's parameters are its ``params``, or all of it.
+
+    Raises:
+        InputError: not JSON, no such file, a run directory without a result, or no mapping.
+    """
+    from tuner.config.source import read_source
+
+    if text.lstrip().startswith("{"):
+        return _from_json(text, option)
+    path = Path(text)
+    if path.is_dir():
+        path = path / BEST_FILE
+        if not path.is_file():
+            raise InputError(f"{option} {text}: this folder holds no {BEST_FILE}")
+    source = read_source(path)
+    params = source.data.get("params", source.data)
+    if not isinstance(params, dict):
+        raise InputError("must be a mapping of parameters", file=str(path), key=("params",))
+    return params
+
+
+def _from_json(text: str, option: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{option} is not valid JSON: {error.msg} at column {error.colno}; write for example "
+            '\'{"graph_weight": 0.6, "top_k": 10}\''
+        ) from error

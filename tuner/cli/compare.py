@@ -1,0 +1,109 @@
+"""tuner compare: two configurations on the same queries, and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._params import read_params
+from tuner.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tuner.core.corpus import Query
+    from tuner.judge import Duel
+
+CHANGED_QUERIES = 5
+
+
+@click.command("compare", short_help="Compare two configurations on the same queries.")
+@config_argument
+@click.option(
+    "--a",
+    "first",
+    metavar="JSON|FILE|RUN_DIR",
+    help="What runs today. Default: the configuration's baseline.",
+)
+@click.option(
+    "--b",
+    "second",
+    required=True,
+    metavar="JSON|FILE|RUN_DIR",
+    help="What might replace it: JSON, a YAML file such as best.yaml, or a run directory.",
+)
+@click.option(
+    "--queries",
+    "part",
+    type=click.Choice(["all", "tune", "holdout"]),
+    default="holdout",
+    show_default=True,
+    help="Which queries to compare on; those that B was tuned on favour B.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@set_option
+def command(
+    config: str,
+    first: str | None,
+    second: str,
+    part: str,
+    as_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Compare B with A by paired tests on the queries of CONFIG: the offline A/B test."""
+    from tuner.judge import duel
+
+    assembly = load(config, settings, say=note)
+    a = assembly.baseline if first is None else assembly.params(read_params(first, "--a"))
+    if a is None:
+        raise InputError("give --a, or a `baseline:` section in the configuration")
+    b = assembly.params(read_params(second, "--b"))
+    queries = assembly.part(part)
+    result = duel(assembly, a, b, queries)
+    if as_json:
+        click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        return
+    _print(result, queries)
+
+
+def _print(result: Duel, queries: Sequence[Query]) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+    from tuner.cli._tables import print_types, shown_params
+
+    verdict = result.verdict
+    click.echo(f"A  {shown_params(verdict.baseline)}")
+    click.echo(f"B  {shown_params(verdict.winner)}")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("", "A", "B", "B less A", "95 % interval", "p", "p (Holm)", "better", "worse"):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, (comparison, adjusted) in result.metrics.items():
+        low, high = comparison.interval or (None, None)
+        table.add_row(
+            name,
+            _number(comparison.control_mean),
+            _number(comparison.treatment_mean),
+            _number(comparison.mean_difference, signed=True),
+            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
+            _number(comparison.p_value),
+            _number(adjusted),
+            str(comparison.wins),
+            str(comparison.losses),
+        )
+    console().print(table)
+    click.secho(f"\n{verdict.sentence}", bold=True)
+    print_types(verdict.to_record()["by_type"])
+    for title, rows in (("gained most", result.gained), ("lost most", result.lost)):
+        if rows:
+            click.echo(f"\n{title}")
+        for row, change in rows[:CHANGED_QUERIES]:
+            click.echo(f"  {change:+.3f}  {queries[row].id}  {queries[row].text}")
+
+
+def _number(value: float | None, *, signed: bool = False) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:+.4f}" if signed else f"{value:.4f}"
