@@ -73,9 +73,10 @@ def test_comparison_in_figures_and_in_words(score):
         "--metrics", "mrr,success@5",
     )  # fmt: skip
     # eleven queries +2/3, one 1/4 - 1/3
-    assert row(out, "b", "mrr")[0] == f"{(11 * 2 / 3 + 1 / 4 - 1 / 3) / 12:+.4f}"
-    assert row(out, "b", "mrr")[-3:] == ["11", "0", "1"]
-    assert row(out, "b", "success@5")[-3:] == ["0", "12", "0"]
+    against = out.split("b against a\n")[1]
+    assert row(against, "mrr")[0] == f"{(11 * 2 / 3 + 1 / 4 - 1 / 3) / 12:+.4f}"
+    assert row(against, "mrr")[-1] == "11/0/1"
+    assert row(against, "success@5")[-1] == "0/12/0"
     assert "b is higher than a on mrr (+0.6042" in out
     assert "better on 11 queries, equal on 0, worse on 1" in out
     assert "Other metrics: not shown to differ: success@5." in out
@@ -136,6 +137,28 @@ def test_json_holds_everything(score):
     assert (one["wins"], one["ties"], one["losses"]) == (11, 0, 1)
 
 
+def test_means_by_type_and_difficulty(score, files):
+    labels = [
+        {"_id": query, "text": "?", "query_type": "hop" if query == "q3" else "plain"}
+        for query in QUERIES
+    ]
+    (files / "queries.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
+    arguments = (
+        "--qrels", "qrels.txt", "--run", "a.run", "b.json", "--metrics", "mrr",
+        "--by-type", "queries.jsonl",
+    )  # fmt: skip
+    out, _ = score(*arguments)
+    assert row(out, "hop") == ["1", "mrr", "0.3333", "0.2500"]
+    assert row(out, "plain") == ["11", "mrr", "0.3333", "1.0000"]
+    assert row(out, "unlabelled") == ["0", "mrr", "–", "–"]  # q99, where nothing is relevant
+    record = json.loads(score(*arguments, "--json")[0])
+    assert record["by_query_type"]["hop"] == {
+        "queries": 1, "metrics": {"mrr": {"a": pytest.approx(1 / 3), "b": 0.25}},
+    }  # fmt: skip
+    assert record["by_query_type"]["unlabelled"]["metrics"] == {"mrr": {"a": None, "b": None}}
+    assert "by_difficulty" not in record  # all the same
+
+
 def test_undefined_queries_as_zero(score):
     out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--undefined", "zero")
     assert "1 have no relevant document and count 0; means over 13" in out
@@ -161,6 +184,9 @@ BAD = {
     "NaN": (("--run", "nan.run"), "nan.run:2: invalid score 'nan'"),
     "twice": (("--run", "twice.run"), "twice.run:2: duplicate"),
     "no folder": (("--run", "a.run", "--per-query", "no/all.csv"), "cannot be written"),
+    "strange queries": (("--run", "a.run", "--by-type", "far.jsonl"), "none of the judged queries"),
+    "no types": (("--run", "a.run", "--by-type", "bare.jsonl"), "have the same query_type"),
+    "broken queries": (("--run", "a.run", "--by-type", "bad.jsonl"), "bad.jsonl:2: duplicate"),
     "a run to write to": (("--run", "a.run", "--per-query", "b.json"), "must end in .csv"),
 }
 
@@ -171,6 +197,9 @@ def test_bad_input_leaves_with_2_and_one_explanation(score, files, case):
     (files / "strange.run").write_text("1 Q0 d 1 0.5 x\n")
     (files / "nan.run").write_text("q1 Q0 d 1 0.5 x\nq1 Q0 e 1 nan x\n")
     (files / "twice.run").write_text("q1 Q0 d 1 0.5 x\nq1 Q0 d 1 0.4 x\n")
+    (files / "far.jsonl").write_text('{"_id": "z"}\n{"_id": "y"}\n')
+    (files / "bare.jsonl").write_text("".join(f'{{"_id": "{q}"}}\n' for q in QUERIES))
+    (files / "bad.jsonl").write_text('{"_id": "q1"}\n{"_id": "q1"}\n')
     arguments, expected = BAD[case]
     out, err = score("--qrels", "qrels.txt", *arguments, code=2)
     assert out == ""

@@ -12,6 +12,7 @@ from tuner.evaluation.scoring_runs import (
     RunComparison,
     RunScore,
     Scores,
+    group_means,
     spread,
 )
 from tuner.stats import PairedComparison
@@ -60,26 +61,33 @@ def print_queries(scores: Scores) -> None:
     console().print(table)
 
 
-def print_comparisons(comparisons: Sequence[RunComparison]) -> None:
-    """Print each later run against the first, with its tests, and a sentence for each run."""
+def print_groups(scores: Scores, label: str, groups: Sequence[str]) -> None:
+    """Print the means of each group of queries, such as each query type."""
+    table = _table(label.replace("_", " "), "queries", "metric", *(run.name for run in scores.runs))
+    for group, (count, means) in group_means(scores, groups).items():
+        for metric, by_run in means.items():
+            is_first = metric == scores.metrics[0]
+            head = (group, str(count)) if is_first else ("", "")
+            table.add_row(*head, metric, *map(_number, by_run.values()))
+    console().print(table)
+
+
+def print_comparison(comparisons: Sequence[RunComparison]) -> None:
+    """Print one later run against the first: a row for each metric, then what it shows."""
     table = _table(
-        "run", "metric", "difference", "95 % interval", "p (t)", "p (Holm)", "p (sign flip)",
-        "better", "equal", "worse",
+        "metric", "difference", "95 % interval", "p", "p Holm", "p flip", "w/t/l"
     )  # fmt: skip
     for one in comparisons:
         result = one.comparison
         low, high = result.interval or (None, None)
         table.add_row(
-            one.run,
             one.metric,
             _signed(result.mean_difference),
             "–" if low is None else f"{_signed(low)} to {_signed(high)}",
             _number(result.p_value),
             _number(one.adjusted_p),
             _number(result.permutation_p),
-            str(result.wins),
-            str(result.ties),
-            str(result.losses),
+            f"{result.wins}/{result.ties}/{result.losses}",
         )
     console().print(table)
 
@@ -147,7 +155,8 @@ def unjudged(run: RunScore) -> str:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(*columns, box=None, padding=(0, 2, 0, 0), header_style="bold")
+    # Without padding at the edges, a comparison fits into 80 columns.
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for column in table.columns:
         column.overflow = "fold"
     for column in table.columns[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,11 @@ _ON_SCREEN = "-"
 )
 @click.option("--aggregates", is_flag=True, help="Also std, min, quartiles and max.")
 @click.option(
+    "--by-type",
+    metavar="QUERIES",
+    help="Also means for each query type and difficulty in QUERIES, such as queries.jsonl.",
+)
+@click.option(
     "--per-query",
     is_flag=False,
     flag_value=_ON_SCREEN,
@@ -59,6 +64,7 @@ def command(
     undefined: str,
     compare: bool,
     aggregates: bool,
+    by_type: str | None,
     per_query: str | None,
     as_json: bool,
 ) -> None:
@@ -73,7 +79,7 @@ def command(
     a document is relevant from grade 1 on, and irrelevant when nobody judged it.
     """
     from tuner.cli import _score_tables as tables
-    from tuner.evaluation.run_files import read_files
+    from tuner.evaluation.run_files import read_files, read_groups
     from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 
     paths = [*runs, *more_runs]
@@ -86,6 +92,7 @@ def command(
         names,
         undefined="zero" if undefined == "zero" else "skip",
     )
+    groups = {} if by_type is None else read_groups(by_type, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
     for remark in [*files.remarks, *_remarks(scores)]:
         note(f"note: {remark}")
@@ -93,18 +100,25 @@ def command(
         _write_csv(Path(per_query), scores)
     if as_json:
         record = _record(scores, comparisons, files, undefined, per_query is not None)
+        record |= _by_type(scores, groups)
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     click.echo(_queries_line(scores, undefined))
     tables.print_scores(scores)
     if aggregates:
+        click.echo()
         tables.print_spreads(scores)
+    for label, members in groups.items():
+        click.echo()
+        tables.print_groups(scores, label, members)
     if per_query == _ON_SCREEN:
+        click.echo()
         tables.print_queries(scores)
-    if comparisons:
-        tables.print_comparisons(comparisons)
-        for run in scores.runs[1:]:
-            click.echo(tables.sentence([one for one in comparisons if one.run == run.name]))
+    for run in scores.runs[1:] if compare else ():
+        compared = [one for one in comparisons if one.run == run.name]
+        click.echo(f"\n{run.name} against {scores.runs[0].name}")
+        tables.print_comparison(compared)
+        click.echo(tables.sentence(compared))
     if per_query is not None and per_query != _ON_SCREEN:
         note(f"every query: {per_query}")
 
@@ -191,12 +205,31 @@ def _aggregates(run: RunScore, metric: str) -> dict[str, float | None]:
 
 def _by_query(scores: Scores, run: RunScore) -> dict[str, dict[str, float | None]]:
     return {
-        query: {
-            metric: None if values[row] != values[row] else float(values[row])
-            for metric, values in run.values.items()
-        }
+        query: {metric: _or_null(float(values[row])) for metric, values in run.values.items()}
         for row, query in enumerate(scores.query_ids)
     }
+
+
+def _by_type(scores: Scores, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    from tuner.evaluation.scoring_runs import group_means
+
+    return {
+        f"by_{label}": {
+            group: {
+                "queries": count,
+                "metrics": {
+                    metric: {run: _or_null(mean) for run, mean in by_run.items()}
+                    for metric, by_run in means.items()
+                },
+            }
+            for group, (count, means) in group_means(scores, members).items()
+        }
+        for label, members in groups.items()
+    }
+
+
+def _or_null(value: float) -> float | None:
+    return None if value != value else value
 
 
 def _comparison(one: RunComparison) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tuner.core.errors import InputError, did_you_mean
 from tuner.datasets._folders import beir_qrels, trec_qrels
-from tuner.datasets._items import peek
+from tuner.datasets._items import peek, read_items
 from tuner.datasets._judgements import check_some_relevant, parse_grade, read_judgements
 from tuner.datasets._lines import ProblemLog, read_lines
 from tuner.datasets._run_json import Answer, read_json_qrels, read_json_run
@@ -26,6 +26,8 @@ RUN_FORMATS = (
     "or without a header; JSON {query: {document: score}} or {query: [documents, best first]}; or "
     "JSON lines with query_id and docs"
 )
+
+QUERY_LABELS = ("query_type", "difficulty")
 
 _LINES_LOOKED_AT = 20
 _QUERY_COLUMNS = {"query-id", "query_id", "queryid", "qid", "query"}
@@ -110,6 +112,31 @@ def read_run(path: Path) -> Run:
             found = Run(format, answers)
         case _:
             raise _unknown(path, "run", RUN_FORMATS)
+    if log.problems():
+        raise InputError(problems=log.problems())
+    return found
+
+
+def read_query_labels(path: Path) -> dict[str, dict[str, str]]:
+    """Return query id -> ``{"query_type": …, "difficulty": …}`` of a file of queries in JSON.
+
+    Its records are JSON lines or an array, with ``_id``, ``id``, ``query_id`` or ``query``. A label
+    that is missing is empty.
+
+    Raises:
+        InputError: no such file, or everything that is wrong in it.
+    """
+    path = _existing(path, "queries")
+    log = ProblemLog()
+    found: dict[str, dict[str, str]] = {}
+    for item in read_items(path, log):
+        id_ = item.id("_id", "id", "query_id", "query")
+        if not id_:
+            item.report("id", "'_id' is missing")
+        elif id_ in found:
+            item.report("duplicate", f"duplicate query {id_!r}")
+        else:
+            found[id_] = {label: item.text(label) for label in QUERY_LABELS}
     if log.problems():
         raise InputError(problems=log.problems())
     return found

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.errors import InputError, Problem
-from tuner.datasets._runs import Run, look_like_grades, look_like_scores, read_qrels, read_run
+from tuner.datasets._runs import (
+    QUERY_LABELS,
+    Run,
+    look_like_grades,
+    look_like_scores,
+    read_qrels,
+    read_query_labels,
+    read_run,
+)
 from tuner.metrics.ordering import Answer
 
 _RANKS_FORMAT = "tsv of ranks"
@@ -80,6 +88,29 @@ def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
         runs=tuple(RunFile(name, path, run.format, run.answers) for name, path, run in named),
         remarks=tuple(remarks),
     )
+
+
+def read_groups(path: str, query_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return label -> the group of each query, such as ``{"difficulty": ["hard", "easy"]}``.
+
+    Labels that all queries share are left out; a query without one is in the group "unlabelled".
+
+    Raises:
+        InputError: the file is broken, or labels none of the queries.
+    """
+    labels = read_query_labels(Path(path))
+    if not labels.keys() & set(query_ids):
+        raise InputError(f"holds none of the judged queries, such as {query_ids[0]!r}", file=path)
+    groups = {
+        label: [labels.get(query, {}).get(label) or "unlabelled" for query in query_ids]
+        for label in QUERY_LABELS
+    }
+    varied = {label: names for label, names in groups.items() if len(set(names)) > 1}
+    if not varied:
+        raise InputError(
+            f"all judged queries have the same {' and '.join(QUERY_LABELS)}, or none", file=path
+        )
+    return varied
 
 
 def _check_given_once(qrels_path: str, run_paths: Sequence[str]) -> None:

@@ -177,6 +177,26 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     )
 
 
+def group_means(
+    scores: Scores, groups: Sequence[str]
+) -> dict[str, tuple[int, dict[str, dict[str, float]]]]:
+    """Return group -> (number of defined queries, metric -> run -> mean), in alphabetical order.
+
+    ``groups[i]`` is the group of query i. The mean of a group without a defined query is NaN.
+    """
+    labels = np.asarray(groups)
+    found = {}
+    for group in sorted(set(groups)):
+        means: dict[str, dict[str, float]] = {}
+        count = 0
+        for metric in scores.metrics:
+            for run in scores.runs:
+                mean, count = mean_defined(run.values[metric][labels == group])
+                means.setdefault(metric, {})[run.name] = mean
+        found[group] = (count, means)
+    return found
+
+
 def spread(values: FloatArray) -> Spread:
     """Describe the defined values, of which there must be at least one.
 
