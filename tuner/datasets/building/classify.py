@@ -55,7 +55,7 @@ _TYPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "yes-no",
         re.compile(
             r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b"
-            r"|[吗么]$|是否|是不是|有没有|能不能"
+            r"|吗$|是否|是不是|有没有|能不能"
         ),
     ),
     (
@@ -69,8 +69,7 @@ _KEYWORDS = "keywords"
 
 # Each of these leads from one thing to another, as in "the river of the city of the author".
 _LINK = re.compile(
-    r"\b(?:of|whose|whom|that|where|in which|on which|by which|from which)\b|'s\b"
-    r"|(?<=[^\s,]) (?:who|which)\b|的"
+    r"\bof\b|(?<=\w)(?<!^in)(?<!^on)(?<!^at)(?<!^to)(?<!^by) (?:whose|whom|that|where|who|which)\b|'s\b|的"
 )
 _LONG_WORDS = 25
 _LONG_CHARACTERS = 45  # of a script without spaces

@@ -109,7 +109,7 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
     kept = tuple(entry for entry in entries if any(c.isalnum() for c in entry.text))
     if not kept:
         raise InputError(
-            f"no query: column {chosen['query']!r} is blank throughout", file=str(path)
+            f"holds no query: column {chosen['query']!r} is blank throughout", file=str(path)
         )
     return QueryLog(kept, chosen, len(entries) - len(kept))
 

@@ -1,0 +1,92 @@
+"""Stratified samples: shares, seeds, and files that read back."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.errors import InputError
+from tuner.datasets.building.distinct import DistinctQuery
+from tuner.datasets.building.sampling import read_sample, sample_queries, write_sample
+
+
+def by_first_letter(text):
+    return text[0], "easy"
+
+
+def queries(**sizes):
+    return [DistinctQuery(f"{name}{i}", 1) for name, size in sizes.items() for i in range(size)]
+
+
+def draw(given, size, **options):
+    return sample_queries(given, size, classify=by_first_letter, **options)
+
+
+def types(sample):
+    return Counter(item.query.query_type for item in sample)
+
+
+def test_each_type_gets_its_share_by_largest_remainder():
+    # 10 of 100: exact shares 5.5, 3.3, 1.2; whole parts 5, 3, 1; the one left goes to the .5
+    assert types(draw(queries(a=55, b=33, c=12), 10)) == {"a": 6, "b": 3, "c": 1}
+
+
+def test_the_same_seed_draws_the_same_in_any_order_and_another_seed_does_not():
+    given = queries(a=30, b=30)
+    assert draw(given, 10, seed=4) == draw(given[::-1], 10, seed=4)
+    assert draw(given, 10, seed=4) != draw(given, 10, seed=5)
+
+
+def test_by_traffic_the_frequent_are_drawn():
+    given = [DistinctQuery(f"a{i}", 1) for i in range(200)]
+    given += [DistinctQuery(f"a-often{i}", 1000, users=1000) for i in range(5)]
+    drawn = draw(given, 5, by_traffic=True)
+    assert sum("often" in item.query.text for item in drawn) == 5
+    assert sum("often" in item.query.text for item in draw(given, 5)) < 5
+
+
+def test_what_a_type_is_too_small_for_goes_to_the_others():
+    given = [DistinctQuery("a1", 1000), *queries(b=10)]
+    assert types(draw(given, 6, by_traffic=True)) == {"a": 1, "b": 5}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 12), min_size=1),
+    st.integers(1, 40),
+    st.booleans(),
+)
+def test_as_many_are_drawn_as_asked_for_or_there_are_and_none_twice(sizes, size, by_traffic):
+    given = queries(**sizes)
+    drawn = draw(given, size, by_traffic=by_traffic)
+    assert len(drawn) == min(size, len(given))
+    assert len({item.query.id for item in drawn}) == len(drawn)
+    share = len(drawn) / len(given)
+    for name, count in types(drawn).items():
+        assert abs(count - share * sizes[name]) < 1
+
+
+def test_ids_stay_from_one_sample_to_the_next():
+    small, large = draw(queries(a=40), 5), draw(queries(a=40), 20)
+    ids = {item.query.text: item.query.id for item in large}
+    assert {item.query.text: item.query.id for item in small}.items() <= ids.items()
+
+
+def test_a_sample_below_one_is_refused():
+    with pytest.raises(InputError, match="a sample of 0 queries"):
+        draw(queries(a=3), 0)
+
+
+def test_the_file_reads_back(tmp_path):
+    file = tmp_path / "queries.jsonl"
+    sample = draw([DistinctQuery("在哪里", 3, users=2, clicked=("d1", "d2"))], 1)
+    write_sample(file, sample)
+    assert "在哪里" in file.read_text(encoding="utf-8")
+    (read,) = read_sample(file)
+    assert (read.query, read.clicked) == (sample[0].query, ("d1", "d2"))
+    file.write_text(json.dumps({"_id": "q1", "text": "x", "clicked": "d1"}) + "\n{}\n")
+    with pytest.raises(InputError, match=r"queries\.jsonl:2: '_id' is missing"):
+        read_sample(file)
+    with pytest.raises(InputError, match="cannot be written"):
+        write_sample(tmp_path / "no" / "folder.jsonl", sample)
