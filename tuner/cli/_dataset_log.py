@@ -183,10 +183,10 @@ def pool(
     counts = Counter(row.query_id for row in rows)
     empty = sum(query.id not in counts for query in asked)
     if empty:
-        note(f"note: nothing was found for {empty} queries; they are not in the sheet")
+        note(f"note: queries for which nothing was found, left out of the sheet: {empty}")
     strange = {id_ for item in sampled for id_ in item.clicked} - known
     if strange:
-        note(f"note: {len(strange)} clicked documents are not in the corpus")
+        note(f"note: clicked documents that are not in the corpus: {len(strange)}")
     clicked = sum(map(len, clicks.values()))
     note(f"pooled: {len(settings)} settings, {len(runs)} runs, depth {depth}, {clicked} clicks")
     click.echo(f"{len(rows)} passages to grade for {len(counts)} queries: {out}")

@@ -77,7 +77,7 @@ def test_columns_can_be_named(tmp_path):
 
 def test_a_log_without_a_column_of_queries_says_what_to_write(tmp_path):
     file = write(tmp_path, "a,b\n1,2\n")
-    with pytest.raises(InputError, match="no column of queries among 'a', 'b'.*query=NAME"):
+    with pytest.raises(InputError, match=r"no column of queries among 'a', 'b'.*query=NAME"):
         read_query_log(file)
 
 
