@@ -147,13 +147,17 @@ class Collected:
             evidences=self.evidences,
             answers=self.answers,
             warnings=[*warnings, *self._warnings()],
+            unjudged=self._hopeless(),
         )
 
     def _is_answerable(self, query_id: str) -> bool:
         return any(grade >= RELEVANT_GRADE for grade in self.qrels[query_id].values())
 
+    def _hopeless(self) -> list[str]:
+        return [id_ for id_ in self.queries if not self._is_answerable(id_)]
+
     def _warnings(self) -> list[str]:
-        hopeless = [id_ for id_ in self.queries if not self._is_answerable(id_)]
+        hopeless = self._hopeless()
         told = [f"{n} {what} (first: {self._first[what]})" for what, n in self._oddities.items()]
         if hopeless:
             told.append(

@@ -93,6 +93,7 @@ class Beir:
             evidences=evidences,
             answers=queries.answers,
             warnings=judgement_warnings(queries.queries, qrels),
+            unjudged=[query.id for query in queries.queries if query.id not in qrels],
         )
 
 

@@ -60,6 +60,7 @@ class Dataset:
         answers: query id -> the accepted answers, the preferred one first.
         fingerprint: a hash of all content; the same content in another file has the same one.
         warnings: what the reader left out or found odd, one sentence each.
+        unjudged: ids of the questions that the reader left out, as they have no judgement.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Dataset:
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fingerprint: str = ""
     warnings: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     @classmethod
     def create(
@@ -86,6 +88,7 @@ class Dataset:
         evidences: Mapping[str, Evidence] | None = None,
         answers: Mapping[str, Sequence[str]] | None = None,
         warnings: Sequence[str] = (),
+        unjudged: Sequence[str] = (),
     ) -> Dataset:
         """Build a data set from records that are known to fit together, with its fingerprints.
 
@@ -110,6 +113,7 @@ class Dataset:
             evidences=evidences or {},
             answers={id_: tuple(texts) for id_, texts in (answers or {}).items()},
             warnings=tuple(warnings),
+            unjudged=tuple(unjudged),
         )
 
     @classmethod
@@ -124,11 +128,12 @@ class Dataset:
         evidences: Mapping[str, Evidence],
         answers: Mapping[str, tuple[str, ...]],
         warnings: tuple[str, ...],
+        unjudged: tuple[str, ...],
     ) -> Dataset:
         ids = [query.id for query in queries]
-        unjudged = [id_ for id_ in ids if not qrels.get(id_)]
-        if unjudged:
-            raise InputError(f"data set {name!r}: query {unjudged[0]!r} has no judgements")
+        missing = [id_ for id_ in ids if not qrels.get(id_)]
+        if missing:
+            raise InputError(f"data set {name!r}: query {missing[0]!r} has no judgements")
         kept_qrels = {id_: dict(qrels[id_]) for id_ in ids}
         kept_evidences = {id_: evidences[id_] for id_ in ids if id_ in evidences}
         kept_answers = {id_: answers[id_] for id_ in ids if id_ in answers}
@@ -149,6 +154,7 @@ class Dataset:
             answers=kept_answers,
             fingerprint=fingerprint,
             warnings=warnings,
+            unjudged=unjudged,
         )
 
     def select(self, query_ids: Iterable[str]) -> Dataset:
@@ -175,6 +181,7 @@ class Dataset:
             evidences=self.evidences,
             answers=self.answers,
             warnings=self.warnings,
+            unjudged=self.unjudged,
         )
 
     def summary(self) -> DatasetSummary:

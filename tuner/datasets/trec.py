@@ -89,6 +89,7 @@ class Trec:
             qrels=qrels,
             answers=topics.answers,
             warnings=judgement_warnings(topics.queries, qrels),
+            unjudged=[query.id for query in topics.queries if query.id not in qrels],
         )
 
 
