@@ -111,7 +111,7 @@ def fit_discount(positions: npt.ArrayLike, contributions: npt.ArrayLike) -> Floa
     become 0; ranks that were not tried, up to the last that was, lie on a line between their
     neighbours.
 
-    >>> fit_discount([1, 1, 2, 4], [0.7, 0.9, 0.2, 0.6]).tolist()
+    >>> fit_discount([1, 1, 2, 4], [0.75, 1.25, 0.25, 0.75]).tolist()
     [1.0, 0.25, 0.5, 0.75]
 
     Raises:

@@ -1,0 +1,103 @@
+"""Grades by hand: their distribution, metrics of one level, and scores they can be made from."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import MetricError
+from tuner.core.rankings import Rankings
+from tuner.metrics import Qrels, parse
+from tuner.metrics.grades import (
+    grade_distribution,
+    grades_of,
+    level_recall,
+    relevance_score,
+)
+
+GRADES = {"q1": {"a": 3, "b": 1, "c": 2, "d": 2}, "q2": {"e": 1, "f": -1}, "q3": {"g": 0}}
+ANSWERS = {"q1": ["a", "x", "c", "b"], "q2": ["f", "e"], "q3": []}
+JUDGED = Qrels.build(GRADES).judge(Rankings.from_ids(list(GRADES), list(ANSWERS.values())))
+
+
+def test_grade_distribution_counts_every_rank():
+    # q1: a=3, x unjudged, c=2; q2: f below 0, e=1, one rank missing; q3: nothing retrieved
+    expected = [[1, 0, 1, 1], [2, 1, 0, 0], [3, 0, 0, 0]]
+    assert grade_distribution(JUDGED, 3, highest=3).tolist() == expected
+
+
+def test_grades_above_the_scale_count_as_its_end_and_fractions_are_rounded_down():
+    judged = Qrels.build({"q": {"a": 5, "b": 1.9}}).judge(Rankings.from_ids(["q"], [["a", "b"]]))
+    assert grade_distribution(judged, 2, highest=2).tolist() == [[0, 1, 1]]
+    with pytest.raises(MetricError, match="highest=0"):
+        grade_distribution(judged, 2, highest=0)
+
+
+def test_metrics_of_a_level():
+    # q1 has three documents of grade 2 and more, two of them in the first 3; q2 and q3 none
+    values = parse("recall_level2@3").per_query(JUDGED)
+    np.testing.assert_allclose(values, [2 / 3, np.nan, np.nan])
+    np.testing.assert_allclose(
+        parse("precision_level2@3").per_query(JUDGED), [2 / 3, np.nan, np.nan]
+    )
+    np.testing.assert_allclose(parse("recall_level3@1").per_query(JUDGED), [1, np.nan, np.nan])
+    np.testing.assert_allclose(
+        parse("precision_level3@4").per_query(JUDGED), [1 / 4, np.nan, np.nan]
+    )
+    with pytest.raises(MetricError, match="level=0"):
+        level_recall(JUDGED, 3, level=0)
+
+
+def test_level_1_is_plain_recall():
+    np.testing.assert_array_equal(
+        level_recall(JUDGED, 3, level=1), parse("recall@3").per_query(JUDGED)
+    )
+
+
+def test_relevance_score_adds_up_with_the_hop_penalty_on_graph_signals():
+    # (.5 * .8 + (.3 * .5 + .2 * 1) * .8^1) / 1 = .4 + .28
+    assert relevance_score(text=0.8, path=0.5, entity=1.0, hops=2) == pytest.approx(0.68)
+    # 0 hops are no better than 1; text does not fade
+    assert relevance_score(path=1.0, hops=0) == pytest.approx(1.0)
+    assert relevance_score(text=1.0, hops=9) == pytest.approx(1.0)
+
+
+def test_relevance_score_divides_by_the_weights_of_the_signals_that_are_there():
+    # (.5 * .6 + .2 * 1) / .7
+    assert relevance_score(text=0.6, entity=1.0) == pytest.approx(0.5 / 0.7)
+    assert np.isnan(relevance_score())
+
+
+def test_relevance_score_of_many_passages_at_once():
+    scores = relevance_score(text=[1.0, np.nan], entity=[0.0, 0.5], hops=[1, 2])
+    # .5 / .7; .5 * .8
+    np.testing.assert_allclose(scores, [0.5 / 0.7, 0.4])
+
+
+def test_circularity_of_judging_a_system_by_its_own_score_is_said():
+    assert "circular" in inspect.getdoc(relevance_score)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": 1.2}, "the signal 'text' leaves"),
+        ({"text": 1.0, "hops": -1}, "hops are numbers from 0"),
+        ({"text": 1.0, "hop_penalty": 1.5}, "hop_penalty=1.5"),
+        ({"text": 1.0, "weights": {"text": 0.0}}, "sum to 0"),
+        ({"text": 1.0, "weights": {"texts": 1.0}}, "text, path, entity"),
+    ],
+)
+def test_signals_that_mean_nothing_are_refused(options, message):
+    with pytest.raises(MetricError, match=message):
+        relevance_score(**options)
+
+
+def test_grades_from_scores():
+    assert grades_of([0.0, 0.25, 0.6, 1.0]).tolist() == [0, 1, 2, 3]
+    with pytest.raises(MetricError, match="ascend"):
+        grades_of([0.1], thresholds=(0.5, 0.5))
+    with pytest.raises(MetricError, match="NaN"):
+        grades_of([np.nan])
