@@ -135,6 +135,8 @@ def decide(
     looks: int = 0,
     called: str = WINNER,
     seed: int = 0,
+    permutations: int = 9_999,
+    resamples: int = 9_999,
 ) -> Verdict:
     """Decide between two configurations measured on the same held-out queries.
 
@@ -142,10 +144,17 @@ def decide(
     doubt. *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner
     cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
     says how many more would show the difference that was seen (at least ``min_effect``).
-    ``called`` names the winner in the sentence.
+    ``called`` names the winner in the sentence. ``permutations`` and ``resamples`` go to
+    ``compare_paired``; 0 saves most of the time and alters the outcome only where all differences
+    are the same, as the sign-flip test then answers alone.
     """
     comparison = compare_paired(
-        winner.composite, baseline.composite, seed=seed, confidence=1.0 - alpha
+        winner.composite,
+        baseline.composite,
+        seed=seed,
+        confidence=1.0 - alpha,
+        permutations=permutations,
+        resamples=resamples,
     )
     tests = {
         guard.metric: guard.test(
@@ -155,7 +164,14 @@ def decide(
     }
     broken = [name for name, test in tests.items() if not test.is_non_inferior]
     groups = (
-        per_group(winner.composite, baseline.composite, query_types, seed=seed)
+        per_group(
+            winner.composite,
+            baseline.composite,
+            query_types,
+            seed=seed,
+            permutations=permutations,
+            resamples=resamples,
+        )
         if len(set(query_types)) > 1
         else ()
     )
