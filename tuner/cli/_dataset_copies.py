@@ -1,0 +1,94 @@
+"""tuner dataset convert and split: a data set in another layout, or in two parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tuner.cli._dataset_options import format_option, path_argument, qrels_option
+from tuner.cli._options import note
+
+
+@click.command("convert", short_help="Write a data set in another layout.")
+@path_argument
+@click.argument("out", metavar="OUT")
+@click.option(
+    "--to",
+    "layout",
+    type=click.Choice(["beir", "samples"]),
+    default="beir",
+    show_default=True,
+    help="beir: corpus, queries, qrels. samples: one line a question, with all that belongs to it.",
+)
+@format_option
+@qrels_option
+def convert(path: str, out: str, layout: str, format_name: str | None, qrels: str | None) -> None:
+    """Write the data set at PATH to the new folder OUT, with the same content and fingerprint."""
+    from tuner.datasets import open_dataset
+    from tuner.datasets.building.writing import refuse_full, write_dataset
+
+    refuse_full(Path(out))
+    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    for warning in dataset.warnings:
+        note(f"warning: {warning}")
+    copy = write_dataset(dataset, Path(out), layout=layout)
+    click.echo(f"{out}: {len(copy.queries)} queries, fingerprint {copy.fingerprint[:12]}")
+
+
+@click.command("split", short_help="Write two parts: one to tune on, one to hold out.")
+@path_argument
+@click.argument("out", metavar="OUT")
+@click.option(
+    "--holdout",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="The share of queries to hold out.",
+)
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same parts.")
+@click.option(
+    "--stratify-by",
+    "fields",
+    multiple=True,
+    default=["query_type", "difficulty"],
+    show_default=True,
+    type=click.Choice(["query_type", "difficulty"]),
+    help="Give both parts their share of each; may be repeated.",
+)
+@format_option
+@qrels_option
+def split(
+    path: str,
+    out: str,
+    holdout: float,
+    seed: int,
+    fields: tuple[str, ...],
+    format_name: str | None,
+    qrels: str | None,
+) -> None:
+    """Split the queries of PATH into the folders OUT/tune and OUT/holdout, in the BEIR layout.
+
+    Both have the whole corpus. Queries of one group stay together.
+    """
+    from tuner.datasets import open_dataset, split_queries
+    from tuner.datasets.building.statistics import duplicate_queries, near_duplicate_queries
+    from tuner.datasets.building.writing import refuse_full, write_dataset
+
+    refuse_full(Path(out))
+    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    tune, held = split_queries(dataset.queries, holdout=holdout, stratify_by=fields, seed=seed)
+    alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
+    alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]
+    for part, ids in (("tune", tune), ("holdout", held)):
+        copy = write_dataset(dataset.select(ids), Path(out) / part)
+        click.echo(f"{copy.path}: {len(ids)} queries, fingerprint {copy.fingerprint[:12]}")
+    torn = [pair for pair in alike if (pair[0] in held) is not (pair[1] in held)]
+    if torn:
+        note(
+            f"warning: {len(torn)} pairs of queries are worded alike and stand in different parts "
+            f"(first: {torn[0][0]!r} and {torn[0][1]!r}); give each pair a group of its own"
+        )
+
+
+commands: tuple[click.Command, ...] = (convert, split)

@@ -1,0 +1,124 @@
+"""tuner dataset from-graph: questions made from the facts of a graph."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli._dataset_options import path_argument
+from tuner.cli._options import note
+from tuner.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tuner.datasets.building.synthetic import Options
+
+
+@click.command("from-graph", short_help="Make questions from a graph's facts.")
+@path_argument
+@click.argument("out", metavar="OUT")
+@click.option("--count", default=100, show_default=True, help="How many questions.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["1hop", "2hop", "3hop", "comparison", "intersection"]),
+    help="Which kinds, each with its share; may be repeated. Default: all.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(["auto", "english", "chinese"]),
+    default="auto",
+    show_default=True,
+    help="auto: Chinese where a name or relation is.",
+)
+@click.option(
+    "--relations",
+    metavar="FILE",
+    help='YAML that words relations: `written by: {phrase: "the author of {subject}", '
+    'verb: "was written by"}`.',
+)
+@click.option("--seed", default=0, show_default=True, help="The same seed, the same questions.")
+@click.option("--most-answers", default=5, show_default=True, help="Leave out vaguer questions.")
+@click.option(
+    "--most-documents", default=10, show_default=True, help="Leave out what more documents support."
+)
+@click.option(
+    "--most-per-name",
+    default=2,
+    show_default=True,
+    help="How many questions of a kind may start from one name.",
+)
+@click.option(
+    "--hub-degree",
+    default=20,
+    show_default=True,
+    help="A name with so many neighbours makes a question one level harder.",
+)
+def from_graph(
+    path: str,
+    out: str,
+    count: int,
+    kinds: tuple[str, ...],
+    language: str,
+    relations: str | None,
+    seed: int,
+    most_answers: int,
+    most_documents: int,
+    most_per_name: int,
+    hub_degree: int,
+) -> None:
+    """Make questions from the triples at PATH, and write a data set to the new folder OUT.
+
+    PATH is a folder with corpus.jsonl and triples.jsonl (and entities.jsonl, which says what is a
+    name), or any data set with triples; its own questions are not used. Each question gets all
+    answers in the graph, the documents that state its facts, and its paths as evidence.
+    """
+    from tuner.datasets.building.corpus import open_corpus
+    from tuner.datasets.building.synthetic import KINDS, Options, build_from_graph
+    from tuner.datasets.building.wording import read_relations
+    from tuner.datasets.building.writing import refuse_full, write_dataset
+
+    refuse_full(Path(out))
+    options = Options(
+        count=count,
+        kinds=kinds or KINDS,
+        language=language,
+        relations=None if relations is None else read_relations(Path(relations)),
+        seed=seed,
+        most_answers=most_answers,
+        most_documents=most_documents,
+        most_per_name=most_per_name,
+        hub_degree=hub_degree,
+    )
+    built = build_from_graph(open_corpus(path), path, name=Path(out).name, options=options)
+    copy = write_dataset(built, Path(out))
+    _write_notes(Path(out), path, built.warnings, options)
+    for warning in built.warnings:
+        note(f"warning: {warning}")
+    made = Counter(query.query_type for query in copy.queries)
+    counts = ", ".join(f"{made[kind]} {kind}" for kind in options.kinds)
+    click.echo(f"{out}: {len(copy.queries)} questions ({counts})")
+    click.echo(f"fingerprint {copy.fingerprint[:12]}")
+
+
+def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Options) -> None:
+    """Leave word beside the data: whoever finds it later must know how it was made."""
+    told = "".join(f"- {warning}\n" for warning in warnings)
+    settings = {name: value for name, value in asdict(options).items() if name != "relations"}
+    text = (
+        f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset "
+        f"from-graph`.\n\n{told}\n```json\n{json.dumps(settings, indent=2)}\n```\n"
+    )
+    try:
+        (folder / "README.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(folder)) from error
+
+
+commands: tuple[click.Command, ...] = (from_graph,)

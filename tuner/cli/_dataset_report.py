@@ -1,0 +1,198 @@
+"""tuner dataset stats and check: what a data set holds, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._dataset_options import format_option, path_argument, qrels_option
+from tuner.cli._options import note
+from tuner.core.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from tuner.datasets import Dataset
+    from tuner.datasets.building.statistics import Spread, Statistics
+
+_SHOWN = 3
+_threshold_option = click.option(
+    "--threshold",
+    default=0.9,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="From which similarity two queries are near duplicates.",
+)
+
+
+@click.command("stats", short_help="Count what is there, and what any retriever could find.")
+@path_argument
+@format_option
+@qrels_option
+@_threshold_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stats(
+    path: str, format_name: str | None, qrels: str | None, threshold: float, as_json: bool
+) -> None:
+    """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers."""
+    from tuner.datasets import open_dataset
+
+    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    found = _describe(dataset, threshold)
+    if as_json:
+        record = {
+            "name": dataset.name,
+            "path": dataset.path,
+            "fingerprint": dataset.fingerprint,
+            **asdict(found),
+            "warnings": dataset.warnings,
+        }
+        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        return
+    _print(dataset, found)
+    for warning in dataset.warnings:
+        note(f"warning: {warning}")
+
+
+@click.command("check", short_help="Report everything that is wrong with a data set.")
+@path_argument
+@format_option
+@qrels_option
+@_threshold_option
+@click.option("--strict", is_flag=True, help="Take warnings as errors.")
+def check(
+    path: str, format_name: str | None, qrels: str | None, threshold: float, strict: bool
+) -> None:
+    """Check the data set at PATH: every broken line, and what would make scores wrong.
+
+    The exit code is 2 if there is an error; warnings are only told.
+    """
+    from tuner.datasets import open_dataset
+
+    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    found = _describe(dataset, threshold)
+    errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
+    if strict:
+        errors, warnings = [*errors, *warnings], []
+    for warning in warnings:
+        note(f"warning: {warning}")
+    if errors:
+        raise InputError(problems=[Problem(message, dataset.path) for message in errors])
+    click.echo(
+        f"ok: {found.counts['documents']} documents, {found.counts['queries']} queries, "
+        f"{found.counts['judgements']} judgements, fingerprint {dataset.fingerprint[:12]}"
+    )
+
+
+commands: tuple[click.Command, ...] = (stats, check)
+
+
+def _describe(dataset: Dataset, threshold: float) -> Statistics:
+    from tuner.datasets.building.statistics import describe
+    from tuner.retrieval.hybrid.text import analyse
+    from tuner.retrieval.hybrid.words import count_tokens
+
+    return describe(dataset, count_tokens=count_tokens, terms_of=analyse, threshold=threshold)
+
+
+def _errors(dataset: Dataset, found: Statistics) -> list[str]:
+    group_of = {query.id: query.group for query in dataset.queries}
+    errors = [
+        f"queries {', '.join(map(repr, ids))} have the same text: one may be tuned on and the "
+        "other held out; remove one, or give them the same group"
+        for ids in found.duplicate_queries
+        if len({group_of[id_] for id_ in ids}) > 1 or not group_of[ids[0]]
+    ]
+    if found.unknown_gold:
+        errors.append(f"judged documents are not in the corpus: {_some(found.unknown_gold)}")
+    return errors
+
+
+def _warnings(found: Statistics) -> list[str]:
+    near = [
+        f"{first!r} and {second!r} ({similarity:.2f})"
+        for first, second, similarity in found.near_duplicate_queries
+    ]
+    told = (
+        (near, "pairs of queries are worded nearly alike"),
+        (found.empty_gold, "relevant documents have no text"),
+        (found.duplicate_documents, "documents are in the corpus more than once"),
+        (found.twins, "copies of relevant documents are not judged, so finding one is no hit"),
+    )
+    return [f"{len(things)} {text}: {_some(things)}" for things, text in told if things]
+
+
+def _some(things: Sequence[Any]) -> str:
+    shown = "; ".join(
+        thing if isinstance(thing, str) else ", ".join(map(str, thing)) for thing in things[:_SHOWN]
+    )
+    more = len(things) - _SHOWN
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _print(dataset: Dataset, found: Statistics) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(dataset, found):
+        table.add_row(name, value)
+    console().print(table)
+
+
+def _rows(dataset: Dataset, found: Statistics) -> list[tuple[str, str]]:
+    reach = found.reach
+    rows = [("name", dataset.name), ("fingerprint", dataset.fingerprint[:12])]
+    rows += [(name.replace("_", " "), str(count)) for name, count in found.counts.items()]
+    rows += [
+        ("query types", _listed(found.query_types)),
+        ("difficulties", _listed(found.difficulties)),
+        ("grades", _listed(found.grades)),
+        ("relevant per query", _spread(found.relevant_per_query)),
+        ("tokens in a query", _spread(found.query_tokens)),
+        ("tokens in a document", _spread(found.document_tokens)),
+        ("unjudged queries", _counted(found.unjudged)),
+        ("queries without relevant", _counted(found.without_relevant)),
+        ("duplicate queries", _counted(found.duplicate_queries)),
+        ("near-duplicate queries", _counted(found.near_duplicate_queries)),
+        ("duplicate documents", _counted(found.duplicate_documents)),
+        ("gold not in the corpus", _counted(found.unknown_gold)),
+        ("gold without text", _counted(found.empty_gold)),
+        ("unjudged copies of gold", _counted(found.twins)),
+        (
+            "highest possible recall",
+            ", ".join(f"@{k}: {_share(value)}" for k, value in found.recall_ceiling.items()),
+        ),
+        ("gold with text", _share(reach.with_text)),
+        ("gold sharing a term", _share(reach.sharing_a_term)),
+    ]
+    if reach.within_hops:
+        hops = (f"{hops}: {_share(value)}" for hops, value in reach.within_hops.items())
+        rows.append(("gold within hops", ", ".join(hops)))
+    rows.append(("gold only vectors may find", _share(reach.neither)))
+    return rows
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name or '(none)'}: {count}" for name, count in counts.items())
+
+
+def _counted(things: Sequence[Any]) -> str:
+    if not things:
+        return "0"
+    return f"{len(things)} ({_some(things)})"
+
+
+def _spread(spread: Spread) -> str:
+    if spread.mean is None:
+        return "–"
+    return f"{spread.least} to {spread.most}, median {spread.median:g}, mean {spread.mean:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
