@@ -97,7 +97,7 @@ def test_aggregates(score):
     # 1 eleven times and .25: mean 11.25 / 12, sd .75 / sqrt(12)
     mean, deviation = 11.25 / 12, 0.75 / 12**0.5
     shown = [f"{value:.4f}" for value in (mean, deviation, 0.25, 1, 1, 1, 1)]
-    assert row(out, "b", "mrr") == shown
+    assert row(out, "b", "mrr") == ["12", *shown]
 
 
 def test_every_query_on_the_screen_and_in_a_file(score, files):
@@ -150,13 +150,26 @@ def test_means_by_type_and_difficulty(score, files):
     out, _ = score(*arguments)
     assert row(out, "hop") == ["1", "mrr", "0.3333", "0.2500"]
     assert row(out, "plain") == ["11", "mrr", "0.3333", "1.0000"]
-    assert row(out, "unlabelled") == ["0", "mrr", "–", "–"]  # q99, where nothing is relevant
+    assert row(out, "unlabelled") == ["1", "mrr", "–", "–"]  # q99, where nothing is relevant
     record = json.loads(score(*arguments, "--json")[0])
-    assert record["by_query_type"]["hop"] == {
-        "queries": 1, "metrics": {"mrr": {"a": pytest.approx(1 / 3), "b": 0.25}},
-    }  # fmt: skip
-    assert record["by_query_type"]["unlabelled"]["metrics"] == {"mrr": {"a": None, "b": None}}
-    assert "by_difficulty" not in record  # all the same
+    by_type = [run["by_query_type"] for run in record["runs"]]
+    assert [run["hop"]["mrr"]["mean"] for run in by_type] == pytest.approx([1 / 3, 0.25])
+    assert [run["plain"]["mrr"]["queries"] for run in by_type] == [11, 11]
+    assert by_type[0]["unlabelled"]["mrr"]["mean"] is None
+    assert "by_difficulty" not in record["runs"][0]  # all the same
+
+
+def test_several_cut_offs_of_one_metric(score):
+    out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--metrics", "recall@1, 3,mrr")
+    assert row(out, "recall@1") == ["0.0000"]
+    assert row(out, "recall@3") == ["1.0000"]
+    assert row(out, "mrr") == ["0.3333"]
+
+
+def test_a_metric_that_is_undefined_more_often_is_remarked_on(score):
+    out, err = score("--qrels", "qrels.txt", "--run", "a.run", "--metrics", "mrr,recall_level2@5")
+    assert row(out, "recall_level2@5") == ["–"]
+    assert "recall_level2@5 is defined for 0 queries only" in err
 
 
 def test_undefined_queries_as_zero(score):

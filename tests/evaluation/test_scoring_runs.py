@@ -10,7 +10,7 @@ import pytest
 from tuner.core.errors import InputError
 from tuner.datasets._runs import read_qrels, read_run
 from tuner.evaluation.run_files import read_files
-from tuner.evaluation.scoring_runs import compare_with_first, score_runs, spread
+from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 from tuner.stats import correct_holm
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
@@ -96,14 +96,40 @@ def test_a_copy_of_the_first_run_is_no_better():
     assert "identical" in (one.comparison.remark or "")
 
 
-def test_spread_by_hand():
-    row = spread(np.array([1.0, np.nan, 0.0, 0.5, 0.5]))
-    assert (row.mean, row.minimum, row.median, row.maximum) == (0.5, 0.0, 0.5, 1.0)
-    # deviations .5, -.5, 0, 0: variance .5 / 3
-    assert row.standard_deviation == pytest.approx((0.5 / 3) ** 0.5)
-    # sorted 0, .5, .5, 1; type 7: position .25 * 3 = .75, so 0 + .75 * .5
-    assert (row.quantile_25, row.quantile_75) == (0.375, 0.625)
-    assert spread(np.array([1.0])).standard_deviation is None
+def test_trap_a_metric_may_be_undefined_where_another_one_is_not():
+    qrels = {"q1": {"d1": 2}, "q2": {"d1": 1}}
+    scores = score_runs(qrels, {"a": {"q1": ["d1"], "q2": ["d1"]}}, ["recall@5", "recall_level2@5"])
+    (run,) = scores.runs
+    assert (run.mean("recall@5"), run.count("recall@5")) == (1.0, 2)
+    # q2 has no document of grade 2: left out, and not 0
+    assert (run.mean("recall_level2@5"), run.count("recall_level2@5")) == (1.0, 1)
+    assert scores.defined == 2
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("P_10", "precision@10"),
+        ("P@5", "precision@5"),
+        ("R@100", "recall@100"),
+        ("recall_1000", "recall@1000"),
+        ("ndcg_cut_20", "ndcg@20"),
+        ("nDCG@7", "ndcg@7"),
+        ("recip_rank", "mrr"),
+        ("RR@10", "mrr@10"),
+        ("AP", "map"),
+        ("success_1", "success@1"),
+    ],
+)
+def test_names_of_trec_eval_and_ir_measures_are_translated_in_the_error(theirs, ours):
+    with pytest.raises(InputError) as caught:
+        score_runs(QRELS, {"a": RUN}, [theirs])
+    assert str(caught.value) == f"unknown metric {theirs!r}; did you mean {ours!r}?"
+
+
+def test_metrics_that_a_run_cannot_answer_are_refused():
+    with pytest.raises(InputError, match="needs more than judgements and a run"):
+        score_runs(QRELS, {"a": RUN}, ["entity_recall"])
 
 
 def test_files_are_named_shortly_unless_two_share_a_name(tmp_path):

@@ -12,12 +12,11 @@ from tuner.evaluation.scoring_runs import (
     RunComparison,
     RunScore,
     Scores,
-    group_means,
-    spread,
 )
-from tuner.stats import PairedComparison
+from tuner.metrics import aggregate, aggregate_by
+from tuner.stats import PairedComparison, queries_needed
 
-SPREAD_COLUMNS = ("mean", "std", "min", "25 %", "median", "75 %", "max")
+SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
 
 
 def print_scores(scores: Scores) -> None:
@@ -37,17 +36,12 @@ def print_spreads(scores: Scores) -> None:
     table = _table("run", "metric", *SPREAD_COLUMNS)
     for run in scores.runs:
         for metric in scores.metrics:
-            row = spread(run.values[metric])
+            row = aggregate(run.values[metric])
+            low, middle, high = row.quantiles.values()
             figures = (
-                row.mean,
-                row.standard_deviation,
-                row.minimum,
-                row.quantile_25,
-                row.median,
-                row.quantile_75,
-                row.maximum,
-            )
-            table.add_row(run.name, metric, *map(_number, figures))
+                row.mean, row.standard_deviation, row.minimum, low, middle, high, row.maximum,
+            )  # fmt: skip
+            table.add_row(run.name, metric, str(row.count), *map(_number, figures))
     console().print(table)
 
 
@@ -64,11 +58,15 @@ def print_queries(scores: Scores) -> None:
 def print_groups(scores: Scores, label: str, groups: Sequence[str]) -> None:
     """Print the means of each group of queries, such as each query type."""
     table = _table(label.replace("_", " "), "queries", "metric", *(run.name for run in scores.runs))
-    for group, (count, means) in group_means(scores, groups).items():
-        for metric, by_run in means.items():
+    by_metric = {
+        metric: [aggregate_by(run.values[metric], groups) for run in scores.runs]
+        for metric in scores.metrics
+    }
+    for group in sorted(set(groups)):
+        for metric, by_run in by_metric.items():
             is_first = metric == scores.metrics[0]
-            head = (group, str(count)) if is_first else ("", "")
-            table.add_row(*head, metric, *map(_number, by_run.values()))
+            head = (group, str(groups.count(group))) if is_first else ("", "")
+            table.add_row(*head, metric, *(_number(figures[group].mean) for figures in by_run))
     console().print(table)
 
 
@@ -120,8 +118,6 @@ def sentence(comparisons: Sequence[RunComparison]) -> str:
 
 
 def _needed(result: PairedComparison) -> str:
-    from tuner.stats import queries_needed
-
     difference, deviation = result.mean_difference, result.standard_deviation
     if not difference or not deviation:
         return ""

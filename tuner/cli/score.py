@@ -30,7 +30,7 @@ _ON_SCREEN = "-"
     default=DEFAULT_METRICS,
     show_default=True,
     metavar="NAMES",
-    help="Metrics, separated by commas; the first one is the primary one.",
+    help="Metrics, separated by commas, such as recall@5,10,mrr; the first is the primary one.",
 )
 @click.option(
     "--undefined",
@@ -83,7 +83,7 @@ def command(
     from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 
     paths = [*runs, *more_runs]
-    names = [name for name in dict.fromkeys(map(str.strip, metrics.split(","))) if name]
+    names = _metric_names(metrics)
     _check_options(paths, names, compare, per_query)
     files = read_files(qrels, paths)
     scores = score_runs(
@@ -99,8 +99,7 @@ def command(
     if per_query is not None and per_query != _ON_SCREEN:
         _write_csv(Path(per_query), scores)
     if as_json:
-        record = _record(scores, comparisons, files, undefined, per_query is not None)
-        record |= _by_type(scores, groups)
+        record = _record(scores, comparisons, files, groups, undefined, per_query is not None)
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     click.echo(_queries_line(scores, undefined))
@@ -121,6 +120,15 @@ def command(
         click.echo(tables.sentence(compared))
     if per_query is not None and per_query != _ON_SCREEN:
         note(f"every query: {per_query}")
+
+
+def _metric_names(written: str) -> list[str]:
+    """Split at commas; a bare number is a further cut-off, as in ``recall@1,5,20``."""
+    names: list[str] = []
+    for name in filter(None, map(str.strip, written.split(","))):
+        family = names[-1].partition("@")[0] if name.isdecimal() and names else ""
+        names.append(f"{family}@{name}" if family else name)
+    return list(dict.fromkeys(names))
 
 
 def _check_options(
@@ -156,6 +164,11 @@ def _remarks(scores: Scores) -> list[str]:
             )
         elif run.unjudged_share is None:
             remarks.append(f"{run.name}: nothing was retrieved for any judged query")
+    for metric in scores.metrics:
+        counts = {run.count(metric) for run in scores.runs}
+        if counts != {scores.defined}:
+            shown = " or ".join(map(str, sorted(counts)))
+            remarks.append(f"{metric} is defined for {shown} queries only")
     return remarks
 
 
@@ -163,9 +176,11 @@ def _record(
     scores: Scores,
     comparisons: Sequence[RunComparison],
     files: RunFiles,
+    groups: Mapping[str, Sequence[str]],
     undefined: str,
     has_queries: bool,
 ) -> dict[str, Any]:
+    from tuner.cli._aggregates import group_record, spread_record
     from tuner.evaluation.scoring_runs import SEED
 
     runs = [
@@ -176,7 +191,8 @@ def _record(
             "missing_queries": len(run.missing),
             "queries_without_judgements": run.without_judgements,
             "unjudged_at_10": run.unjudged_share,
-            "metrics": {metric: _aggregates(run, metric) for metric in scores.metrics},
+            "metrics": spread_record(run.values),
+            **{f"by_{label}": group_record(run.values, of) for label, of in groups.items()},
             **({"per_query": _by_query(scores, run)} if has_queries else {}),
         }
         for run, file in zip(scores.runs, files.runs, strict=True)
@@ -195,36 +211,10 @@ def _record(
     return record
 
 
-def _aggregates(run: RunScore, metric: str) -> dict[str, float | None]:
-    from dataclasses import asdict
-
-    from tuner.evaluation.scoring_runs import spread
-
-    return asdict(spread(run.values[metric]))
-
-
 def _by_query(scores: Scores, run: RunScore) -> dict[str, dict[str, float | None]]:
     return {
         query: {metric: _or_null(float(values[row])) for metric, values in run.values.items()}
         for row, query in enumerate(scores.query_ids)
-    }
-
-
-def _by_type(scores: Scores, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    from tuner.evaluation.scoring_runs import group_means
-
-    return {
-        f"by_{label}": {
-            group: {
-                "queries": count,
-                "metrics": {
-                    metric: {run: _or_null(mean) for run, mean in by_run.items()}
-                    for metric, by_run in means.items()
-                },
-            }
-            for group, (count, means) in group_means(scores, members).items()
-        }
-        for label, members in groups.items()
     }
 
 

@@ -167,6 +167,8 @@ def _existing(path: Path, what: str) -> Path:
         inside = [*beir_qrels(path), *trec_qrels(path)] if what == "judgements" else []
         hint = f", such as {str(inside[0])!r}" if inside else ""
         raise InputError(f"is a folder; give the file of the {what}{hint}", file=str(path))
+    if path.exists():  # it is looked at twice, which a pipe does not allow
+        raise InputError(f"is a pipe or a device; give the {what} as a file", file=str(path))
     siblings = path.parent.glob("*") if path.parent.is_dir() else ()
     hint = did_you_mean(path.name, (file.name for file in siblings))
     # Without a close match the hint lists everything that is there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,15 +10,26 @@ from typing import Literal
 import numpy as np
 
 from tuner.core.errors import InputError, MetricError, Problem
-from tuner.core.rankings import FloatArray
-from tuner.metrics import evaluate_run_metrics, mean_defined, parse
-from tuner.metrics.base import LOWEST_RELEVANT_GRADE
+from tuner.core.rankings import FloatArray, Rankings
+from tuner.metrics import Metric, Qrels, depth_needed, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 
-Qrels = Mapping[str, Mapping[str, float]]
+Grades = Mapping[str, Mapping[str, float]]
 
 UNJUDGED_DEPTH = 10
+# As trec_eval, and as ir-measures call them.
+_OTHER_NAMES = (
+    (r"P[_@](\d+)", r"precision@\1"),
+    (r"(?:R@|recall_)(\d+)", r"recall@\1"),
+    (r"(?:Success@|success_)(\d+)", r"success@\1"),
+    (r"(?:nDCG@|ndcg_cut_)(\d+)", r"ndcg@\1"),
+    (r"RR@(\d+)", r"mrr@\1"),
+    (r"RR|recip_rank", "mrr"),
+    (r"AP|MAP", "map"),
+    (r"nDCG", "ndcg"),
+)
+
 ALPHA = 0.05
 SEED = 0
 
@@ -28,7 +40,8 @@ class RunScore:
 
     Attributes:
         name: what the run is called in tables.
-        values: metric -> one value a judged query, shape (queries,), NaN where undefined.
+        values: metric -> one value a judged query, shape (queries,), NaN where undefined: mostly
+            where nothing is relevant, but recall_level2 also where no document has grade 2.
         missing: the judged queries that the run lacks; they count as 0.
         without_judgements: how many queries of the run were left out for lack of judgements.
         unjudged_share: share of the documents in the top 10 that nobody judged, over the judged
@@ -44,15 +57,19 @@ class RunScore:
     retrieved: Mapping[str, int]
 
     def mean(self, metric: str) -> float:
-        """Return the mean over the queries for which the metric is defined."""
+        """Return the mean over the queries where the metric is defined, NaN if there is none."""
         return mean_defined(self.values[metric])[0]
+
+    def count(self, metric: str) -> int:
+        """Return for how many queries the metric is defined."""
+        return mean_defined(self.values[metric])[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Several runs on the same judged queries.
 
-    ``defined`` counts the queries that the means stand on.
+    ``defined`` counts the queries that means stand on, unless a metric is defined for fewer.
     """
 
     query_ids: tuple[str, ...]
@@ -60,22 +77,6 @@ class Scores:
     defined: int
     without_relevant: int
     runs: tuple[RunScore, ...]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How a metric's values are spread over the defined queries; quantiles are linear (type 7).
-
-    ``standard_deviation`` has ddof = 1 and is None for fewer than two queries.
-    """
-
-    mean: float
-    standard_deviation: float | None
-    minimum: float
-    quantile_25: float
-    median: float
-    quantile_75: float
-    maximum: float
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class RunComparison:
 
 
 def score_runs(
-    qrels: Qrels,
+    qrels: Grades,
     runs: Mapping[str, Mapping[str, Answer]],
     metrics: Sequence[str],
     *,
@@ -119,20 +120,15 @@ def score_runs(
     Raises:
         InputError: an unknown metric, or a run that shares no query with the judgements.
     """
-    _check_metrics(metrics)
-    query_ids = tuple(qrels)
-    is_defined = np.array(
-        [
-            any(grade >= LOWEST_RELEVANT_GRADE for grade in judged.values())
-            for judged in qrels.values()
-        ]
-    )
+    parsed = _parsed(metrics)
     _check_overlap(qrels, runs)
+    query_ids = tuple(qrels)
+    judgements = Qrels.build(qrels)
     scored = []
     for name, run in runs.items():
-        values = _values(qrels, run, metrics)
-        if undefined == "skip":
-            values = {metric: np.where(is_defined, row, np.nan) for metric, row in values.items()}
+        values = _values(judgements, run, parsed)
+        if undefined == "zero":
+            values = {metric: np.nan_to_num(row, nan=0.0) for metric, row in values.items()}
         scored.append(
             RunScore(
                 name=name,
@@ -143,7 +139,7 @@ def score_runs(
                 retrieved={query: len(run.get(query, ())) for query in query_ids},
             )
         )
-    has_relevant = int(is_defined.sum())
+    has_relevant = int((judgements.relevant_count > 0).sum())
     return Scores(
         query_ids=query_ids,
         metrics=tuple(metrics),
@@ -177,58 +173,34 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     )
 
 
-def group_means(
-    scores: Scores, groups: Sequence[str]
-) -> dict[str, tuple[int, dict[str, dict[str, float]]]]:
-    """Return group -> (number of defined queries, metric -> run -> mean), in alphabetical order.
-
-    ``groups[i]`` is the group of query i. The mean of a group without a defined query is NaN.
-    """
-    labels = np.asarray(groups)
-    found = {}
-    for group in sorted(set(groups)):
-        means: dict[str, dict[str, float]] = {}
-        count = 0
-        for metric in scores.metrics:
-            for run in scores.runs:
-                mean, count = mean_defined(run.values[metric][labels == group])
-                means.setdefault(metric, {})[run.name] = mean
-        found[group] = (count, means)
-    return found
-
-
-def spread(values: FloatArray) -> Spread:
-    """Describe the defined values, of which there must be at least one.
-
-    >>> spread(np.array([0.0, 0.5, 1.0, float("nan")])).quantile_75
-    0.75
-    """
-    defined = values[~np.isnan(values)]
-    low, first, middle, third, high = np.quantile(defined, [0.0, 0.25, 0.5, 0.75, 1.0]).tolist()
-    return Spread(
-        mean=float(defined.mean()),
-        standard_deviation=float(defined.std(ddof=1)) if defined.size > 1 else None,
-        minimum=low,
-        quantile_25=first,
-        median=middle,
-        quantile_75=third,
-        maximum=high,
-    )
-
-
-def _check_metrics(metrics: Sequence[str]) -> None:
+def _parsed(names: Sequence[str]) -> dict[str, Metric]:
     problems: list[Problem] = []
-    for name in metrics:
+    parsed = {}
+    for name in names:
         try:
-            if not parse(name).is_ranking:
-                problems.append(Problem(f"metric {name!r} needs more than judgements and a run"))
+            parsed[name] = parse(name)
         except MetricError as error:
-            problems += error.problems
+            ours = _our_name(name)
+            message = f"unknown metric {name!r}; did you mean {ours!r}?"
+            problems += [Problem(message)] if ours else error.problems
+            continue
+        if not parsed[name].is_ranking:
+            problems.append(Problem(f"metric {name!r} needs more than judgements and a run"))
     if problems:
         raise MetricError(problems=problems)
+    return parsed
 
 
-def _check_overlap(qrels: Qrels, runs: Mapping[str, Mapping[str, Answer]]) -> None:
+def _our_name(name: str) -> str:
+    """Return our name of a metric of trec_eval or ir-measures, or an empty string."""
+    for pattern, ours in _OTHER_NAMES:
+        found = re.fullmatch(pattern, name)
+        if found:
+            return found.expand(ours)
+    return ""
+
+
+def _check_overlap(qrels: Grades, runs: Mapping[str, Mapping[str, Answer]]) -> None:
     problems = [
         Problem(
             f"the run {name!r} shares no query with the judgements, so there is nothing to score: "
@@ -247,18 +219,17 @@ def _some(ids: Mapping[str, object]) -> str:
 
 
 def _values(
-    qrels: Qrels, run: Mapping[str, Answer], metrics: Sequence[str]
+    judgements: Qrels, run: Mapping[str, Answer], metrics: Mapping[str, Metric]
 ) -> dict[str, FloatArray]:
-    # Without the others, which evaluate_run would only count in a warning of the log.
-    judged = {query: run[query] for query in qrels if query in run}
-    by_metric = evaluate_run_metrics(qrels, judged, metrics)
-    return {
-        metric: np.fromiter(by_query.values(), np.float64, len(by_query))
-        for metric, by_query in by_metric.items()
-    }
+    depth = depth_needed(metrics.values())
+    query_ids = judgements.query_ids
+    answers = [run.get(query, ()) for query in query_ids]
+    tops = top_documents(query_ids, answers, depth=depth)
+    judged = judgements.judge(Rankings.from_ids(query_ids, tops), depth=depth)
+    return {name: metric.per_query(judged) for name, metric in metrics.items()}
 
 
-def _unjudged_share(qrels: Qrels, run: Mapping[str, Answer]) -> float | None:
+def _unjudged_share(qrels: Grades, run: Mapping[str, Answer]) -> float | None:
     query_ids = [query for query in qrels if query in run]
     tops = top_documents(query_ids, [run[query] for query in query_ids], depth=UNJUDGED_DEPTH)
     retrieved = sum(len(top) for top in tops)
