@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tuner.core.corpus import Query
     from tuner.core.rankings import Rankings
 
+_MANY = 20_000
+"""Comparing so many queries with each other takes about half a minute, twice as many four times."""
+
 _ROLES = ("query", "time", "user", "clicked")
 
 
@@ -81,6 +84,8 @@ def sample(
         if "user" not in read.columns:
             raise InputError("--min-users needs a column of users; name it: --column user=NAME")
         distinct = [query for query in distinct if query.users >= min_users]
+    if len(distinct) > _MANY:
+        note(f"comparing {len(distinct):,} queries; --since and --min-users make them fewer")
     kept, near = drop_near_duplicates(distinct, threshold=threshold)
     if not kept:
         raise InputError("no query is left; loosen --since or --min-users")
@@ -140,7 +145,7 @@ def pool(
 
     Give each annotator a copy of the sheet. Clicked documents of a query log are pooled too.
     """
-    from tuner.cli._dataset_pool import build_retriever, pool_settings
+    from tuner.cli._dataset_pool import DEPTH_KNOB, build_retriever, pool_settings
     from tuner.cli.evaluate import _read_params
     from tuner.config import load_config
     from tuner.core.space import SearchSpace
@@ -171,6 +176,9 @@ def pool(
         depth=depth,
         baseline=None if loaded is None else loaded.baseline,
     )
+    deepest = max(int(setting.get(DEPTH_KNOB, depth)) for setting in settings)
+    if not given and deepest < depth:
+        note(f"note: the retriever returns {deepest} passages at most")
     asked = [item.query for item in sampled]
     retriever.prepare(asked)
     rankings = [retriever.retrieve(asked, setting) for setting in settings]

@@ -1,8 +1,11 @@
 """Types and difficulties by rule, in both languages, and rules of one's own."""
 
+from pathlib import Path
+
 import pytest
 
 from tuner.core.errors import InputError
+from tuner.datasets import open_dataset
 from tuner.datasets.building.classify import classify, load_classifier
 
 
@@ -38,6 +41,18 @@ from tuner.datasets.building.classify import classify, load_classifier
 )
 def test_rules_by_example(text, query_type, difficulty):
     assert classify(text) == (query_type, difficulty)
+
+
+@pytest.mark.parametrize("name", ["hotpotqa", "2wiki"])
+def test_the_rules_find_most_comparisons_of_published_sets_and_little_else(name):
+    folder = Path(__file__).resolve().parents[3] / "../shared/data" / name
+    if not folder.is_dir():
+        pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
+    queries = open_dataset(folder).queries
+    right = {query.id for query in queries if "comparison" in query.query_type}
+    found = {query.id for query in queries if classify(query.text).query_type == "comparison"}
+    assert len(right & found) >= 0.85 * len(right)
+    assert len(right & found) >= 0.85 * len(found)
 
 
 def test_your_own_rules_are_used_and_checked(tmp_path, monkeypatch):

