@@ -176,9 +176,10 @@ def pool(
         depth=depth,
         baseline=None if loaded is None else loaded.baseline,
     )
-    deepest = max(int(setting.get(DEPTH_KNOB, depth)) for setting in settings)
-    if not given and deepest < depth:
-        note(f"note: the retriever returns {deepest} passages at most")
+    limits = {knob.name: knob.high for knob in retriever.knobs}
+    limit = limits.get(DEPTH_KNOB)
+    if limit is not None and limit < depth:
+        note(f"note: the retriever returns {limit:g} passages at most")
     asked = [item.query for item in sampled]
     retriever.prepare(asked)
     rankings = [retriever.retrieve(asked, setting) for setting in settings]

@@ -70,7 +70,9 @@ _KEYWORDS = "keywords"
 
 # Each of these leads from one thing to another, as in "the river of the city of the author".
 _LINK = re.compile(
-    r"\bof\b|(?<=\w)(?<!^in)(?<!^on)(?<!^at)(?<!^to)(?<!^by) (?:whose|whom|that|where|who|which)\b|'s\b|的"
+    r"\bof\b|'s\b|的"
+    # "In which year" asks; "the year in which" leads on.
+    r"|(?<=\w)(?<!^in)(?<!^on)(?<!^at)(?<!^to)(?<!^by) (?:whose|whom|that|where|who|which)\b"
 )
 _LONG_WORDS = 25
 _LONG_CHARACTERS = 45  # of a script without spaces
