@@ -153,7 +153,7 @@ def test_from_a_log_to_metrics(dataset, tuner):
     assert record["metrics"]["recall@10"] >= 0.75
 
 
-def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(dataset):
+def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(dataset, tuner):
     dataset("sample", "log.csv", "--out", "queries.jsonl")
     dataset("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
     fill_in("sheet.csv", "anna.csv")
@@ -170,6 +170,10 @@ def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(data
     assert record["pairs"] == len(rows)
     assert len(record["disagreements"]) == len(listed) - 1  # the header begins with q as well
     assert record["kappa"] < 0.8
+
+    # The process leaves with that code as well.
+    done = tuner("dataset", "agree", "anna.csv", "ben.csv", code=1)
+    assert "below 0.8" in done.stdout
 
     dataset("agree", "anna.csv", "ben.csv", "--gate", "0", "--out", "settle.csv")
     assert Path("settle.csv").exists()

@@ -144,7 +144,8 @@ def _print_comparison(compared: Comparison, sentence: str) -> None:
     from tuner.cli._console import console
 
     if compared.disagreements:
-        table = Table("query_id", "document_id", "a", "b", "query", box=None, padding=(0, 2, 0, 0))
+        table = Table("query_id", "document_id", "a", "b", box=None, padding=(0, 2, 0, 0))
+        table.add_column("query", no_wrap=True, overflow="ellipsis")
         for pair in compared.disagreements:
             row = pair.row
             cells = (row.query_id, row.document_id, str(pair.first), str(pair.second), row.query)
