@@ -16,7 +16,7 @@ import numpy.typing as npt
 from filelock import FileLock
 
 # Part of every fingerprint: a change of what is stored, or of how it is computed, raises it.
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 
 
