@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,8 +62,8 @@ def drop_near_duplicates(
 
     Alike means a similarity of at least ``threshold``, in (0, 1], as ``near_duplicates`` measures
     it. Queries with other numbers in them ("in 2019", "in 2020"), of which one says no, or with
-    the same words in another order ("does A own B", "does B own A") are never alike. Counts and
-    clicks stay those of the query itself.
+    the same words in another order ("does A own B", "does B own A") are never alike. What is kept
+    takes over counts and clicks; a user who asked in two wordings counts twice.
 
     Raises:
         InputError: a threshold outside (0, 1].
@@ -80,7 +80,14 @@ def drop_near_duplicates(
         near = [pair for pair in alike[row] if pair[1] not in stands_for]
         if near:
             stands_for[row] = max(near, key=lambda pair: (pair[0], -pair[1]))
-    kept = [query for row, query in enumerate(queries) if row not in stands_for]
+    taken: dict[int, list[DistinctQuery]] = {}
+    for row, (_, other) in stands_for.items():
+        taken.setdefault(other, []).append(queries[row])
+    kept = [
+        _with(query, taken.get(row, ()))
+        for row, query in enumerate(queries)
+        if row not in stands_for
+    ]
     dropped = [
         NearDuplicate(queries[row], queries[other], similarity)
         for row, (similarity, other) in stands_for.items()
@@ -113,6 +120,17 @@ def _joined(entries: Sequence[LogEntry]) -> DistinctQuery:
         count=len(entries),
         users=len({entry.user for entry in entries if entry.user}),
         clicked=tuple(sorted(clicks, key=lambda document: (-clicks[document], document))),
+    )
+
+
+def _with(query: DistinctQuery, others: Sequence[DistinctQuery]) -> DistinctQuery:
+    """Return a query with the counts and clicks of the near duplicates that it stands for."""
+    alike = (query, *others)
+    return replace(
+        query,
+        count=sum(each.count for each in alike),
+        users=sum(each.users for each in alike),
+        clicked=tuple(dict.fromkeys(id_ for each in alike for id_ in each.clicked)),
     )
 
 
