@@ -127,6 +127,16 @@ def test_names_are_compared_by_their_words():
     assert normalise_name("Peru") != normalise_name("Per")
 
 
+def test_a_label_that_leaves_a_name_open_is_no_label():
+    # Who or what is the subject? No retrieved path could be told to be this one.
+    open_label = [("", "Who published it?", "Peru")]
+    labels = ({}, {"both": [open_label, LIMA]})
+    judged = judge([["a"]], [[]], [[LIMA]], queries=["both"], labels=labels)
+    assert parse("path_recall").per_query(judged).tolist() == [1.0]
+    judged = judge([["a"]], [[]], [[LIMA]], queries=["both"], labels=({}, {"both": [open_label]}))
+    assert np.isnan(parse("path_recall").per_query(judged)).all()
+
+
 def test_what_the_system_does_not_report_is_an_error_never_0():
     documents = Qrels.build(GRADES, query_ids=["both"]).judge(Rankings.from_ids(["both"], [["a"]]))
     labels = GraphLabels.build(["both"], ENTITIES, PATHS)

@@ -17,6 +17,7 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0dff"
 _WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}_])[\w{_MARKS}])+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _LATIN_ACCENT = re.compile("[\u0300-\u036f]+")
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b", re.IGNORECASE)
 
 
 def fold(text: str) -> str:
@@ -38,6 +39,15 @@ def split_words(text: str) -> list[str]:
     ['the', 'river', 'boat', '北', '京']
     """
     return _WORD.findall(fold(text))
+
+
+def name_words(text: str) -> tuple[str, ...]:
+    """Split a name into the words by which it is compared: possessive endings are dropped.
+
+    >>> name_words("Neil Peart's")
+    ('neil', 'peart')
+    """
+    return tuple(split_words(_POSSESSIVE.sub("", text)))
 
 
 def is_unspaced(word: str) -> bool:

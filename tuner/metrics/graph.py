@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, RelationPath, Step
-from tuner.core.words import fold, split_words
+from tuner.core.words import fold, name_words
 from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.ranking import recall
 
@@ -62,10 +62,14 @@ class GraphLabels:
         entities: Mapping[str, Iterable[str]],
         paths: Mapping[str, Iterable[RelationPath]],
     ) -> GraphLabels:
-        """Normalise the labels; without any, a query is undefined in the metrics of that class."""
+        """Normalise the labels; without any, a query is undefined in the metrics of that class.
+
+        A labelled path with an empty name in it says that the name is not known. No retrieved path
+        could be recognised as that one, so it is left out.
+        """
         return cls(
             tuple(frozenset(map(normalise_name, entities.get(id_, ()))) for id_ in query_ids),
-            tuple(_paths(paths.get(id_, ())) for id_ in query_ids),
+            tuple(_paths(filter(_is_known, paths.get(id_, ()))) for id_ in query_ids),
         )
 
     def judge(
@@ -103,6 +107,7 @@ class GraphLabels:
         return hits
 
 
+@lru_cache(maxsize=1 << 16)  # a study meets the same names in every trial
 def normalise_name(name: str) -> str:
     """Return the form by which names are compared: folded words, one space between them.
 
@@ -110,7 +115,7 @@ def normalise_name(name: str) -> str:
     'the cafe royal'
     """
     # A name of signs only, such as "+", has no words and stands for itself.
-    return " ".join(split_words(name)) or " ".join(fold(name).split())
+    return " ".join(name_words(name)) or " ".join(fold(name).split())
 
 
 def normalise_path(path: RelationPath) -> tuple[Step, ...]:
@@ -223,6 +228,10 @@ def _reported(values: Array | None, what: str) -> Array:
             f"this graph metric needs the retriever to report {what}; leave the metric out"
         )
     return values
+
+
+def _is_known(path: RelationPath) -> bool:
+    return all(subject.strip() and object_.strip() for subject, _, object_ in path)
 
 
 def _paths(paths: Iterable[RelationPath]) -> frozenset[tuple[Step, ...]]:

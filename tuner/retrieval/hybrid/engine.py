@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +22,7 @@ from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.options import KNOBS, HybridOptions, Settings, read_options, read_params
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
+from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,12 @@ class Hybrid:
         checked = read_options(options)
         fingerprint = _fingerprint(corpus, checked)
         directory = Path(cache_dir).absolute() / f"hybrid-{fingerprint}" / "index"
-        ensure(directory, lambda unfinished: Index.build(corpus, checked).save(unfinished))
+
+        def write(unfinished: Path) -> None:
+            Index.build(corpus, checked).save(unfinished)
+            write_relations(unfinished, corpus)
+
+        ensure(directory, write)
         return cls(directory, fingerprint, checked)
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -99,6 +105,30 @@ class Hybrid:
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query from the index alone, ranking every document."""
         return self._live([query], read_params(params))
+
+    def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
+        """Return ``rankings``, its own answer to the batch, with names and paths of the graph.
+
+        Both are empty where ``graph_weight`` is 0.
+        """
+        settings = read_params(params)
+        if settings.graph_weight == 0:
+            return replace(rankings, entities=[[]] * len(queries), paths=[[]] * len(queries))
+        traced = list(
+            trace(
+                self._index(),
+                read_relations(self.directory),
+                [query.text for query in queries],
+                rankings.documents,
+                temperature=settings.temperature,
+                max_hops=settings.max_hops,
+            )
+        )
+        return replace(
+            rankings,
+            entities=[entities for entities, _ in traced],
+            paths=[paths for _, paths in traced],
+        )
 
     def _index(self) -> Index:
         try:
@@ -174,7 +204,8 @@ def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
     for document in corpus.documents:
         digest.update(json.dumps([document.id, document.title, document.text]).encode())
     for triple in corpus.triples:
-        digest.update(json.dumps([triple.document_id, triple.subject, triple.object]).encode())
+        fact = [triple.document_id, triple.subject, triple.relation, triple.object]
+        digest.update(json.dumps(fact).encode())
     for document_id, names in corpus.entities.items():
         digest.update(json.dumps([document_id, list(names)]).encode())
     if options.dense is not None and options.dense.model is None:
