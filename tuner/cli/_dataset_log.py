@@ -146,7 +146,7 @@ def pool(
     Give each annotator a copy of the sheet. Clicked documents of a query log are pooled too.
     """
     from tuner.cli._dataset_pool import DEPTH_KNOB, build_retriever, pool_settings
-    from tuner.cli.evaluate import _read_params
+    from tuner.cli._params import read_params
     from tuner.config import load_config
     from tuner.core.space import SearchSpace
     from tuner.datasets.building.corpus import open_corpus
@@ -170,7 +170,7 @@ def pool(
         space = SearchSpace.from_mapping(loaded.space, loaded.space_constraints)
     retriever = build_retriever(kind, options, corpus)
     settings = pool_settings(
-        [_read_params(text) for text in given],
+        [read_params(text, "--params") for text in given],
         space,
         retriever.knobs,
         depth=depth,

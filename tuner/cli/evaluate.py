@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._params import read_params
 from tuner.core.errors import InputError
 
 
@@ -63,7 +64,6 @@ def command(
     from tuner.cli._aggregates import (
         group_record,
         group_table,
-        groups,
         spread_record,
         spread_table,
     )
@@ -72,18 +72,11 @@ def command(
     assembly = load(config, settings, say=note)
     names = tuple(dict.fromkeys((*assembly.plan.metric_names, *further)))
     assembly = replace(assembly, plan=replace(assembly.plan, metric_names=names))
-    given = assembly.baseline if params is None else _read_params(params)
+    given = assembly.baseline if params is None else read_params(params, "--params")
     if given is None:
         raise InputError(f"give --params, or a `{BASELINE}:` section in the configuration")
     chosen = assembly.params(given)
-    queries = {
-        "all": assembly.dataset.queries,
-        "tune": assembly.tune_queries,
-        "holdout": assembly.holdout_queries,
-    }[part]
-    if not queries:
-        raise InputError("no query is held out; set dataset.split.holdout above 0")
-    labels = None if by is None else groups(queries, by)
+    queries = assembly.part(part)
     evaluator = assembly.evaluator(queries)
     outcome = evaluator(chosen)
     score = assembly.plan.objective.score(outcome.metrics)
@@ -142,25 +135,6 @@ def _metrics(names: Sequence[str]) -> list[str]:
     if problems:
         raise InputError(problems=problems)
     return written_out
-
-
-def _read_params(text: str) -> dict[str, Any]:
-    """Read ``--params``: JSON in place, or a YAML file whose ``params`` (or whole) they are."""
-    from tuner.config.source import read_source
-
-    if text.lstrip().startswith("{"):
-        try:
-            return dict(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"--params is not valid JSON: {error.msg} at column {error.colno}; write for "
-                'example \'{"graph_weight": 0.6, "top_k": 10}\''
-            ) from error
-    source = read_source(text)
-    params = source.data.get("params", source.data)
-    if not isinstance(params, dict):
-        raise InputError("must be a mapping of parameters", file=text, key=("params",))
-    return params
 
 
 def _write_csv(path: Path, queries: Sequence[Any], per_query: Any) -> None:
