@@ -168,11 +168,17 @@ def read_relations(file: Path) -> dict[str, dict[str, str]]:
     problems = [
         Problem(message, str(file), key=(str(relation),))
         for relation, forms in values.items()
-        for message in _problems(forms)
+        for message in (*_key_problems(relation), *_problems(forms))
     ]
     if problems:
         raise InputError(problems=problems)
     return {relation_key(str(relation)): dict(forms) for relation, forms in values.items()}
+
+
+def _key_problems(relation: object) -> list[str]:
+    # YAML takes a bare "on" or "1" for something else than the word.
+    is_text = isinstance(relation, str)
+    return [] if is_text else ["a relation must be a string, put it in quotation marks"]
 
 
 def _problems(forms: object) -> list[str]:

@@ -1,0 +1,169 @@
+"""tuner dataset: what a user types and sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tuner.datasets import open_dataset
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+
+TRIPLES = [
+    ("Lima-river", "Lima", "lies on", "Rimac"),
+    ("Oslo-river", "Lima", "sister city", "Oslo"),
+    ("Oslo-market", "Oslo", "located in", "Norway"),
+    ("Cairo-river", "Cairo", "located in", "Egypt"),
+]
+
+
+def write_triples(folder: Path) -> None:
+    keys = ("doc_id", "subject", "relation", "object")
+    lines = (json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in TRIPLES)
+    (folder / "triples.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def append(file: Path, **values: object) -> None:
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(values) + "\n")
+
+
+def test_help_lists_all_sub_commands(tuner):
+    shown = tuner("dataset", "--help").stdout
+    for name in "stats check convert split from-graph sample pool agree judge".split():
+        assert f"\n  {name} " in shown
+
+
+def test_stats_as_a_table_and_as_json(tuner):
+    shown = tuner("dataset", "stats", "data").stdout
+    assert "relevant per query" in shown
+    assert "1 to 1, median 1, mean 1.00" in shown
+    record = json.loads(tuner("dataset", "stats", "data", "--json").stdout)
+    assert record["counts"]["queries"] == 20
+    assert record["query_types"] == {"market": 10, "river": 10}
+    assert record["reach"]["sharing_a_term"] == 1.0
+    assert record["fingerprint"] == open_dataset(tuner.folder / "data").fingerprint
+
+
+def test_stats_counts_unjudged_queries(tuner):
+    append(tuner.folder / "data/queries.jsonl", _id="extra", text="never judged")
+    done = tuner("dataset", "stats", "data", "--json")
+    assert json.loads(done.stdout)["unjudged"] == ["extra"]
+    assert "warning: 1 of 21 queries" in tuner("dataset", "check", "data").stderr
+
+
+def test_check_says_ok(tuner):
+    done = tuner("dataset", "check", "data")
+    assert done.stdout.startswith("ok: 20 documents, 20 queries, 20 judgements, fingerprint ")
+
+
+def test_check_reports_every_broken_line_at_once(tuner):
+    with (tuner.folder / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
+        file.write("q0-river\tgone\t1\nq0-river\tLima-market\thigh\n")
+    append(tuner.folder / "data/corpus.jsonl", _id="Lima-river", text="again")
+    done = tuner("dataset", "check", "data", code=2)
+    assert "test.tsv:22: unknown document 'gone'" in done.stderr
+    assert "test.tsv:23: invalid grade 'high'" in done.stderr
+    assert "corpus.jsonl:21: duplicate" in done.stderr
+
+
+def test_check_finds_what_makes_scores_wrong(tuner):
+    data = tuner.folder / "data"
+    append(data / "queries.jsonl", _id="twin", text="How old is the RIVER of Lima?")
+    with (data / "qrels/test.tsv").open("a", encoding="utf-8") as file:
+        file.write("twin\tLima-river\t1\n")
+    done = tuner("dataset", "check", "data", code=2)
+    assert "error: data: queries 'q0-river', 'twin' have the same text" in done.stderr
+
+
+def test_check_takes_warnings_as_errors_only_when_told_to(tuner):
+    text = "the river of Lima is old"
+    append(tuner.folder / "data/corpus.jsonl", _id="copy", title="Lima", text=text)
+    done = tuner("dataset", "check", "data")
+    assert "warning: 1 copies of relevant documents are not judged" in done.stderr
+    done = tuner("dataset", "check", "data", "--strict", code=2)
+    assert "error: data: 1 copies of relevant documents are not judged" in done.stderr
+
+
+@pytest.mark.parametrize("layout", ["beir", "samples"])
+def test_convert_keeps_the_fingerprint(tuner, layout):
+    write_triples(tuner.folder / "data")
+    done = tuner("dataset", "convert", "data", "copy", "--to", layout)
+    source, copy = (open_dataset(tuner.folder / name) for name in ("data", "copy"))
+    assert copy.fingerprint == source.fingerprint
+    assert f"copy: 20 queries, fingerprint {copy.fingerprint[:12]}" in done.stdout
+    done = tuner("dataset", "convert", "data", "copy", code=2)
+    assert "'copy' is there already" in done.stderr
+
+
+def test_split_writes_two_stratified_parts(tuner):
+    tuner("dataset", "split", "data", "parts", "--holdout", "0.3", "--seed", "4")
+    whole, tune, held = (
+        open_dataset(tuner.folder / name) for name in ("data", "parts/tune", "parts/holdout")
+    )
+    assert tune.summary().query_types == {"market": 7, "river": 7}
+    assert held.summary().query_types == {"market": 3, "river": 3}
+    ids = [query.id for part in (tune, held) for query in part.queries]
+    assert sorted(ids) == sorted(query.id for query in whole.queries)
+    assert tune.corpus.fingerprint == held.corpus.fingerprint == whole.corpus.fingerprint
+    tuner("dataset", "split", "data", "again", "--holdout", "0.3", "--seed", "4")
+    assert open_dataset(tuner.folder / "again/tune").fingerprint == tune.fingerprint
+
+
+def test_split_tells_of_queries_that_are_torn_apart(tuner):
+    data = tuner.folder / "data"
+    lines = ["query-id\tcorpus-id\tscore"]
+    (data / "queries.jsonl").write_text("", encoding="utf-8")
+    for number in range(2):
+        append(data / "queries.jsonl", _id=f"q{number}", text="How old is it?")
+        lines.append(f"q{number}\tLima-river\t1")
+    (data / "qrels/test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = tuner("dataset", "split", "data", "parts")
+    assert "warning: 1 pairs of queries are worded alike" in done.stderr
+    assert "'q0' and 'q1'" in done.stderr
+
+
+def test_questions_from_a_graph_without_any_judgements(tuner):
+    data = tuner.folder / "data"
+    write_triples(data)
+    (data / "queries.jsonl").unlink()
+    (data / "qrels/test.tsv").unlink()
+    (data / "qrels").rmdir()
+    done = tuner("dataset", "from-graph", "data", "made", "--kind", "1hop", "--kind", "2hop")
+    assert "made: 5 questions (4 1hop, 1 2hop)" in done.stdout
+    assert "favour retrievers that use this graph" in done.stderr
+    made = open_dataset(tuner.folder / "made")
+    texts = {query.text: query.id for query in made.queries}
+    two_hops = texts["The sister city of Lima was located in what?"]
+    assert made.answers[two_hops] == ("Norway",)
+    assert set(made.qrels[two_hops]) == {"Oslo-river", "Oslo-market"}
+    assert "favour" in (tuner.folder / "made/README.md").read_text(encoding="utf-8")
+    assert tuner("dataset", "check", "made").stdout.startswith("ok: ")
+
+
+def test_relations_can_be_worded_by_hand(tuner):
+    write_triples(tuner.folder / "data")
+    (tuner.folder / "words.yaml").write_text(
+        'lies on: {phrase: "the river of {subject}"}\n', encoding="utf-8"
+    )
+    tuner("dataset", "from-graph", "data", "made", "--kind", "1hop", "--relations", "words.yaml")
+    texts = [query.text for query in open_dataset(tuner.folder / "made").queries]
+    assert "What is the river of Lima?" in texts
+
+
+def test_a_set_without_triples_makes_no_questions(tuner):
+    done = tuner("dataset", "from-graph", "data", "made", code=2)
+    assert "there are no triples" in done.stderr
+    assert not (tuner.folder / "made").exists()
+
+
+def test_a_published_graph_makes_questions(tuner):
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
+    source = str((SHARED_DATA / "musique").resolve())
+    done = tuner("dataset", "from-graph", source, "made", "--count", "25", "--seed", "3")
+    assert (
+        "made: 25 questions (5 1hop, 5 2hop, 5 3hop, 5 comparison, 5 intersection)" in done.stdout
+    )

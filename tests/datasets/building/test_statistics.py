@@ -1,0 +1,174 @@
+"""A data set's figures, counted by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from tuner.core.corpus import Document, Query, Triple
+from tuner.datasets import Dataset, open_dataset
+from tuner.datasets.building.near_duplicates import near_duplicates
+from tuner.datasets.building.statistics import Spread, describe
+
+
+def words(text: str) -> list[str]:
+    return [word.strip("?.,").lower() for word in text.split()]
+
+
+def described(dataset: Dataset, **options):
+    return describe(
+        dataset,
+        count_tokens=lambda text: len(text.split()),
+        terms_of=lambda texts: [[w for w in words(t) if len(w) > 3] for t in texts],
+        **options,
+    )
+
+
+def small() -> Dataset:
+    return Dataset.create(
+        "small",
+        "here",
+        documents=[
+            Document("d1", "Ada", "Ada studied with Babbage"),
+            Document("d2", "Babbage", "born in London"),
+            Document("d3", "London", "city"),
+            Document("d4", "London", "city"),
+            Document("d5", "Thames", ""),
+        ],
+        queries=[
+            Query("q1", "Where was the teacher of Ada born?", "bridge", "hard"),
+            Query("q2", "Which river?", "direct"),
+            Query("q3", "which  RIVER?", "direct"),
+            Query("q4", "Nothing relevant here", "direct"),
+        ],
+        qrels={
+            "q1": {"d1": 1, "d2": 2, "d3": 1},
+            "q2": {"d5": 1},
+            "q3": {"d5": 1, "d4": 0},
+            "q4": {"d1": 0},
+        },
+        triples=[
+            Triple("d1", "Ada", "teacher", "Babbage"),
+            Triple("d2", "Babbage", "born in", "London"),
+        ],
+        entities={"d3": ("London",)},
+        unjudged=["q9"],
+    )
+
+
+def test_counts():
+    found = described(small())
+    assert found.counts == {
+        "documents": 5,
+        "queries": 4,
+        "judgements": 7,
+        "relevant": 5,
+        "triples": 2,
+        "names_in_triples": 3,
+        "documents_with_triples": 2,
+        "documents_with_entities": 1,
+        "queries_with_evidence": 0,
+        "queries_with_answer": 0,
+    }
+    assert found.grades == {"0": 2, "1": 4, "2": 1}
+    assert found.query_types == {"bridge": 1, "direct": 3}
+    # 3, 1, 1 and 0 relevant documents
+    assert found.relevant_per_query == Spread(0, 1.0, 1.25, 3)
+    # 7, 2, 2 and 3 words
+    assert found.query_tokens == Spread(2, 2.5, 3.5, 7)
+
+
+def test_what_is_odd():
+    found = described(small())
+    assert found.unjudged == ("q9",)
+    assert found.without_relevant == ("q4",)
+    assert found.duplicate_queries == (("q2", "q3"),)
+    assert found.near_duplicate_queries == ()  # duplicates are told once
+    assert found.duplicate_documents == (("d3", "d4"),)
+    assert found.empty_gold == ("d5",)
+    assert found.twins == (("q1", "d4"),)  # d3 is relevant, and its copy d4 is not judged
+    assert found.unknown_gold == ()
+
+
+def test_gold_that_is_not_in_the_corpus():
+    dataset = small()
+    broken = replace(dataset, qrels={**dataset.qrels, "q2": {"d5": 1.0, "gone": 1.0}})
+    found = described(broken)
+    assert found.unknown_gold == (("q2", "gone"),)
+    # Of 6 pairs, d5 twice has no text, and one document is not there: 3 are left.
+    assert found.reach.with_text == pytest.approx(3 / 6)
+
+
+def test_reach_by_words_and_by_graph():
+    reach = described(small()).reach
+    assert reach.pairs == 5
+    assert reach.with_text == pytest.approx(3 / 5)
+    # Of more than three letters, "born" stands in d2. "Ada" is too short, "river" nowhere.
+    assert reach.sharing_a_term == pytest.approx(1 / 5)
+    # "Ada" names d1; Babbage leads to d2; London leads to d3. No name leads to the Thames.
+    assert reach.within_hops == pytest.approx({0: 1 / 5, 1: 2 / 5, 2: 3 / 5, 3: 3 / 5})
+    assert reach.neither == pytest.approx(2 / 5)
+
+
+def test_without_a_graph_there_are_no_hops():
+    dataset = small()
+    bare = Dataset.create(
+        "bare",
+        "here",
+        documents=dataset.corpus.documents,
+        queries=dataset.queries,
+        qrels=dataset.qrels,
+    )
+    reach = described(bare).reach
+    assert reach.within_hops == {}
+    assert reach.neither == pytest.approx(4 / 5)
+
+
+def test_chinese_names_are_found_without_spaces():
+    dataset = Dataset.create(
+        "zh",
+        "here",
+        documents=[Document("d1", "红楼梦", "小说"), Document("d2", "曹雪芹", "作家")],
+        queries=[Query("q1", "红楼梦的作者是谁？")],
+        qrels={"q1": {"d1": 1, "d2": 1}},
+        triples=[Triple("d1", "红楼梦", "作者", "曹雪芹")],
+    )
+    assert described(dataset).reach.within_hops == pytest.approx({0: 0.5, 1: 1, 2: 1, 3: 1})
+
+
+def test_the_highest_possible_recall():
+    documents = [Document(f"d{n}", "", f"text {n}") for n in range(8)]
+    dataset = Dataset.create(
+        "many",
+        "here",
+        documents=documents,
+        queries=[Query("q1", "one"), Query("q2", "two")],
+        qrels={"q1": {d.id: 1 for d in documents}, "q2": {"d1": 1}},
+    )
+    # (5/8 + 1) / 2
+    assert described(dataset).recall_ceiling == {5: 0.8125, 10: 1.0, 20: 1.0}
+
+
+def test_near_duplicates():
+    texts = ["who was the first king of france?", "who was the first King of France", "rivers"]
+    pairs = near_duplicates(texts, threshold=0.8)
+    assert [(pair.first, pair.second) for pair in pairs] == [(0, 1)]
+    assert 0.8 <= pairs[0].similarity <= 1.0
+    same = near_duplicates(["巴黎在哪里", "x", "巴黎在哪里"])
+    assert [(pair.first, pair.second) for pair in same] == [(0, 2)]
+    assert same[0].similarity == pytest.approx(1.0)
+    assert near_duplicates(["one"]) == []
+    assert near_duplicates(["", " "]) == []
+
+
+def test_blocks_meet_across_their_borders():
+    texts = [f"word{n} other{n * 7}" for n in range(1100)]
+    texts[1099] = texts[3]
+    texts[600] = texts[599]
+    found = {(p.first, p.second) for p in near_duplicates(texts, threshold=0.999)}
+    assert found == {(3, 1099), (599, 600)}
+
+
+def test_the_built_in_set_is_clean():
+    found = described(open_dataset("builtin:atlas"))
+    assert found.duplicate_queries == found.duplicate_documents == found.unknown_gold == ()
+    assert found.empty_gold == found.twins == found.without_relevant == ()
