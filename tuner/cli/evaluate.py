@@ -77,6 +77,7 @@ def command(
         raise InputError(f"give --params, or a `{BASELINE}:` section in the configuration")
     chosen = assembly.params(given)
     queries = assembly.part(part)
+    labels = None if by is None else groups(queries, by)
     evaluator = assembly.evaluator(queries)
     outcome = evaluator(chosen)
     score = assembly.plan.objective.score(outcome.metrics)
