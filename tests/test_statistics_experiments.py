@@ -1,0 +1,114 @@
+"""The simulations behind the statistics: their populations are what they claim, and each runs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "statistics"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("index")
+
+
+@pytest.fixture
+def populations(monkeypatch):
+    # What the module sets for itself, set here so that it is undone afterwards.
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")
+    module = importlib.import_module("populations")
+    yield module
+    for name in ("populations", "search_quality"):
+        sys.modules.pop(name, None)
+
+
+def population(module):
+    values = np.array([[0.5, 0.2, 1.0], [0.5, 0.8, 1.0], [0.0, 0.2, 0.7], [0.6, 0.1, 1.0]])
+    params = tuple({"row": row} for row in range(4))
+    return module.Population("made up", params, values, np.ones(4))
+
+
+def run(script, cache, tmp_path, *options):
+    found = tmp_path / "found.json"
+    environment = {**os.environ, "TUNER_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(FOLDER / script), *options, "--json", str(found)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "| --- |" in done.stdout
+    return json.loads(found.read_text(encoding="utf-8"))
+
+
+def test_equalised_configurations_have_the_baselines_mean(populations):
+    made = population(populations)
+    drawn = populations.equalised(made)(np.random.default_rng(0), 200_000)
+    # Row 0 stays as it is: (.5 + .2 + 1) / 3 = .5667; 200,000 draws with sd < .5 are within .005.
+    np.testing.assert_allclose(drawn.mean(axis=1), 1.7 / 3, atol=0.005)
+    assert set(np.unique(drawn)) <= set(made.values.ravel())
+
+
+def test_shuffled_configurations_share_each_querys_mean(populations):
+    made = population(populations)
+    drawn = populations.shuffled(made)(np.random.default_rng(0), 200_000)
+    np.testing.assert_allclose(drawn.mean(axis=1), made.values.mean(), atol=0.005)
+
+
+def test_false_positives_runs(cache, tmp_path):
+    rows = run(
+        "false_positives.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "40", "--few-repetitions", "3", "--configurations", "20"),
+        *("--queries", "100", "--few-queries", "30"),
+    )
+    assert [row["queries"] for row in rows] == [30, 100, 30, 100]
+    for row in rows:
+        # The best of 20 on the queries that chose it is above the baseline far more often than not.
+        assert row["naive higher"] > row.get("deploy", 0.0)
+        outcomes = ("deploy", "keep the baseline", "not enough queries")
+        if row["is_held_out"]:
+            assert sum(row.get(outcome, 0.0) for outcome in outcomes) == pytest.approx(1.0)
+
+
+def test_interval_coverage_runs(cache, tmp_path):
+    found = run(
+        "interval_coverage.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "400", "--bca-repetitions", "5", "--resamples", "100"),
+        *("--configurations", "20", "--pairs", "4", "--queries", "200"),
+    )["atlas"]
+    assert len(found["one by one"]) == 5
+    worst = max(sum(row["t_misses"]) for row in found["one by one"] if row["ties"] < 0.5)
+    assert worst < 0.12
+    assert np.mean(found["at random"][0]["covered"]) > 0.85
+
+
+def test_optimism_runs(cache, tmp_path):
+    rows = run(
+        "optimism.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "60", "--corrected-repetitions", "10"),
+        *("--configurations", "20", "--queries", "60"),
+    )
+    assert [row["values"] for row in rows] == ["real", "equalised", "shuffled"]
+    for row in rows[1:]:
+        assert row["bias"]["naive"] > abs(row["bias"]["corrected"])
+        assert row["true gain"] == {"naive": 0.0, "holdout": 0.0, "corrected": 0.0}
+
+
+def test_real_runs(cache, tmp_path):
+    (row,) = run("real.py", cache, tmp_path, "--seeds", "1")
+    (verdict,) = row["verdicts"]
+    assert verdict["comparison"]["n"] == 203  # half of atlas' 406 queries
+    assert verdict["outcome"] in ("deploy", "keep the baseline", "not enough queries")
