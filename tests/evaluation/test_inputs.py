@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -111,6 +112,22 @@ def test_graph_metrics_ask_the_retriever_to_explain_only_when_one_is_wanted():
     np.testing.assert_allclose(outcome.per_query["path_recall"], [1.0, np.nan])
     np.testing.assert_allclose(outcome.per_query["graphrag_recall"], [0.4 + 0.15 + 0.3, 1.0])
     assert outcome.metrics["entity_recall@5"] == 0.5
+
+
+def test_the_time_of_explaining_is_told_apart():
+    assert evaluator(Explaining(), "path_recall")({}).seconds["explain"] > 0.0
+    assert "explain" not in evaluator(Explaining(), "coverage")({}).seconds
+
+
+def test_an_evaluator_of_every_metric_survives_pickling():
+    names = [name.replace("@k", "@5") for name in known_names()]
+    original = evaluator(Explaining(), *names)
+    copy = pickle.loads(pickle.dumps(original))
+    first, second = original({}), copy({})
+    assert first.metrics.keys() == set(names)
+    assert first.per_query.keys() == second.per_query.keys()
+    for name in names:
+        np.testing.assert_array_equal(first.per_query[name], second.per_query[name])
 
 
 def test_names_and_paths_may_come_with_the_rankings():

@@ -64,6 +64,8 @@ def command(
     from tuner.cli._aggregates import (
         group_record,
         group_table,
+        groups,
+        groups,
         spread_record,
         spread_table,
     )

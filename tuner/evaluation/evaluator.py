@@ -123,11 +123,14 @@ class Evaluator:
         retrieved = time.perf_counter()
         if self.labels is not None and isinstance(self.retriever, Explains):
             rankings = self.retriever.explain(self.queries, params, rankings)
+        explained = time.perf_counter()
         outcome = self.measure(rankings)
         measured = time.perf_counter()
         metrics: dict[str, float] = dict(outcome.metrics)
         seconds = {f"retrieve_{stage}": spent for stage, spent in rankings.seconds.items()}
-        seconds |= {"retrieve": retrieved - begin, "measure": measured - retrieved}
+        seconds |= {"retrieve": retrieved - begin, "measure": measured - explained}
+        if self.labels is not None:
+            seconds["explain"] = explained - retrieved
         if needs_latency(self.system_metrics):
             latency_ms = serving_latency_ms(self.retriever, self.queries, params)
             metrics |= self._summaries({"latency_ms": latency_ms})
