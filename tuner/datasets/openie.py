@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuner.core.corpus import Document, Triple
+from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
 from tuner.datasets._collected import Collected, document_id, one_line
 from tuner.datasets._folders import choose, files_by_role
 from tuner.datasets._items import Item, is_texts, peek, peek_keys, read_items
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets.base import DatasetFormat
-from tuner.datasets.dataset import Dataset
+from tuner.datasets.dataset import Dataset, corpus_fingerprint
 from tuner.datasets.hotpotqa import Hotpotqa
 from tuner.datasets.musique import Musique
 from tuner.datasets.samples import Samples, read_samples
@@ -68,13 +68,10 @@ class Openie:
             InputError: everything that is wrong, with file and record, all at once.
         """
         path = Path(path)
-        collected = Collected()
-        corpus, facts, questions = _find(path, split, collected.log)
-        if corpus is not None:
-            _read_passages(corpus, collected)
-        graph = _Graph()
-        if facts is not None:
-            _read_facts(facts, corpus, collected, graph)
+        collected, graph = Collected(), _Graph()
+        found = _files(path)
+        _read_graph(found, path, collected, graph)
+        questions = _find_questions(found, path, split, collected.log)
         warnings = _read_questions(questions, collected) if questions is not None else ()
         return collected.dataset(
             path, triples=graph.triples, entities=graph.entities, warnings=warnings
@@ -97,25 +94,58 @@ def _role(file: Path) -> str:
     return _QUESTIONS if is_asked else ""
 
 
-def _find(
-    path: Path, split: str | None, log: ProblemLog
-) -> tuple[Path | None, Path | None, Path | None]:
-    """Return the files of passages, of facts and of questions; report one that is missing."""
-    folder = path if path.is_dir() else path.parent
-    found = files_by_role(path, _role)
+def read_openie_corpus(path: Path) -> Corpus:
+    """Read the passages and facts of HippoRAG's files, whether there are questions or not.
+
+    Raises:
+        InputError: everything that is wrong with them, with file and record, all at once.
+    """
+    collected, graph = Collected(), _Graph()
+    _read_graph(_files(path), path, collected, graph)
+    problems = collected.log.problems()
+    if problems:
+        raise InputError(problems=problems)
+    found = Corpus(tuple(collected.documents.values()), tuple(graph.triples), graph.entities)
+    return replace(found, fingerprint=corpus_fingerprint(found))
+
+
+def _files(path: Path) -> dict[str, list[Path]]:
+    return files_by_role(path, _role)
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _read_graph(
+    found: Mapping[str, Sequence[Path]], path: Path, collected: Collected, graph: _Graph
+) -> None:
+    """Add the passages and the facts; report a file that is missing or there twice."""
     single = []
     for role in (_CORPUS, _FACTS):
         files = found.get(role, [])
         if len(files) > 1:
             names = ", ".join(file.name for file in files)
-            log.add("several", f"holds several files of {role}: {names}; keep one", folder)
+            message = f"holds several files of {role}: {names}; keep one"
+            collected.log.add("several", message, _folder(path))
         elif not files and role == _FACTS:
-            log.add("missing", f"no {role} here; expected {Openie.layout}", folder)
+            message = f"no {role} here; expected {Openie.layout}"
+            collected.log.add("missing", message, _folder(path))
         single.append(files[0] if files else None)
-    asked = found.get(_QUESTIONS, [])
+    corpus, facts = single
+    if corpus is not None:
+        _read_passages(corpus, collected)
+    if facts is not None:
+        _read_facts(facts, corpus, collected, graph)
+
+
+def _find_questions(
+    found: Mapping[str, Sequence[Path]], path: Path, split: str | None, log: ProblemLog
+) -> Path | None:
+    asked, folder = found.get(_QUESTIONS, []), _folder(path)
     if not asked:
         log.add("missing", f"no questions, so nothing can be scored; add {_QUESTIONS_HINT}", folder)
-    return single[0], single[1], choose(asked, folder, _QUESTIONS, log, split=split)
+    return choose(asked, folder, _QUESTIONS, log, split=split)
 
 
 def _read_passages(file: Path, collected: Collected) -> None:

@@ -1,5 +1,7 @@
 """A corpus opens without questions and judgements, or out of any data set."""
 
+import json
+
 import pytest
 
 from tuner.core.errors import InputError
@@ -36,3 +38,25 @@ def test_what_is_wrong_is_named(tmp_path):
         open_corpus(file)
     with pytest.raises(InputError, match="not a data set in a known format"):
         open_corpus(tmp_path)
+
+
+def test_openie_results_need_no_questions(tmp_path):
+    file = tmp_path / "openie.json"
+    docs = [
+        {
+            "title": "Ada",
+            "text": "Ada was born in London.",
+            "extracted_entities": ["Ada", "London"],
+            "extracted_triples": [["Ada", "born in", "London"]],
+        }
+    ]
+    file.write_text(json.dumps({"docs": docs}), encoding="utf-8")
+    corpus = open_corpus(file)
+    assert [(t.subject, t.relation, t.object) for t in corpus.triples] == [
+        ("Ada", "born in", "London")
+    ]
+    assert list(corpus.entities.values()) == [("Ada", "London")]
+    assert open_corpus(tmp_path) == corpus
+    file.write_text(json.dumps({"docs": [{**docs[0], "title": 3}]}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"openie\.json: record 1\.title: must be a string"):
+        open_corpus(file)

@@ -14,6 +14,7 @@ from tuner.datasets._items import peek_keys
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets._texts import only_variant, read_corpus, variants
 from tuner.datasets.dataset import corpus_fingerprint
+from tuner.datasets.openie import Openie, read_openie_corpus
 
 _CORPUS = "corpus.jsonl"
 
@@ -21,9 +22,9 @@ _CORPUS = "corpus.jsonl"
 def open_corpus(path: str | Path) -> Corpus:
     """Read a ``corpus.jsonl``, a folder that holds one, or the corpus of any known data set.
 
-    ``triples.jsonl`` and ``entities.jsonl`` beside it are read too; questions and judgements are
-    not looked at, and need not be there. A file may have another name, as long as it holds JSON
-    lines ``{"_id", "title", "text"}``.
+    HippoRAG's OpenIE results will do too. ``triples.jsonl`` and ``entities.jsonl`` beside it are
+    read as well; questions and judgements are not looked at, and need not be there. A file may
+    have another name, as long as it holds JSON lines ``{"_id", "title", "text"}``.
 
     Raises:
         InputError: nothing is there, or its content is wrong, with file and line.
@@ -33,9 +34,11 @@ def open_corpus(path: str | Path) -> Corpus:
     if place.is_dir():
         file = only_variant(variants(place, _CORPUS), log)
         if file is None and not log.problems():
-            return open_dataset(path).corpus
+            return read_openie_corpus(place) if Openie.detect(place) else open_dataset(path).corpus
     elif peek_keys(place) >= {"_id", "text"} and stem(place) != "queries":
         file = place
+    elif place.is_file() and Openie.detect(place):
+        return read_openie_corpus(place)
     else:
         return open_dataset(path).corpus
     if file is None:

@@ -64,8 +64,15 @@ class Wording:
         """Ask which of two is ``earlier`` or ``larger``, or whether they have the ``same``."""
         verb = self._own_verb(relation) or self._verb(relation)
         kind = "property" if verb is None else "verb"
+        words = (verb or "").split()
+        bare = words[:-1] if words and words[-1] in self.prepositions else words
         return self._fill(
-            f"{kind}_{form}", relation=relation, verb=verb or "", first=first, second=second
+            f"{kind}_{form}",
+            relation=relation,
+            verb=verb or "",
+            bare_verb=" ".join(bare),
+            first=first,
+            second=second,
         )
 
     def answer(self, word: str) -> str:
