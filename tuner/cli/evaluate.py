@@ -65,7 +65,6 @@ def command(
         group_record,
         group_table,
         groups,
-        groups,
         spread_record,
         spread_table,
     )
