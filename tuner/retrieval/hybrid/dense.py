@@ -135,5 +135,8 @@ def _encode(model: str, texts: list[str]) -> npt.NDArray[Any]:
             "dense vectors from a model need sentence-transformers: "
             "pip install 'graphrag-tuner[dense]'"
         ) from error
-    encoder = SentenceTransformer(model)
+    try:
+        encoder = SentenceTransformer(model)
+    except OSError as error:  # of a name that is none, or without a network
+        raise InputError(f"cannot load dense model {model!r}: {error}") from error
     return np.asarray(encoder.encode(texts, show_progress_bar=False))

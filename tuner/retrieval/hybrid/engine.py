@@ -17,11 +17,12 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
-from tuner.retrieval.hybrid.cache import FORMAT, ensure
+from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.options import KNOBS, HybridOptions, Settings, read_options, read_params
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
+from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
 
 
@@ -61,6 +62,7 @@ class Hybrid:
 
         Raises:
             InputError: unknown or impossible options, no documents, or an id that occurs twice.
+            TunerError: the cache cannot be written.
         """
         checked = read_options(options)
         fingerprint = _fingerprint(corpus, checked)
@@ -77,6 +79,9 @@ class Hybrid:
         """Work out ahead of the trials what does not depend on parameters; keeps it on disk.
 
         Queries prepared in one call are quick in any selection and order.
+
+        Raises:
+            TunerError: the cache cannot be written.
         """
         unique = {query.text: query for query in queries}
         ordered = [unique[text] for text in sorted(unique)]
@@ -199,8 +204,8 @@ class Hybrid:
 
 
 def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
-    """Hash the content of the corpus, the options and the files that they name."""
-    digest = sha256(json.dumps([FORMAT, asdict(options)]).encode())
+    """Hash the engine's code, the corpus's content, the options and the files that they name."""
+    digest = sha256(json.dumps([code_digest(), asdict(options)]).encode())
     for document in corpus.documents:
         digest.update(json.dumps([document.id, document.title, document.text]).encode())
     for triple in corpus.triples:

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray
-from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
 from tuner.retrieval.hybrid.fusion import best, normalise_graph
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores
@@ -123,12 +123,8 @@ def write_prepared(directory: Path, index: Index, queries: Sequence[Query]) -> N
     pool = np.full(shape, -1, dtype=np.int32)
     text = np.zeros(shape, dtype=np.float32)
     entities, seed_scores = index.candidates([query.text for query in queries])
-    graph = np.lib.format.open_memmap(
-        directory / "graph.npy",
-        mode="w+",
-        dtype=np.float32,
-        shape=(MOST_HOPS, len(queries), options.seeds, width),
-    )
+    walks_shape = (MOST_HOPS, len(queries), options.seeds, width)
+    graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
     walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
     size = max(1, _BLOCK_BYTES // (walk_bytes * options.seeds))
     for start in range(0, len(queries), size):
