@@ -62,14 +62,14 @@ def test_what_is_no_directory_gives_way(tmp_path, corpus, queries, part, kind):
 
 
 def test_a_folder_without_write_permission(tmp_path, corpus, queries):
-    if os.geteuid() == 0:
-        pytest.skip("permissions do not bind the superuser")
     cache = tmp_path / "cache"
     engine = Hybrid.build(corpus, cache_dir=cache)
     folders = [cache, engine.directory.parent]
     for folder in folders:
         folder.chmod(0o500)
     try:
+        if os.access(cache, os.W_OK):
+            pytest.skip("permissions do not bind the superuser")
         again = Hybrid.build(corpus, cache_dir=cache)  # nothing to write: the index is there
         assert again.retrieve(queries, {}).ids(0)
         with pytest.raises(TunerError, match=r"Permission denied.*TUNER_CACHE_DIR"):
