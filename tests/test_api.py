@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import tuner
@@ -131,11 +132,18 @@ def test_parameters_as_objects():
         ({"maximize": {"recall": 0}}, "sum to 0"),
         ({"execution": "thread"}, "did you mean 'threads'"),
         ({"workers": 0}, "workers"),
+        ({"space": {"x": (0, 1)}}, "write it as"),
     ],
 )
 def test_options_that_make_no_sense(change, message):
     with pytest.raises(tuner.InputError, match=message):
-        tuner.tune(quality, SPACE, **{"trials": 2, **change})
+        tuner.tune(quality, **{"space": SPACE, "trials": 2, **change})
+
+
+def test_plain_forms_of_options():
+    study = tuner.tune(quality, SPACE, backends="random", trials=np.int64(2))
+    assert len(study.trials) == 2
+    assert len(repr(study)) < 1000
 
 
 def test_worker_processes_take_functions_from_a_notebook():

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.assemble import versions
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
-from tuner.core.space import Parameter, SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import as_outcome
@@ -43,8 +44,8 @@ class TunedStudy:
     """
 
     best: Trial | None
-    trials: tuple[Trial, ...]
-    summary: StudySummary
+    trials: tuple[Trial, ...] = field(repr=False)
+    summary: StudySummary = field(repr=False)
     journal: Path | None
 
     @property
@@ -111,7 +112,7 @@ def tune(
     evaluate: Evaluate,
     space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]],
     *,
-    backends: Sequence[str] | Mapping[str, int] = ("tpe",),
+    backends: str | Sequence[str] | Mapping[str, int] = ("tpe",),
     trials: int = 50,
     workers: int = 1,
     seed: int = 0,
@@ -143,6 +144,8 @@ def tune(
     """
     search_space = _space(space)
     objective = _objective(maximize)
+    if isinstance(backends, str):
+        backends = (backends,)
     budgets = dict(backends) if isinstance(backends, Mapping) else dict.fromkeys(backends, trials)
     arms = [_arm(kind, budget) for kind, budget in budgets.items()]
     if not arms:
@@ -191,7 +194,12 @@ def _space(space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]]) -> 
     if plain:
         message = "write all parameters as mappings, or all as Real, Integer and Categorical"
         raise InputError(problems=[Problem(message, key=("space", name)) for name in plain])
-    return SearchSpace({name: p for name, p in space.items() if not isinstance(p, Mapping)})
+    objects = {name: p for name, p in space.items() if not isinstance(p, Mapping)}
+    strange = [n for n, p in objects.items() if not isinstance(p, Real | Integer | Categorical)]
+    if strange:
+        message = "write it as {'type': 'real', 'low': 0, 'high': 1}, or as Real(0, 1)"
+        raise InputError(problems=[Problem(message, key=("space", name)) for name in strange])
+    return SearchSpace(objects)
 
 
 def _objective(
@@ -205,8 +213,12 @@ def _objective(
 
 
 def _arm(kind: str, budget: int) -> Arm:
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise InputError(f"{kind!r} has {budget!r} trials; it must be a whole number from 1 up")
+    try:
+        budget = 0 if isinstance(budget, bool) else operator.index(budget)  # numpy's integers too
+    except TypeError:
+        budget = 0
+    if budget < 1:
+        raise InputError(f"{kind!r}: its trials must be a whole number from 1 up")
     backend = registry.construct(registry.load("backends", kind), {}, budget=budget)
     return Arm(kind, backend, budget)
 

@@ -14,19 +14,23 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tuner.backends.base import Backend
 from tuner.config import Config, Source
 from tuner.config.model import BackendSection, TrackingSection
 from tuner.core import registry
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.space import Categorical, Parameter, SearchSpace
+from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator, metric_problems
 from tuner.evaluation.objective import Bounds, Objective, paid_metric
+from tuner.evaluation.system_metrics import is_better_lower
 from tuner.execution.base import Execution
-from tuner.retrieval.base import Knob, Retriever
+from tuner.retrieval._knobs import knob_params, knob_problems
+from tuner.retrieval.base import Retriever
 
 Say = Callable[[str], None]
 
@@ -69,7 +73,15 @@ class Assembly:
             self.plan.metric_names,
             documents=self.dataset.corpus.documents,
             evidences=self.dataset.evidences,
+            fixed=self.fixed,
         )
+
+    @property
+    def fixed(self) -> Params:
+        """Return the parameters that are not tuned: as the baseline has them, in every trial."""
+        baseline = self.baseline or {}
+        names = self.plan.space.names
+        return {name: value for name, value in baseline.items() if name not in names}
 
     def part(self, name: str) -> tuple[Query, ...]:
         """Return the queries of a part: ``"all"``, ``"tune"`` or ``"holdout"``.
@@ -87,12 +99,13 @@ class Assembly:
         return parts[name]
 
     def params(self, given: Mapping[str, Any]) -> Params:
-        """Check parameters against the retriever's knobs; those left out take the default.
+        """Check parameters against the retriever's knobs; those left out take the baseline's
+        value where they are not tuned, else the default.
 
         Raises:
             InputError: a knob that does not exist, or a value outside its range.
         """
-        return knob_params(given, self.retriever.knobs)
+        return knob_params({**self.fixed, **given}, self.retriever.knobs)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a hash for each part of the study that must not change when it is resumed."""
@@ -103,6 +116,7 @@ class Assembly:
             "metrics": _digest(self.plan.metric_names),
             "dataset": self.dataset.fingerprint,
             "split": _digest(split),
+            "fixed": _digest(self.fixed),
             "retriever": self.retriever.fingerprint,
         }
 
@@ -139,6 +153,10 @@ def make_plan(config: Config, source: Source) -> Plan:
     tracking = config.tracking
     if tracking is not None:
         _collect(problems, ("tracking",), lambda: _check_tracking(tracking))
+    if space is not None and space.constraints:
+        # A space in which no point can be found is better known now than in the middle of a run.
+        draw = np.random.default_rng(config.study.seed)
+        _collect(problems, ("space_constraints",), lambda: space.sample(draw))
     if problems or space is None or objective is None or execution is None:
         raise source.error(InputError(problems=problems))
     # Latency is timed by turns when the verdict is due, not in every trial.
@@ -165,10 +183,7 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         say(f"note: {warning}")
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)):
-        build = registry.load("retrieval", config.retriever.kind).build
-        retriever: Retriever = registry.construct(
-            build, config.retriever.options, corpus=dataset.corpus, cache_dir=cache_dir()
-        )
+        retriever = _retriever(config, dataset)
     problems = knob_problems(plan.space, retriever.knobs)
     if problems:
         raise source.error(InputError(problems=problems))
@@ -178,7 +193,8 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
             if config.baseline is None
             else knob_params(config.baseline, retriever.knobs, ("baseline",))
         )
-    retriever.prepare(dataset.queries)
+    with _explained(config):
+        retriever.prepare(dataset.queries)
     return Assembly(
         config=config,
         plan=plan,
@@ -188,6 +204,33 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         retriever=retriever,
         baseline=baseline,
     )
+
+
+def _retriever(config: Config, dataset: Dataset) -> Retriever:
+    kind = registry.load("retrieval", config.retriever.kind)
+    build = getattr(kind, "build", None)
+    if not callable(build):
+        message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
+        raise InputError(message, key=("kind",))
+    with _explained(config):
+        retriever: Retriever = registry.construct(
+            build, config.retriever.options, corpus=dataset.corpus, cache_dir=cache_dir()
+        )
+    return retriever
+
+
+@contextmanager
+def _explained(config: Config) -> Iterator[None]:
+    """Turn whatever a retriever of the user's raises while it starts into one line."""
+    try:
+        yield
+    except TunerError:
+        raise
+    except Exception as error:
+        kind, reason = type(error).__name__, " ".join(str(error).split())
+        raise TunerError(
+            f"the retriever {config.retriever.kind!r} could not start: {kind}: {reason}"
+        ) from error
 
 
 def _holdout(config: Config, queries: int, say: Say) -> float:
@@ -221,78 +264,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def knob_problems(space: SearchSpace, knobs: Sequence[Knob]) -> list[Problem]:
-    """Return where a space asks for knobs or values that the retriever does not have."""
-    by_name = {knob.name: knob for knob in knobs}
-    problems = []
-    for name, parameter in space.parameters.items():
-        knob = by_name.get(name)
-        if knob is None:
-            message = f"the retriever has no parameter {name!r}{did_you_mean(name, by_name)}"
-            problems.append(Problem(message, key=("space", name)))
-        else:
-            problems += _range_problems(parameter, knob)
-    return problems
-
-
-def knob_params(
-    given: Mapping[str, Any], knobs: Sequence[Knob], key: tuple[str | int, ...] = ("params",)
-) -> Params:
-    """Fill parameters up with the knobs' defaults after checking each one.
-
-    Raises:
-        InputError: a knob that does not exist, or a value of the wrong kind or outside its range.
-    """
-    by_name = {knob.name: knob for knob in knobs}
-    problems = []
-    for name, value in given.items():
-        if name not in by_name:
-            message = f"the retriever has no parameter {name!r}{did_you_mean(name, by_name)}"
-            problems.append(Problem(message, key=(*key, name)))
-        elif (wrong := _value_problem(value, by_name[name])) is not None:
-            problems.append(Problem(wrong, key=(*key, name)))
-    if problems:
-        raise InputError(problems=problems)
-    return {name: _of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
-
-
-def _of_kind(value: Any, knob: Knob) -> Any:
-    """Return a checked value in the type that the knob declares: 2.0 hops are 2 hops."""
-    match knob.kind:
-        case "integer":
-            return int(value)
-        case "real":
-            return float(value)
-        case _:
-            return value
-
-
-def _range_problems(parameter: Parameter, knob: Knob) -> list[Problem]:
-    key = ("space", knob.name)
-    if isinstance(parameter, Categorical):
-        values = [("choices", choice) for choice in parameter.choices]
-    else:
-        values = [("low", parameter.low), ("high", parameter.high)]
-    wrong = ((part, _value_problem(value, knob)) for part, value in values)
-    return [Problem(message, key=(*key, part)) for part, message in wrong if message is not None]
-
-
-def _value_problem(value: Any, knob: Knob) -> str | None:
-    if knob.kind == "categorical":
-        if value in knob.choices:
-            return None
-        return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{value!r} is not a number"
-    if knob.kind == "integer" and value != int(value):
-        return f"{value!r} is not a whole number"
-    low = -float("inf") if knob.low is None else knob.low
-    high = float("inf") if knob.high is None else knob.high
-    if low <= value <= high:
-        return None
-    return f"{value!r} is outside what {knob.name!r} can be: {low:g} to {high:g}"
-
-
 def _objective(config: Config) -> Objective:
     section = config.objective
     bounds = {name: Bounds(part.min, part.max) for name, part in section.constraints.items()}
@@ -302,7 +273,10 @@ def _objective(config: Config) -> Objective:
 def _metric_name_problems(config: Config) -> Iterator[Problem]:
     section = config.objective
     for name in section.maximize:
-        yield from metric_problems(name, ("objective", "maximize", name))
+        key = ("objective", "maximize", name)
+        yield from metric_problems(name, key)
+        if is_better_lower(name):
+            yield Problem("better when it is lower; put it under price or constraints", key=key)
     for name in section.price:
         yield from metric_problems(paid_metric(name), ("objective", "price", name))
     for name in section.constraints:

@@ -34,6 +34,8 @@ CONFIG_FILE = "config.yaml"
 JOURNAL_FILE = "journal.jsonl"
 BEST_FILE = "best.yaml"
 SUMMARY_NOTE = "summary"
+# About a second's work for MLflow on sqlite.
+SLOW_TO_WRITE = 60
 
 Say = Callable[[str], None]
 
@@ -61,6 +63,10 @@ class Session:
         """Return the arms that search."""
         return self.study.header.arms
 
+    def asked(self, arm: str) -> int:
+        """Return how many trials an arm has asked for."""
+        return sum(trial.arm == arm for trial in self.study.trials)
+
     def run(self, *, on_event: Callable[[Event], None], say: Say) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
@@ -83,7 +89,7 @@ class Session:
             summary = self._summarise(state, time.monotonic() - begin, say)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
-            write_best(self.run_dir, study.header, summary)
+            write_best(self.run_dir, study.header, summary, self.assembly.params)
             if tracker is not None:
                 _finish(tracker, summary, self.run_dir, say)
         finally:
@@ -120,6 +126,10 @@ class Session:
         baseline = next((trial for trial in arms if trial.is_scored), None)
         if winner is None or baseline is None:
             return None
+        if not winner.is_feasible:
+            outcome = "keep the baseline"
+            reason = "no configuration met the objective's constraints"
+            return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
         if not assembly.holdout_queries:
             sentence = judge_without_holdout(assembly, winner, baseline, values)
             return None if sentence is None else {"sentence": sentence}
@@ -216,16 +226,22 @@ def make_header(assembly: Assembly) -> StudyHeader:
     )
 
 
-def write_best(run_dir: Path, header: StudyHeader, summary: StudySummary) -> None:
+def write_best(
+    run_dir: Path,
+    header: StudyHeader,
+    summary: StudySummary,
+    complete: Callable[[Params], Params],
+) -> None:
     """Write ``best.yaml``: the winner's parameters, and how it did. Nothing where none is scored.
 
-    The file appears whole or not at all.
+    ``complete`` adds the parameters that were not tuned. The file appears whole or not at all.
     """
     best = summary.chosen
     if best is None:
         return
     record = {
-        "params": best.params,
+        "params": complete(best.params),
+        "is_feasible": best.violation <= 0.0,
         "study": header.name,
         "study_id": header.study_id,
         "arm": best.arm,
@@ -260,6 +276,9 @@ def _tracker(config: Config, say: Say) -> Mlflow | None:
 
 def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> None:
     """Wait for the view; the study itself is safe already, so an impatient Ctrl-C may end it."""
+    pending = tracker.status.pending
+    if pending > SLOW_TO_WRITE:
+        say(f"writing the last {pending} trials to MLflow (Ctrl-C: later, by tuner sync)")
     try:
         tracker.finish(summary)
     except KeyboardInterrupt:

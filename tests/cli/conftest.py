@@ -106,7 +106,7 @@ class CommandLine:
         self.folder = folder
         self.environment = {
             **os.environ,
-            "PYTHONPATH": str(folder),
+            "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
             "TUNER_CACHE_DIR": str(folder / "cache"),
             "OMP_NUM_THREADS": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",

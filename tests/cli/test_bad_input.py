@@ -55,6 +55,9 @@ CASES = {
         "space_constraints: ['__import__(\"os\").getcwd() == 1']\nobjective:",
         [":7: space_constraints"],
     ),
+    "a wrong tag": ("tracking: null", "metrics: !!bool maybe", [":15: metrics", "'maybe'"]),
+    "too many digits": ("seed: 3", "seed: " + "9" * 400, [":1: study.seed", "too large"]),
+    "too many workers": ("kind: inline", "kind: threads, workers: 100000", ["execution.workers"]),
     "tracking": ("tracking: null", "tracking: {uri: 'ftp://x'}", [":15: tracking", "ftp"]),
 }
 
@@ -93,6 +96,9 @@ def test_broken_data_is_reported_whole(tuner):
         ("{top_k: 5", "--params is not valid JSON"),
         ('{"mode": "fancy"}', "'fancy' is not one of"),
         ("nowhere.yaml", "nowhere.yaml: no such file"),
+        ('{"top_k": NaN}', "is not a finite number"),
+        ('{"top_k": 1e999}', "is not a finite number"),
+        ('{"top_k": ' + "9" * 5000 + "}", "--params is not valid JSON"),
     ],
 )
 def test_params_that_make_no_sense(tuner, params, expected):

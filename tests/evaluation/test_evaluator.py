@@ -91,6 +91,21 @@ def test_a_retriever_that_answers_too_few_queries_fails_with_words():
         few.measure(rankings)
 
 
+@pytest.mark.parametrize("ids", [("q1", "q1", "q1"), ("q3", "q2", "q1")])
+def test_answers_to_other_queries_or_in_another_order_are_refused(ids):
+    rankings = Rankings.from_ids(ids, [["a"], ["c"], ["d"]])
+    with pytest.raises(TunerError, match="was asked; keep the order of the queries"):
+        evaluator("recall@2").measure(rankings)
+
+
+def test_fixed_parameters_reach_the_retriever_and_give_way_to_the_trials():
+    fixed = Evaluator.build(
+        Answers(), QUERIES, JUDGEMENTS, ["recall@2"], fixed={"top_k": 1}
+    )  # fmt: skip
+    assert fixed({}).metrics["recall@2"] == pytest.approx(0.25)
+    assert fixed({"top_k": 10}).metrics["recall@2"] == pytest.approx(0.75)
+
+
 def test_what_evaluate_functions_may_return():
     assert as_outcome(0.5).metrics == {"objective": 0.5}
     assert as_outcome({"recall": 1, "mrr": 0.5}).metrics == {"recall": 1.0, "mrr": 0.5}

@@ -60,6 +60,7 @@ def test_a_value_that_is_no_finite_number_is_an_error(value):
         ({"a": 0, "b": 0.0}, "the weights sum to 0"),
         ({"a": -1}, "the weight is -1"),
         ({"a": math.nan}, "the weight is nan"),
+        ({"a": 1e308, "b": 1e308}, "from 0 to 1e.09"),
     ],
 )
 def test_weights_that_mean_nothing_are_refused(weights, message):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 
 import click
 
-from tuner.core.errors import EXIT_INTERRUPTED, TunerError
+from tuner.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, TunerError
 
 
 class _Commands(click.Group):
@@ -59,6 +60,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     0: done; 1: failed; 2: bad input; 130: interrupted.
     """
+    if "" not in sys.path:
+        # As `python -m tuner` does: retrievers are modules in the folder that one works in.
+        sys.path.insert(0, "")
     try:
         code = tuner.main(arguments, prog_name="tuner", standalone_mode=False)
     except click.exceptions.Abort:
@@ -70,6 +74,14 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
+    except BrokenPipeError:
+        # The reader of our output left, as `head` does; there is nobody to tell.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the interpreter's last flush
+        code = 0
+    except OSError as error:
+        place = f" {error.filename!r}" if error.filename else ""
+        click.echo(f"error: {error.strerror or error}:{place}".rstrip(":"), err=True)
+        code = EXIT_FAILED
     except TunerError as error:
         for line in str(error).splitlines():
             click.echo(f"error: {line}", err=True)

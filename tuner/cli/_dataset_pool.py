@@ -77,7 +77,7 @@ def pool_settings(
     Raises:
         InputError: a parameter that does not exist, or a value outside its range.
     """
-    from tuner.assemble import knob_params
+    from tuner.retrieval._knobs import knob_params
 
     chosen: Sequence[Mapping[str, Any]] = given
     if not given:

@@ -36,8 +36,10 @@ def read_params(text: str, option: str) -> dict[str, Any]:
 def _from_json(text: str, option: str) -> dict[str, Any]:
     try:
         return dict(json.loads(text))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise InputError(
-            f"{option} is not valid JSON: {error.msg} at column {error.colno}; write for example "
+            f"{option} is not valid JSON: {reason}{place}; write for example "
             '\'{"graph_weight": 0.6, "top_k": 10}\''
         ) from error

@@ -11,7 +11,6 @@ from tuner.cli._progress import progress_for
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
-    from tuner.core.study_record import StudyHeader
     from tuner.tuning import Session, Tuned
 
 _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}
@@ -20,15 +19,15 @@ _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT
 def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
     """Run a session, print how it ended, and return the exit code."""
     told = [trial for trial in session.study.trials if trial.is_told]
-    progress = progress_for(session.tuned_arms, told, quiet=quiet or as_json)
-    if not (quiet or as_json):
+    progress = progress_for(session.tuned_arms, told, quiet=quiet)
+    if not quiet:
         click.echo(_headline(session), err=True)
     with progress:
         tuned = session.run(on_event=progress.show, say=progress.say)
     if as_json:
         click.echo(json.dumps(_record(tuned), indent=2))
     else:
-        _print(tuned, session.study.header)
+        _print(tuned, session)
     return _EXIT_CODES[tuned.summary.state]
 
 
@@ -43,13 +42,22 @@ def _headline(session: Session) -> str:
     )
 
 
-def _print(tuned: Tuned, header: StudyHeader) -> None:
+def _print(tuned: Tuned, session: Session) -> None:
     from tuner.cli._tables import print_summary
 
     summary = tuned.summary
-    print_summary(summary, tuple(header.objective["maximize"]))
-    click.echo()
-    for line in _counts(summary), *_places(tuned), *_next_steps(tuned):
+    if summary.best is not None:
+        print_summary(summary, tuple(session.study.header.objective["maximize"]))
+        click.echo()
+    if summary.best is not None and summary.best.violation > 0:
+        click.echo("no configuration met the constraints; `best` is the one closest to them")
+    for line in (
+        _counts(summary),
+        *_exhausted(tuned, session),
+        *_failures(session),
+        *_places(tuned),
+        *_next_steps(tuned),
+    ):
         click.echo(line)
 
 
@@ -62,6 +70,24 @@ def _counts(summary: Any) -> str:
     return f"{summary.state} after {summary.seconds:.1f} s: " + ", ".join(parts)
 
 
+def _exhausted(tuned: Tuned, session: Session) -> list[str]:
+    """Say which arms asked for less than their budget although the study went to its end."""
+    if tuned.summary.state != "finished":
+        return []
+    return [
+        f"{arm.name:<14} {session.asked(arm.name)} of {arm.budget} trials: "
+        "it has no further point to try"
+        for arm in session.tuned_arms
+        if session.asked(arm.name) < arm.budget
+    ]
+
+
+def _failures(session: Session) -> list[str]:
+    """Show the latest reason for a failure, as one is mostly like the others."""
+    errors = [trial.error for trial in session.study.trials if trial.error]
+    return [f"last failure   {errors[-1]}"] if errors else []
+
+
 def _places(tuned: Tuned) -> list[str]:
     lines = [f"run directory  {tuned.run_dir}"]
     if tuned.mlflow_run_id is not None:
@@ -72,14 +98,10 @@ def _places(tuned: Tuned) -> list[str]:
 def _next_steps(tuned: Tuned) -> list[str]:
     if tuned.summary.state == "interrupted":
         return [f"go on with     tuner resume {tuned.run_dir}"]
+    look = [f"look at it     tuner ui {tuned.run_dir}"] if tuned.mlflow_run_id else []
     if tuned.summary.best is None:
-        return [
-            f"why            jq 'select(.state == \"failed\").error' {tuned.run_dir}/journal.jsonl"
-        ]
-    return [
-        f"look at it     tuner ui {tuned.run_dir}",
-        f"use it         {tuned.run_dir}/best.yaml",
-    ]
+        return look
+    return [*look, f"use it         {tuned.run_dir}/best.yaml"]
 
 
 def _record(tuned: Tuned) -> dict[str, Any]:

@@ -102,8 +102,10 @@ class ExecutionSection(OpenSection):
     """Where evaluations run."""
 
     kind: str = Field(default="auto", min_length=1)
-    workers: Literal["auto"] | StrictInt = Field(default="auto", description="auto: one a core")
-    trial_timeout_s: Number | None = Field(default=600, gt=0)
+    workers: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=512)] = Field(
+        default="auto", description="auto: one a core"
+    )
+    trial_timeout_s: Number | None = Field(default=600, ge=0.01)
 
 
 class GuardrailSection(Section):

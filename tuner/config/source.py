@@ -19,6 +19,7 @@ Key = tuple[str | int, ...]
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
+MOST_DIGITS = 30
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ for _tag, _pattern, _first in (
     )
 
 # YAML 1.1 would read 012 as octal and 1:30 as 90.
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: _integer(str(node.value)))
 
 
 def read_source(path: str | Path) -> Source:
@@ -188,8 +189,10 @@ def _construct(loader: _Loader, node: yaml.Node, key: Key, lines: dict[Key, int]
         case _:
             try:
                 return loader.construct_object(node)
-            except ValueError as error:
-                raise InputError(f"{error}", file=file, line=line, key=key) from error
+            except (ValueError, KeyError, OverflowError) as error:
+                shown = str(getattr(node, "value", ""))[:60]
+                message = f"{shown!r} does not fit its type: {error}"
+                raise InputError(message, file=file, line=line, key=key) from error
 
 
 def _key_name(node: yaml.Node, file: str) -> str:
@@ -200,6 +203,12 @@ def _key_name(node: yaml.Node, file: str) -> str:
         file=file,
         line=node.start_mark.line + 1,
     )
+
+
+def _integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits is too large")
+    return int(text)
 
 
 def _line(mark: Any) -> int | None:

@@ -80,6 +80,8 @@ def _load_outside(family: str, kind: str) -> Any:
     try:
         return getattr(importlib.import_module(module_name), attribute)
     except ImportError as error:
-        raise InputError(f"cannot import {kind!r} as one of the {family}: {error}") from error
+        raise InputError(
+            f"cannot import the {_ONE_OF.get(family, family)} {kind!r}: {error}"
+        ) from error
     except AttributeError as error:
         raise InputError(f"module {module_name!r} has no {attribute!r}") from error

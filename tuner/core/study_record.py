@@ -58,7 +58,10 @@ class StudyHeader:
 
 @dataclass(frozen=True)
 class Standing:
-    """How one configuration did: its trial, and its metrics on the tune and holdout queries."""
+    """How one configuration did: its trial, and its metrics on the tune and holdout queries.
+
+    ``violation`` is above 0 where it breaks a constraint of the objective.
+    """
 
     arm: str
     trial: int
@@ -67,6 +70,7 @@ class Standing:
     tune_metrics: Mapping[str, float]
     holdout_objective: float | None = None
     holdout_metrics: Mapping[str, float] = field(default_factory=dict)
+    violation: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
 from tuner.core.rankings import FloatArray, Rankings
-from tuner.core.trial import Outcome, Params
+from tuner.core.trial import Outcome, Params, Scalar
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
@@ -41,6 +41,7 @@ class Evaluator:
         labels: names and paths to find, or None where no metric asks for them.
         passages: what the documents' texts say, or None where no metric asks.
         counts_tokens: whether contexts are counted here even if the retriever reports their tokens.
+        fixed: parameters that every evaluation takes besides its own.
     """
 
     retriever: Retriever
@@ -51,6 +52,7 @@ class Evaluator:
     labels: GraphLabels | None = None
     passages: Passages | None = None
     counts_tokens: bool = False
+    fixed: Mapping[str, Scalar] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -64,6 +66,7 @@ class Evaluator:
         documents: Sequence[Document] = (),
         evidences: Mapping[str, Evidence] | None = None,
         tokenizer: Tokenizer | None = None,
+        fixed: Mapping[str, Scalar] | None = None,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
 
@@ -110,6 +113,7 @@ class Evaluator:
             labels,
             passages,
             counts_tokens=tokenizer is not None,
+            fixed=dict(fixed or {}),
         )
 
     def __call__(self, params: Params) -> Outcome:
@@ -118,6 +122,7 @@ class Evaluator:
         Raises:
             TunerError: the rankings do not fit the queries, or lack what a metric needs.
         """
+        params = {**self.fixed, **params}
         begin = time.perf_counter()
         rankings = self.retriever.retrieve(self.queries, params)
         retrieved = time.perf_counter()
@@ -140,11 +145,7 @@ class Evaluator:
 
     def measure(self, rankings: Rankings) -> Outcome:
         """Compute every metric but latency from rankings of exactly these queries."""
-        if len(rankings.query_ids) != len(self.queries):
-            raise TunerError(
-                f"the retriever answered {len(rankings.query_ids)} queries "
-                f"instead of the {len(self.queries)} that were asked"
-            )
+        self._check_queries(rankings)
         judged = self.qrels.judge(rankings, depth=depth_needed(self.metrics))
         inputs: dict[Kind, Judged | JudgedGraph | JudgedContexts] = {"ranking": judged}
         if self.labels is not None:
@@ -169,6 +170,20 @@ class Evaluator:
             per_query[source] = sources[source]
         metrics |= self._summaries(sources)
         return Outcome(metrics=metrics, per_query=per_query)
+
+    def _check_queries(self, rankings: Rankings) -> None:
+        """Refuse answers to other queries, or in another order: values would be mispaired."""
+        if len(rankings.query_ids) != len(self.queries):
+            raise TunerError(
+                f"the retriever answered {len(rankings.query_ids)} queries "
+                f"instead of the {len(self.queries)} that were asked"
+            )
+        for row, (query, answered) in enumerate(zip(self.queries, rankings.query_ids, strict=True)):
+            if query.id != answered:
+                raise TunerError(
+                    f"row {row} of the retriever's rankings answers query {answered!r}, but "
+                    f"{query.id!r} was asked; keep the order of the queries"
+                )
 
     @property
     def defined_queries(self) -> int:

@@ -10,6 +10,10 @@ from typing import Any
 from tuner.core.errors import InputError, Problem, did_you_mean
 
 PER_1000 = "_per_1000"
+# Weights and prices beyond this are slips of the keyboard, and their sums would overflow.
+LARGEST = 1e9
+# Violations are relative to the bound, down to this size of it.
+SMALLEST_BOUND = 1e-9
 DEFAULT_WEIGHTS: Mapping[str, float] = {"recall": 0.5, "mrr": 0.3, "ndcg": 0.2}
 
 
@@ -31,8 +35,8 @@ class Bounds:
 
     def violation(self, value: float) -> float:
         """Return by how much ``value`` leaves the range, relative to the bound (0: it does not)."""
-        below = 0.0 if self.min is None else (self.min - value) / (abs(self.min) or 1.0)
-        above = 0.0 if self.max is None else (value - self.max) / (abs(self.max) or 1.0)
+        below = 0.0 if self.min is None else (self.min - value) / _scale(self.min)
+        above = 0.0 if self.max is None else (value - self.max) / _scale(self.max)
         return max(below, above, 0.0)
 
 
@@ -110,23 +114,23 @@ class Objective:
             return [Problem(message, key=("objective", "maximize"))]
         problems = [
             Problem(
-                f"the weight is {weight!r}; it must be a finite number from 0 up "
+                f"the weight is {weight!r}; it must be a number from 0 to {LARGEST:g} "
                 "(every metric is better when it is higher)",
                 key=("objective", "maximize", name),
             )
             for name, weight in self.weights.items()
-            if not _is_number(weight) or weight < 0
+            if not _is_number(weight) or not 0 <= weight <= LARGEST
         ]
         if not problems and math.fsum(self.weights.values()) <= 0:
             message = "the weights sum to 0; at least one must be above 0"
             problems.append(Problem(message, key=("objective", "maximize")))
         problems += [
             Problem(
-                f"the price is {price!r}; it must be a finite number from 0 up",
+                f"the price is {price!r}; it must be a number from 0 to {LARGEST:g}",
                 key=("objective", "price", name),
             )
             for name, price in self.price.items()
-            if not _is_number(price) or price < 0
+            if not _is_number(price) or not 0 <= price <= LARGEST
         ]
         return problems
 
@@ -140,6 +144,10 @@ class Objective:
                 message = f"min {bounds.min} is above max {bounds.max}"
                 problems.append(Problem(message, key=key))
         return problems
+
+
+def _scale(bound: float) -> float:
+    return abs(bound) if abs(bound) >= SMALLEST_BOUND else 1.0
 
 
 def _paid_metric(name: str) -> tuple[str, float]:

@@ -59,6 +59,15 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
 }
 
 
+# Everything here but the graph's share, and the one metric of texts that grows with waste.
+COSTS = frozenset(SYSTEM_METRICS) - {"graph_used"} | {"redundancy"}
+
+
+def is_better_lower(name: str) -> bool:
+    """Say whether a metric is a cost, which an objective must not maximise."""
+    return name in COSTS
+
+
 def needs_latency(names: Sequence[str]) -> bool:
     """Say whether any of these metrics asks for the single-query pass."""
     return any(

@@ -56,6 +56,7 @@ def summarise(
             tune_metrics=trial.metrics,
             holdout_objective=None if result is None else result.objective,
             holdout_metrics={} if result is None else result.metrics,
+            violation=trial.violation,
         )
 
     arms = (

@@ -1,0 +1,122 @@
+"""What a run must not hide: broken constraints, parameters that are not tuned, exhausted arms."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+
+def test_a_study_without_a_feasible_configuration_says_so(tuner):
+    tuner.edit("price:", "constraints: {context_tokens: {max: 1}}\n  price:")
+    done = tuner("run", "config.yaml")
+    assert "no configuration met the constraints" in done.stdout
+    assert "Keep the baseline: no configuration met" in done.stdout
+    (run_dir,) = tuner.runs()
+    assert yaml.safe_load((run_dir / "best.yaml").read_text())["is_feasible"] is False
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert record["best"]["violation"] > 0
+
+
+def test_parameters_that_are_not_tuned_are_the_baselines_in_every_trial(tuner):
+    tuner.edit("  top_k: {type: integer, low: 1, high: 12}\n", "")
+    tuner.edit("top_k: 10}", "top_k: 2}")
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    for standing in (record["best"], record["baseline"], *record["arms"].values()):
+        assert standing["tune_metrics"]["context_tokens"] == pytest.approx(16.0)  # 2 passages of 8
+    best = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
+    assert best["params"]["top_k"] == 2
+
+
+def test_an_arm_that_ran_out_of_points_is_named(tuner):
+    tuner.edit("high: 12}", "high: 2}")
+    tuner.edit(
+        "title_weight: {type: real, low: 0.0, high: 4.0}",
+        "mode: {type: categorical, choices: [plain]}",
+    )
+    tuner.edit("title_weight: 1.0, top_k: 10", "mode: plain, top_k: 2")
+    done = tuner("run", "config.yaml")
+    assert "grid           2 of 6 trials: it has no further point to try" in done.stdout
+
+
+def test_why_trials_failed_is_printed(tuner):
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {")
+    done = tuner("run", "config.yaml", code=None)
+    assert "last failure   RuntimeError: the index is on fire" in done.stdout
+
+
+def test_without_tracking_nobody_is_sent_to_the_ui(tuner):
+    assert "tuner ui" not in tuner("run", "config.yaml").stdout
+
+
+def test_progress_stays_on_standard_error_with_json(tuner):
+    done = tuner("run", "config.yaml", "--json")
+    json.loads(done.stdout)
+    assert "random" in done.stderr
+    assert tuner("run", "config.yaml", "--json", "--quiet").stderr == ""
+
+
+def test_a_space_without_any_point_is_known_before_the_run(tuner):
+    tuner.edit("objective:", "space_constraints: ['top_k < 0']\nobjective:")
+    done = tuner("check", "config.yaml", code=2)
+    assert "config.yaml:7: space_constraints" in done.stderr
+
+
+def test_a_cost_is_not_maximised(tuner):
+    tuner.edit("recall@5: 0.5, ", "context_tokens: 0.5, ")
+    assert "better when it is lower" in tuner("check", "config.yaml", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "expected"),
+    [
+        ('"word_overlap:WordOverlap"', '"json:loads"', 2, "has no `build`"),
+        (
+            '"word_overlap:WordOverlap"',
+            '"word_overlap:Broken"',
+            1,
+            "could not start: OSError: no server",
+        ),
+    ],
+)
+def test_a_retriever_that_cannot_start_is_one_line(tuner, old, new, code, expected):
+    with (tuner.folder / "word_overlap.py").open("a") as module:
+        module.write(
+            "\nclass Broken:\n    @classmethod\n    def build(cls, corpus, *, cache_dir):\n"
+            "        raise OSError('no server')\n"
+        )
+    tuner.edit(old, new)
+    assert expected in tuner("run", "config.yaml", code=code).stderr
+    assert not (tuner.folder / "runs").exists()
+
+
+def test_a_reader_that_leaves_is_no_failure(tuner):
+    command = " ".join([sys.executable, "-m", "tuner", "check", "config.yaml", "|", "head", "-1"])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=tuner.folder,
+        env=tuner.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.stdout.startswith("dataset")
+
+
+def test_a_full_disk_is_one_line(tuner):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            tuner.command("check", "config.yaml"),
+            cwd=tuner.folder,
+            env=tuner.environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
