@@ -16,7 +16,7 @@ def test_the_run_ends_with_a_verdict_that_is_written_everywhere(tuner):
     assert {group["group"] for group in verdict["by_type"]} == {"market", "river"}
     best = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
     assert best["verdict"] == verdict["sentence"]
-    assert best["params"] == record["winner"]["params"]
+    assert best["params"] == {**record["winner"]["params"], "mode": "plain"}
 
 
 def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner):
