@@ -1,6 +1,6 @@
 """How often does a study deploy a configuration that is no better? All are equally good here.
 
-    python experiments/statistics/false_positives.py [--repetitions 4000] [--json FILE] [DATASET …]
+    python experiments/statistics/false_positives.py [--repetitions 3000] [--json FILE] [DATASET …]
 
 Each repetition draws n queries and what 100 configurations get for them, all with the same true mean
 (`populations.py`), and does what `tuner run` does: the first half chooses the winner
@@ -101,15 +101,14 @@ def error(rate, repetitions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", default=[ATLAS])
-    parser.add_argument("--repetitions", type=int, default=4_000)
-    parser.add_argument("--few-repetitions", type=int, help="without a holdout; default: half")
+    parser.add_argument("--repetitions", type=int, default=3_000)
+    parser.add_argument("--few-repetitions", type=int, default=2_000, help="without a holdout")
     parser.add_argument("--configurations", type=int, default=100)
     parser.add_argument("--queries", type=int, nargs="+", default=QUERIES)
     parser.add_argument("--few-queries", type=int, nargs="*", default=FEW_QUERIES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    few_repetitions = arguments.few_repetitions or max(1, arguments.repetitions // 2)
     rows = []
     for path in arguments.datasets:
         population = measure_population(
@@ -122,7 +121,7 @@ def main():
             draw = make(population)
             for queries in sorted({*arguments.few_queries, *arguments.queries}):
                 is_few = queries in arguments.few_queries
-                repetitions = few_repetitions if is_few else arguments.repetitions
+                repetitions = arguments.few_repetitions if is_few else arguments.repetitions
                 if is_few:
                     found = few_rates(
                         draw, queries=queries, repetitions=repetitions, seed=arguments.seed

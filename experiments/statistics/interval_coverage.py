@@ -1,11 +1,12 @@
 """Does the 95 % interval hold the true difference in 95 % of samples? The truth is known here.
 
-    python experiments/statistics/interval_coverage.py [--repetitions 4000] [--json FILE] [DATASET …]
+    python experiments/statistics/interval_coverage.py [--repetitions 20000] [--json FILE] [DATASET …]
 
 Differences per query between two real configurations of the built-in engine (many ties, skewed)
 are the population; n of them are drawn with replacement, and the interval either holds their mean
 or does not. Five pairs are shown one by one, for the t interval (`compare_paired`) and the BCa
-bootstrap (`bca_interval`); then the t interval over pairs of configurations drawn at random.
+bootstrap (`bca_interval`), and normal differences as a control; then the t interval over pairs of
+configurations drawn at random.
 
 "Misses above" are samples whose interval lies above the truth (a gain that is not there), "below"
 those under it. A sample whose differences are all the same counts as a miss unless they are the truth.
@@ -84,6 +85,7 @@ def chosen_pairs(population):
         "default, text only": values[BASELINE] - values[TEXT_ONLY],
         "best, worst": values[best] - values[int(order[0])],
         "best, the one most like it": values[best] - values[closest],
+        "control: normal": stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000),
     }
 
 

@@ -1,6 +1,6 @@
 """How much better does the best of many configurations look than it is? The truth is known here.
 
-    python experiments/statistics/optimism.py [--repetitions 2000] [--json FILE] [DATASET …]
+    python experiments/statistics/optimism.py [--repetitions 2000] [--json FILE] [--png FILE] [DATASET …]
 
 Each repetition draws n queries and what 100 configurations get for them (`populations.py`), and asks
 for the gain over the baseline that the chosen configuration has on new queries. Three answers:
@@ -58,6 +58,29 @@ def simulate(draw, true_gain, *, queries, repetitions, corrected_repetitions, se
     return reported, truth
 
 
+def draw_figure(rows, path):
+    """Draw bias against the number of queries, one panel for each kind of values."""
+    import matplotlib  # comes with MLflow; only needed here
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, len(DRAWS), sharey=True, figsize=(9, 3), squeeze=False)
+    for panel, kind in zip(panels[0], DRAWS, strict=True):
+        shown = [row for row in rows if row["values"] == kind]
+        for name, style in (("naive", "o-"), ("holdout", "s--"), ("corrected", "^:")):
+            queries = [row["queries"] for row in shown]
+            panel.plot(queries, [row["bias"][name] for row in shown], style, label=name)
+        panel.axhline(0.0, color="grey", linewidth=0.8)
+        panel.set(title=kind, xlabel="queries", xscale="log")
+        panel.set_xticks(queries, labels=[str(number) for number in queries])
+        panel.set_xticks([], minor=True)
+    panels[0][0].set_ylabel("reported - true gain")
+    panels[0][-1].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", default=[ATLAS])
@@ -67,6 +90,7 @@ def main():
     parser.add_argument("--queries", type=int, nargs="+", default=QUERIES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path, help="of the first data set's biases")
     arguments = parser.parse_args()
     rows = []
     for path in arguments.datasets:
@@ -79,7 +103,7 @@ def main():
             "| values | queries | true gain, chosen on all | on half | naive bias | holdout "
             "| corrected | naive error | holdout | corrected |"
         )
-        print("| --- | " + "---: | " * 9)
+        print("| --- |" + " ---: |" * 9)
         for kind, make in DRAWS.items():
             true_gain = real_gain if kind == "real" else np.zeros_like(real_gain)
             for queries in arguments.queries:
@@ -111,6 +135,9 @@ def main():
                 cells += [f"{row['bias'][name]:+.4f}" for name in off]
                 cells += [f"{row['error'][name]:.3f}" for name in off]
                 print(f"| {kind} | {queries} | {' | '.join(cells)} |", flush=True)
+    if arguments.png:
+        first = rows[0]["dataset"]
+        draw_figure([row for row in rows if row["dataset"] == first], arguments.png)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
 
