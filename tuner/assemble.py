@@ -22,14 +22,16 @@ from tuner.config.model import BackendSection, TrackingSection
 from tuner.core import registry
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.policy import Policy
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Params
+from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator, metric_problems
 from tuner.evaluation.objective import Bounds, Objective, paid_metric
 from tuner.evaluation.system_metrics import is_better_lower
 from tuner.execution.base import Execution
 from tuner.retrieval._knobs import knob_params, knob_problems
+from tuner.retrieval._policy import PolicyRetriever
 from tuner.retrieval.base import Retriever
 
 Say = Callable[[str], None]
@@ -106,6 +108,29 @@ class Assembly:
             InputError: a knob that does not exist, or a value outside its range.
         """
         return knob_params({**self.fixed, **given}, self.retriever.knobs)
+
+    def choice(self, given: Mapping[str, Any]) -> Params | Policy:
+        """Check parameters, or a policy's parameters by query type, against the knobs.
+
+        Raises:
+            InputError: a knob that does not exist, a value outside its range, or a broken policy.
+        """
+        if "types" not in given:
+            return self.params(given)
+        policy = Policy.from_record(given)
+        types = {name: self.params(params) for name, params in policy.types.items()}
+        return Policy(self.params(policy.default), types, policy.rule)
+
+    def answering(self, choice: Params | Policy) -> tuple[Retriever, Params]:
+        """Return the retriever and the parameters that answer as a choice says."""
+        if isinstance(choice, Policy):
+            return PolicyRetriever(self.retriever, choice), {}
+        return self.retriever, choice
+
+    def evaluate(self, choice: Params | Policy, queries: Sequence[Query]) -> Outcome:
+        """Evaluate parameters or a policy on some of the data set's queries."""
+        retriever, params = self.answering(choice)
+        return replace(self.evaluator(queries), retriever=retriever)(params)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a hash for each part of the study that must not change when it is resumed."""

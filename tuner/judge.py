@@ -14,6 +14,7 @@ import numpy as np
 
 from tuner.assemble import Assembly
 from tuner.core.corpus import Query
+from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
 from tuner.evaluation.objective import PER_1000, paid_metric
@@ -28,6 +29,9 @@ LOOKS_FILE = "holdouts.jsonl"
 # does not count as the system's.
 LATENCY_QUERIES = 200
 LATENCY_REPEATS = 3
+
+Choice = Params | Policy
+Answering = tuple[Retriever, Params]
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,10 @@ class Duel:
         }
 
 
-def duel(assembly: Assembly, first: Params, second: Params, queries: Sequence[Query]) -> Duel:
+def duel(assembly: Assembly, first: Choice, second: Choice, queries: Sequence[Query]) -> Duel:
     """Compare two configurations by every metric, and decide by the composite."""
     seed = assembly.config.study.seed
-    a, b = (measure(assembly, params, queries) for params in (first, second))
+    a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
         name: compare_paired(b.metrics[name], a.metrics[name], seed=seed)
         for name in a.metrics
@@ -113,8 +117,8 @@ def utilities(assembly: Assembly, journal: Path, trials: Sequence[Trial]) -> dic
 
 def judge(
     assembly: Assembly,
-    winner: Params,
-    baseline: Params,
+    winner: Choice,
+    baseline: Choice,
     queries: Sequence[Query],
     *,
     looks: int = 0,
@@ -123,10 +127,10 @@ def judge(
     """Compare two configurations on the same queries, and decide."""
     section = assembly.config.verdict
     guards = guardrails(assembly)
-    measured = [measure(assembly, params, queries) for params in (winner, baseline)]
+    measured = [measure(assembly, choice, queries) for choice in (winner, baseline)]
     timed = [guard.metric for guard in guards if guard.metric.startswith("latency_")]
     if timed:
-        pair = paired_latency_ms(assembly.retriever, queries, winner, baseline)
+        pair = paired_latency_ms(queries, assembly.answering(winner), assembly.answering(baseline))
         measured = [
             replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})
             for one, latency in zip(measured, pair, strict=True)
@@ -172,15 +176,16 @@ def judge_without_holdout(
     )
 
 
-def measure(assembly: Assembly, params: Params, queries: Sequence[Query]) -> Measured:
-    """Evaluate parameters on queries, and keep every query's value."""
-    outcome = assembly.evaluator(queries)(params)
+def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Measured:
+    """Evaluate parameters or a policy on queries, and keep every query's value."""
+    outcome = assembly.evaluate(choice, queries)
     composite = composite_values(outcome.per_query, assembly.plan.objective.weights)
-    return Measured(params, composite, outcome.per_query)
+    shown: Params = {"policy": "by query type"} if isinstance(choice, Policy) else choice
+    return Measured(shown, composite, outcome.per_query)
 
 
 def paired_latency_ms(
-    retriever: Retriever, queries: Sequence[Query], first: Params, second: Params
+    queries: Sequence[Query], first: Answering, second: Answering
 ) -> tuple[FloatArray, FloatArray]:
     """Time two configurations by turns on the same single queries, so that load hits both alike.
 
@@ -191,12 +196,12 @@ def paired_latency_ms(
     spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
     both = (first, second)
     fastest = np.full((2, len(spread)), np.inf)
-    for params in both:
-        _answer_ms(retriever, queries[0], params)
+    for answering in both:
+        _answer_ms(answering, queries[0])
     for _ in range(LATENCY_REPEATS):
         for place, index in enumerate(spread):
-            for side, params in enumerate(both):
-                elapsed = _answer_ms(retriever, queries[index], params)
+            for side, answering in enumerate(both):
+                elapsed = _answer_ms(answering, queries[index])
                 fastest[side, place] = min(fastest[side, place], elapsed)
     return fastest[0], fastest[1]
 
@@ -228,7 +233,8 @@ def _utility(assembly: Assembly, trial: Trial, per_query: Mapping[str, FloatArra
     return values
 
 
-def _answer_ms(retriever: Retriever, query: Query, params: Params) -> float:
+def _answer_ms(answering: Answering, query: Query) -> float:
+    retriever, params = answering
     begin = time.perf_counter()
     if isinstance(retriever, Serves):
         retriever.serve(query, params)

@@ -186,6 +186,20 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
     return Session(assembly, study, run_dir)
 
 
+def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
+    """Refuse to mix a study's values with data, a split or an index that have changed since.
+
+    Raises:
+        InputError: names what has changed.
+    """
+    now = assembly.fingerprints()
+    changed = [name for name, then in header.fingerprints.items() if now.get(name) != then]
+    if changed:
+        raise InputError(
+            f"the study was run on something else: {', '.join(changed)} changed since; run it anew"
+        )
+
+
 def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
     """Read a run directory without opening its data.
 

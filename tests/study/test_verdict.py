@@ -109,6 +109,15 @@ def test_a_second_look_is_said():
     assert "have decided 2 times before" in verdict.sentence
 
 
+def test_an_interval_that_rests_on_few_queries_is_said_to():
+    values = np.full(100, 0.5)
+    values[:6] = [0.9, 0.8, 0.9, 0.95, 0.85, 0.9]
+    verdict = decide(measured("new", values), measured("old", np.full(100, 0.5)))
+    assert "Only 6 of the queries differ" in verdict.sentence
+    verdict = decide(measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.5)))
+    assert "Only" not in verdict.sentence
+
+
 def test_types_are_compared_apart():
     new = np.r_[0.6 + ALTERNATING[:50], 0.4 + ALTERNATING[:50]]
     verdict = decide(

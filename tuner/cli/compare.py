@@ -56,10 +56,10 @@ def command(
     from tuner.judge import duel
 
     assembly = load(config, settings, say=note)
-    a = assembly.baseline if first is None else assembly.params(read_params(first, "--a"))
+    a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
-    b = assembly.params(read_params(second, "--b"))
+    b = assembly.choice(read_params(second, "--b"))
     queries = assembly.part(part)
     result = duel(assembly, a, b, queries)
     if as_json:

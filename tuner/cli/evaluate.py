@@ -76,11 +76,12 @@ def command(
     given = assembly.baseline if params is None else read_params(params, "--params")
     if given is None:
         raise InputError(f"give --params, or a `{BASELINE}:` section in the configuration")
-    chosen = assembly.params(given)
+    chosen = assembly.choice(given)
+    shown = chosen if isinstance(chosen, dict) else chosen.to_record()["types"]
     queries = assembly.part(part)
     labels = None if by is None else groups(queries, by)
     evaluator = assembly.evaluator(queries)
-    outcome = evaluator(chosen)
+    outcome = assembly.evaluate(chosen, queries)
     score = assembly.plan.objective.score(outcome.metrics)
     figures = {
         "objective": score.objective,
@@ -92,7 +93,7 @@ def command(
         _write_csv(Path(per_query), queries, outcome.per_query)
     if as_json:
         record = {
-            "params": chosen,
+            "params": shown,
             "queries": len(queries),
             "defined_queries": evaluator.defined_queries,
             "metrics": figures,
@@ -111,7 +112,7 @@ def command(
     table.columns[1].justify = "right"
     for name, value in figures.items():
         table.add_row(name, f"{value:.4f}")
-    click.echo(f"{json.dumps(chosen)}  on {len(queries)} queries ({part})")
+    click.echo(f"{json.dumps(shown)}  on {len(queries)} queries ({part})")
     console().print(table)
     if aggregates:
         click.echo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
@@ -46,17 +46,21 @@ class Retriever(Protocol):
         """Return a hash of the index and of all options that can change an answer."""
         ...
 
-    @classmethod
-    def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Self:
-        """Build or open the index; ``options`` are the configuration's ``retriever`` section."""
-        ...
-
     def prepare(self, queries: Sequence[Query]) -> None:
         """Do once, ahead of the trials, what can be shared by them; a no-op where nothing can."""
         ...
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer every query of the batch; row i of the rankings answers ``queries[i]``."""
+        ...
+
+
+class RetrieverKind(Protocol):
+    """What a configuration's ``retriever: {kind: …}`` names: a class that can build itself."""
+
+    @classmethod
+    def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Retriever:
+        """Build or open the index; ``options`` are the configuration's ``retriever`` section."""
         ...
 
 

@@ -1,0 +1,59 @@
+"""tuner policy: parameters by query type, from a study that has ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from tuner.cli._options import note
+
+
+@click.command("policy", short_help="Parameters by query type, from a study's trials.")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option(
+    "--prior",
+    type=click.FloatRange(0.0),
+    default=20.0,
+    show_default=True,
+    help="How many queries of a type weigh as much as what all queries say.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(run_dir: Path, prior: float, as_json: bool) -> None:
+    """Choose the best parameters for each query type of the study in RUN_DIR: dynamic weights.
+
+    The trials kept every query's values, so nothing is searched again. Writes RUN_DIR/policy.yaml,
+    which stands wherever parameters do, and compares it with the fixed winner on the held-out
+    queries.
+    """
+    from tuner.assemble import assemble, make_plan
+    from tuner.cli._console import console
+    from tuner.cli._tables import print_types, shown_params
+    from tuner.config import load_config
+    from tuner.policy import derive_policy, write_policy
+    from tuner.tuning import CONFIG_FILE, check_same_data, read_run
+
+    content, _ = read_run(run_dir)
+    config, source = load_config(run_dir / CONFIG_FILE)
+    assembly = assemble(config, source, make_plan(config, source), say=note)
+    check_same_data(content.header, assembly)
+    result = derive_policy(assembly, content, run_dir, prior_queries=prior)
+    path = write_policy(run_dir, result)
+    if as_json:
+        click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        return
+    from rich.table import Table
+
+    table = Table("query type", "queries", "gain (tune)", "parameters", box=None)
+    for choice in result.choices:
+        params = "as the winner" if choice.gain == 0.0 else shown_params(choice.trial.params)
+        table.add_row(choice.query_type or "–", str(choice.queries), f"{choice.gain:+.3f}", params)
+    click.echo(f"winner  {shown_params(result.policy.default)}")
+    console().print(table)
+    click.echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
+    if result.verdict is not None:
+        sentence = result.verdict.sentence.replace("the baseline", "the fixed parameters")
+        click.secho(f"\n{sentence}", bold=True)
+        print_types(result.verdict.to_record()["by_type"])
+    click.echo(f"\npolicy  {path}")

@@ -1,0 +1,119 @@
+"""Dynamic against fixed weights: a policy from what a study has measured, and its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.assemble import Assembly
+from tuner.core.errors import InputError
+from tuner.core.policy import Policy
+from tuner.evaluation.query_rule import learn_rule, rule_accuracy
+from tuner.judge import count_look, judge, utilities
+from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
+from tuner.study.reading import JournalContent
+from tuner.study.verdict import Verdict
+from tuner.study.winner import choose_winner
+from tuner.tuning import JOURNAL_FILE
+
+POLICY_FILE = "policy.yaml"
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """A policy, where it comes from, and whether it beats the fixed winner.
+
+    ``accuracy`` is the share of tune queries whose type the rule tells when it was learned from
+    the others. ``verdict`` is None where no query was held out.
+    """
+
+    policy: Policy
+    choices: tuple[TypeChoice, ...]
+    accuracy: float
+    verdict: Verdict | None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the result as a JSON-ready mapping, without the rule's weights."""
+        return {
+            "default": self.policy.default,
+            "types": [
+                {
+                    "query_type": choice.query_type,
+                    "queries": choice.queries,
+                    "trial": choice.trial.number,
+                    "params": choice.trial.params,
+                    "tune_gain": choice.gain,
+                }
+                for choice in self.choices
+            ],
+            "rule_accuracy": self.accuracy,
+            "verdict": None if self.verdict is None else self.verdict.to_record(),
+        }
+
+
+def derive_policy(
+    assembly: Assembly,
+    content: JournalContent,
+    run_dir: Path,
+    *,
+    prior_queries: float = PRIOR_QUERIES,
+) -> PolicyResult:
+    """Derive the best configuration of each query type from a study's trials; evaluate nothing new.
+
+    The held-out queries are answered by the type that the rule tells, never by their label.
+
+    Raises:
+        InputError: the queries have fewer than two types, or the trials kept no values by query.
+    """
+    queries = assembly.tune_queries
+    types = [query.query_type for query in queries]
+    if len(set(types)) < 2:
+        raise InputError(
+            "a policy needs at least two query types among the tune queries; "
+            "write them as `query_type` in queries.jsonl"
+        )
+    trials = [trial for trial in content.trials.values() if trial.is_told]
+    values = utilities(assembly, run_dir / JOURNAL_FILE, trials)
+    winner = choose_winner(trials, values)
+    if winner is None or winner.number not in values:
+        raise InputError(f"no trial of {str(run_dir)!r} kept its values by query")
+    choices = choose_by_type(trials, values, types, winner, prior_queries=prior_queries)
+    texts = [query.text for query in queries]
+    policy = Policy(
+        assembly.params(winner.params),
+        {
+            choice.query_type: assembly.params(choice.trial.params)
+            for choice in choices
+            if choice.trial.number != winner.number
+        },
+        learn_rule(texts, types),
+    )
+    verdict = None
+    if assembly.holdout_queries:
+        looks = count_look(run_dir.parent, assembly)
+        verdict = judge(
+            assembly,
+            policy,
+            policy.default,
+            assembly.holdout_queries,
+            looks=looks,
+            called="the policy",
+        )
+    seed = assembly.config.study.seed
+    return PolicyResult(policy, choices, rule_accuracy(texts, types, seed=seed), verdict)
+
+
+def write_policy(run_dir: Path, result: PolicyResult) -> Path:
+    """Write ``policy.yaml``, which stands wherever parameters do; whole or not at all."""
+    record = result.policy.to_record()
+    record["verdict"] = None if result.verdict is None else result.verdict.sentence
+    path = run_dir / POLICY_FILE
+    temporary = run_dir / f".{POLICY_FILE}"
+    temporary.write_text(
+        yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    temporary.replace(path)
+    return path
