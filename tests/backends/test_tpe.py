@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ PARAMETERS = {
     "integer": Integer(-3, 9, step=4),
     "log_integer": Integer(1, 300, scale="log"),
     "log_integer_step": Integer(5, 300, scale="log", step=5),
+    "wide_integer": Integer(-(2**52), 2**52),
+    "wide_log_integer": Integer(1, 2**53, scale="log"),
     "choice": Categorical((None, True, 1, 1.0, "1")),
 }
 SPACE = SearchSpace({"x": Real(0, 1), "y": Real(0, 1)})
@@ -85,6 +88,25 @@ def test_trials_told_since_the_last_call_are_taken_in() -> None:
     assert warm.suggest(SPACE, told, count=2, seed=0) == Tpe(60).suggest(
         SPACE, told, count=2, seed=0
     )
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Real(-1e100, 1e100),
+        Real(1e-100, 1e100, scale="log"),
+        Integer(-(2**53), 2**53),
+        Integer(1, 2**53, scale="log"),
+    ],
+    ids=repr,
+)
+def test_the_widest_ranges_are_learnt_from(parameter: Any) -> None:
+    space = SearchSpace({"x": parameter})
+    history = trials(space, 30, lambda params: parameter.position(params["x"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picks = [Tpe(60).suggest(space, history, count=1, seed=s)[0]["x"] for s in range(8)]
+    assert np.mean([parameter.position(value) for value in picks]) > 0.7
 
 
 def test_optuna_keeps_its_own_verbosity(capfd: pytest.CaptureFixture[str]) -> None:

@@ -178,6 +178,21 @@ def test_a_tiny_space_is_enumerated_and_then_exhausted(kind: str, count: int) ->
 
 
 @every_kind
+def test_a_space_in_which_nothing_can_be_found_is_exhausted(kind: str) -> None:
+    space = SearchSpace({"a": Real(0.0, 1.0), "b": Real(1.0, 2.0)}, ("a > b",))
+    assert make(kind).suggest(space, [], count=2, seed=0) == []
+
+
+@every_kind
+def test_points_that_are_hard_to_find_end_no_search_with_an_error(kind: str) -> None:
+    space = SearchSpace({"a": Real(0.0, 1.0), "b": Real(0.0, 1.0)}, ("a + b < 0.0001",))
+    corner = [{"a": i * 1e-5, "b": i * 1e-5} for i in range(1, 5)]
+    history = [finished(space, i, params) for i, params in enumerate(corner)]
+    picks = make(kind).suggest(space, history, count=1, seed=0)
+    assert all(space.contains(params) for params in picks)
+
+
+@every_kind
 @pytest.mark.parametrize("trials", [0, 5])
 def test_several_points_at_once_differ(kind: str, trials: int) -> None:
     history = run(make("random"), PLAIN, trials)

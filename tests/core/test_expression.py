@@ -10,7 +10,12 @@ import pytest
 from tuner.core.errors import InputError
 from tuner.core.expression import NUMBER, Domain, kinds_of, parse
 
-CHOICES = {"mode": ("text", "graph"), "flag": (True, False), "prior": (None, 1, "a")}
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "mode": ("text", "graph"),
+    "flag": (True, False),
+    "prior": (None, 1, "a"),
+}
+CHOICES |= {"either": (True, 1, 1.0, 3), "truth_or_two": (True, 2)}
 DOMAINS = {name: Domain(kinds_of(values), values) for name, values in CHOICES.items()} | {
     name: Domain(NUMBER) for name in ("a", "b", "start_k", "select_k")
 }
@@ -38,6 +43,13 @@ DOMAINS = {name: Domain(kinds_of(values), values) for name, values in CHOICES.it
         ("prior == None", {"prior": None}, True),
         ("prior != 'a'", {"prior": 1}, True),
         ("(a > 1) == flag", {"a": 2, "flag": True}, True),
+        ("either == True", {"either": True}, True),
+        ("either == True", {"either": 1}, False),
+        ("either == 1", {"either": True}, False),
+        ("either == 1", {"either": 1.0}, True),  # Numbers are compared by value.
+        ("either != True", {"either": 1.0}, True),
+        ("either in [True, 3]", {"either": 1}, False),
+        ("either not in [1]", {"either": True}, True),
         ("a in [-1, 2]", {"a": -1}, True),
         ("a > 5", {"b": 1}, True),  # An inactive parameter makes it met.
         ("  a > 5 ", {"a": 1}, False),
@@ -84,6 +96,8 @@ def test_names_and_normal_text() -> None:
         ("mode == 3", 1, "never equals"),
         ("mode == 'grpah'", 9, "'grpah' is no choice of 'mode'; did you mean 'graph'?"),
         ("mode in ['grpah']", 10, "no choice"),
+        ("truth_or_two == 1", 17, "1 is no choice of 'truth_or_two'"),
+        ("truth_or_two in [2, False]", 21, "False is no choice"),
         ("mode in 'graph'", 9, "a list of values"),
         ("mode in [mode]", 10, "constants only"),
         ("a <", 4, "column"),

@@ -11,6 +11,7 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
+from tuner.core.trial import Params
 
 HYBRID = SearchSpace(
     {
@@ -49,6 +50,9 @@ def test_canonical_orders_converts_and_drops_the_inactive() -> None:
         (Real(0, 1, step=0.3), 0.9, 0.9),
         (Real(0, 1), np.float32(0.5), 0.5),
         (Integer(0, 10, step=5), 5.0, 5),
+        # Offsets from low beyond 2**53, which are even numbers as floats.
+        (Integer(-(2**53), 2**53), 3, 3),
+        (Integer(-(2**53), 2**53, step=3), 2**53 - 1, 2**53 - 1),  # 2**54 is 1 more than 3 i
         (Categorical((True, 1, 1.0)), 1, 1),
         (Categorical((True, 1, 1.0)), True, True),
         (Categorical((0.5, 1)), 1.0, 1),
@@ -78,6 +82,8 @@ def test_canonical_values(parameter: Any, given: object, expected: object) -> No
         (Integer(1, 9), 0, "0 is outside 1 .. 9"),
         (Integer(1, 9), 10**400, "too large"),
         (Integer(1, 9, step=4), 4, "off the step of 4 from 1; nearest: 5"),
+        (Integer(1, 8, step=4), 8, "off the step of 4 from 1; nearest: 5"),
+        (Integer(-(2**53), 2**53, step=2), 3, "off the step of 2"),
         (Categorical(("text", "graph")), "grahp", "did you mean 'graph'?"),
         (Categorical((1, 2)), True, "True is not one of the choices; known: 1, 2"),
     ],
@@ -225,6 +231,50 @@ def test_samples_are_feasible_native_and_seeded() -> None:
 def test_the_only_feasible_points_of_a_small_space_are_found() -> None:
     space = SearchSpace({name: Integer(0, 19) for name in "abc"}, ("a + b + c >= 57",))
     assert space.sample(np.random.default_rng(0)) == {"a": 19, "b": 19, "c": 19}
+
+
+def test_constraints_tell_choices_apart_as_conditions_do() -> None:
+    parameters = {
+        "m": Categorical((True, 1, 2, "True")),
+        "x": Integer(0, 1, when={"m": (True,)}),
+    }
+    assert list(SearchSpace(parameters, ("m == True",)).points()) == [
+        {"m": True, "x": 0},
+        {"m": True, "x": 1},
+    ]
+    (point,) = SearchSpace(parameters, ("m in [1]",)).points()
+    assert point["m"] is not True
+    assert point == {"m": 1}
+
+
+def test_a_constraint_is_looked_at_once_its_parameters_are_chosen() -> None:
+    looked_at: list[Params] = []
+
+    class Level(int):
+        """An integer that notes what is compared with it."""
+
+        def __lt__(self, other: int) -> bool:
+            looked_at.append({"a": int(self)})
+            return int(self) < other
+
+    space = SearchSpace({name: Integer(1, 9) for name in "abcd"}, ("a < 2", "b < a", "d < 8"))
+    levels = {name: [Level(value) for value in range(1, 10)] for name in "abcd"}
+    assert list(space.combinations(levels)) == []
+    # Of 9 values of a, 1 is left; b < 1 in none of 9: no c or d is ever looked at.
+    assert len(looked_at) == 9 + 9
+
+
+def test_constraints_on_any_parameters_keep_every_feasible_point() -> None:
+    parameters = {
+        "hops": Integer(1, 3, when={"mode": ("graph",)}),
+        "mode": Categorical(("text", "graph")),
+        "k": Integer(1, 3),
+    }
+    for texts in [("hops < k",), ("k > 1", "hops == 2"), ("mode == 'text' or k < 3",), ("2 > 1",)]:
+        space = SearchSpace(parameters, texts)
+        feasible = [p for p in SearchSpace(parameters).points() if space.satisfies(p)]
+        assert list(space.points()) == feasible
+    assert list(SearchSpace(parameters, ("1 > 2",)).points()) == []
 
 
 def test_an_infeasible_space_says_so() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
+from tuner.core.expression import Constraint
+from tuner.core.grid import MOST_LOOKED_AT
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
-from tuner.core.trial import Scalar
+from tuner.core.trial import Params, Scalar
 
 PLAIN = SearchSpace(
     {
@@ -137,6 +139,21 @@ def test_a_grid_without_a_feasible_point_is_empty_only_where_the_space_is() -> N
 def test_a_thin_feasible_band_does_not_take_for_ever() -> None:
     space = SearchSpace({"a": Real(0, 1), "b": Real(0, 1)}, ("a + b == 0.7654321",))
     assert len(space.grid(50)) <= 50
+
+
+def test_refining_ends_after_a_number_of_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = SearchSpace({name: Real(0, 1) for name in "abcd"}, ("a * b * c * d > 0.99",))
+    looked_at = 0
+    holds = Constraint.holds
+
+    def counted(constraint: Constraint, params: Params) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return holds(constraint, params)
+
+    monkeypatch.setattr(Constraint, "holds", counted)
+    assert space.grid(60) == [dict.fromkeys("abcd", 1.0)]
+    assert looked_at <= MOST_LOOKED_AT
 
 
 def test_a_feasible_corner_is_refined() -> None:

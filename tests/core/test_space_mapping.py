@@ -47,6 +47,7 @@ def test_every_kind_is_read() -> None:
         ({"type": "real", "low": 0, "high": 1, "step": 1e-12}, ("step",), "too fine"),
         ({"type": "integer", "low": 0, "high": 9, "step": -2}, ("step",), "step must be above 0"),
         ({"type": "integer", "low": 0, "high": 9, "step": 1.5}, ("step",), "not an integer"),
+        ({"type": "integer", "low": 0, "high": 9, "step": None}, ("step",), "null is no step"),
         ({"type": "integer", "low": 0.5, "high": 9}, ("low",), "0.5 is not an integer"),
         ({"type": "integer", "low": 0, "high": 2**60}, ("high",), "too large"),
         ({"type": "real", "low": True, "high": 1}, ("low",), "True is not a number"),

@@ -127,3 +127,18 @@ def test_a_grid_keeps_to_its_budget(space: SearchSpace, budget: int) -> None:
 def test_every_position_is_a_point(space: SearchSpace, positions: list[float]) -> None:
     params = space.decode(positions[: len(space.names)])
     assert space.canonical(params) == params
+
+
+@relaxed
+@given(
+    st.integers(-(2**53), 2**53),
+    st.integers(-(2**53), 2**53),
+    st.integers(1, 2**53),
+    st.integers(0, 2**54),
+)
+def test_large_integers_are_exact(one: int, other: int, step: int, index: int) -> None:
+    parameter = Integer(min(one, other), max(one, other), step=step)
+    index %= parameter.count
+    value = parameter.low + index * step
+    assert parameter.canonical(value) == value
+    assert parameter.lattice_index(value) == index

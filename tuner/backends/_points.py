@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,9 @@ Point = tuple[tuple[str, type, Scalar], ...]
 
 # With a share p of the points unseen, (1 - p) ** 200 of the searches end in an enumeration.
 DRAWS = 200
+# Where constraints leave little, draws end after so many (a second); before, where each
+# combination can be looked at instead.
+MOST_DRAWS, MOST_DRAWS_BEFORE_ENUMERATION = 50_000, 5_000
 QUASI_RANDOM_DRAWS = 1_000
 
 
@@ -36,15 +39,48 @@ def scored_trials(history: Iterable[Trial]) -> list[Trial]:
 
 
 def random_unseen(space: SearchSpace, taken: set[Point], rng: np.random.Generator) -> Params | None:
-    """Draw a point that is not taken; None where every point of the space is taken."""
-    for _ in range(DRAWS):
-        params = space.sample(rng)
+    """Draw a point that is not taken; None where every point of the space is taken.
+
+    None too where a space that is too large to enumerate gave none: in 200 feasible draws, or in
+    50,000 of which constraints refused most. A search that finds nothing new has ended.
+    """
+    feasible = 0
+    for _ in range(MOST_DRAWS_BEFORE_ENUMERATION if space.is_enumerable else MOST_DRAWS):
+        params = space.decode(rng.random(len(space.names)))
+        if not space.satisfies(params):
+            continue
         if point_of(params) not in taken:
             return params
+        feasible += 1
+        if feasible == DRAWS:
+            break
     if not space.is_enumerable:
         return None
     unseen = [params for params in space.points() if point_of(params) not in taken]
     return unseen[int(rng.integers(len(unseen)))] if unseen else None
+
+
+def pick_unseen(
+    space: SearchSpace,
+    history: Sequence[Trial],
+    rng: np.random.Generator,
+    propose: Callable[[set[Point], list[Params]], Params | None],
+    *,
+    count: int,
+) -> list[Params]:
+    """Return up to ``count`` new points, proposed one by one; random where none is proposed.
+
+    ``propose`` is given the points that are taken and, of these, the picks so far, in order.
+    """
+    taken = points_of(history)
+    picks: list[Params] = []
+    while len(picks) < count:
+        params = propose(taken, picks) or random_unseen(space, taken, rng)
+        if params is None:
+            break
+        taken.add(point_of(params))
+        picks.append(params)
+    return picks
 
 
 def quasi_random(space: SearchSpace, *, seed: int) -> Iterator[Params]:

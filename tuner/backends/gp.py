@@ -21,14 +21,7 @@ from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
 from threadpoolctl import threadpool_limits
 
 from tuner.backends._options import check_budget, check_number, check_whole
-from tuner.backends._points import (
-    Point,
-    point_of,
-    points_of,
-    random_unseen,
-    scored_trials,
-    spread_unseen,
-)
+from tuner.backends._points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.parameters import Categorical
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial
@@ -76,21 +69,17 @@ class Gp:
         if len(scored) < self.initial or not has_choice:
             return spread_unseen(space, history, count=count, seed=seed)
         rng = np.random.default_rng([seed, len(history)])
-        taken = points_of(history)
-        picks: list[Params] = []
         # More threads make it slower, and much slower where workers are busy beside it.
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # On length scales at their bounds.
             model = _Model.fit(space, scored, self.margin, rng)
             under_way = [trial.params for trial in history if not trial.is_told]
-            while len(picks) < count:
+
+            def best(taken: set[Point], picks: list[Params]) -> Params | None:
                 model.condition(under_way + picks)
-                params = _best_unseen(model, taken, rng) or random_unseen(space, taken, rng)
-                if params is None:
-                    break
-                taken.add(point_of(params))
-                picks.append(params)
-        return picks
+                return _best_unseen(model, taken, rng)
+
+            return pick_unseen(space, history, rng, best, count=count)
 
 
 class _Model:

@@ -21,20 +21,15 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.backends._options import check_budget, check_whole
-from tuner.backends._points import (
-    Point,
-    point_of,
-    points_of,
-    random_unseen,
-    scored_trials,
-    spread_unseen,
-)
+from tuner.backends._points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.parameters import Categorical, Integer, Parameter, Real
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 
 # Repeats and infeasible points are drawn again so often, then a random unseen one is taken.
 ATTEMPTS = 20
+# Beyond it, the probability of one step is lost to rounding: the sampler would compare zeros.
+MOST_STEPS = 10**9
 
 Distributions = dict[str, BaseDistribution]
 
@@ -69,16 +64,13 @@ class Tpe:
             return spread_unseen(space, history, count=count, seed=seed)
         rng = np.random.default_rng([seed, len(history)])
         sampling = _Sampling(space, self._frozen(space, history), self._sampler(rng))
-        taken = points_of(history)
-        picks: list[Params] = []
-        while len(picks) < count:
-            params = sampling.unseen(taken) or random_unseen(space, taken, rng)
-            if params is None:
-                break
-            taken.add(point_of(params))
-            picks.append(params)
-            sampling.add_running(params)
-        return picks
+
+        def sampled(taken: set[Point], picks: list[Params]) -> Params | None:
+            for params in picks[-1:]:
+                sampling.add_running(params)
+            return sampling.unseen(taken)
+
+        return pick_unseen(space, history, rng, sampled, count=count)
 
     def _sampler(self, rng: np.random.Generator) -> optuna.samplers.TPESampler:
         # Every option is given: their defaults changed between Optuna's versions. The start-up is
@@ -167,7 +159,9 @@ class _Sampling:
             if not self.space.is_active(self.space.parameters[names[0]], params):
                 continue
             group = {n: self.distributions[n] for n in names if n in self.distributions}
-            drawn = self.sampler.sample_relative(self.study, current, group)
+            # A density may underflow: the logarithm of 0 is what it should be.
+            with np.errstate(divide="ignore"):
+                drawn = self.sampler.sample_relative(self.study, current, group)
             for name in names:
                 parameter = self.space.parameters[name]
                 if name in drawn:
@@ -198,17 +192,24 @@ def _distributions(space: SearchSpace) -> Distributions:
     }
 
 
+def _is_continuous(parameter: Real | Integer) -> bool:
+    """Say whether Optuna draws from the whole range, and its draws are rounded afterwards."""
+    if parameter.count is None or (parameter.scale == "log" and isinstance(parameter, Real)):
+        return True
+    # Optuna has no steps on a log scale.
+    has_log_steps = parameter.scale == "log" and parameter.step != 1
+    return has_log_steps or parameter.count > MOST_STEPS
+
+
 def _distribution(parameter: Parameter) -> BaseDistribution:
     match parameter:
         case Categorical():
             return CategoricalDistribution(tuple(range(parameter.count)))
-        case Integer(scale="log", step=1):
+        case Real() | Integer() if _is_continuous(parameter):
+            is_log = parameter.scale == "log"
+            return FloatDistribution(float(parameter.low), float(parameter.high), log=is_log)
+        case Integer(scale="log"):
             return IntDistribution(parameter.low, parameter.high, log=True)
-        case Real(scale="linear", step=None):
-            return FloatDistribution(parameter.low, parameter.high)
-        case Real(scale="log") | Integer(scale="log"):
-            # Optuna has no steps on a log scale: values are rounded to the step afterwards.
-            return FloatDistribution(float(parameter.low), float(parameter.high), log=True)
         case _:
             return IntDistribution(0, (parameter.count or 1) - 1)
 
@@ -217,10 +218,10 @@ def _to_optuna(parameter: Parameter, value: Any) -> Any:
     match parameter:
         case Categorical():
             return parameter.index(value)
-        case Integer(scale="log", step=1):
-            return value
-        case Integer(scale="log") | Real(scale="log") | Real(scale="linear", step=None):
+        case Real() | Integer() if _is_continuous(parameter):
             return float(value)
+        case Integer(scale="log"):
+            return value
         case _:
             return parameter.lattice_index(value)
 
@@ -229,7 +230,7 @@ def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
     match parameter:
         case Categorical():
             return parameter.choices[int(value)]
-        case Integer(scale="log") | Real(scale="log") | Real(scale="linear", step=None):
+        case Real() | Integer() if _is_continuous(parameter) or parameter.scale == "log":
             return parameter.nearest(value)
         case _:
             return parameter.lattice_value(value)

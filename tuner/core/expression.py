@@ -1,8 +1,8 @@
 """Constraints between parameters, such as ``start_k <= select_k``: parsed, never run as code.
 
 Allowed: parameter names, numbers, quoted text, True, False, None; ``+ - * /``;
-``< <= > >= == !=``, chained too (numbers within 1e-9 are equal); ``in`` and ``not in`` a list of
-constants; ``and``, ``or``, ``not``; parentheses.
+``< <= > >= == !=``, chained too (numbers within 1e-9 are equal, so 1 equals 1.0; True equals True
+only); ``in`` and ``not in`` a list of constants; ``and``, ``or``, ``not``; parentheses.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def _is_equal(a: Any, b: Any) -> bool:
+    # In Python True == 1; in a space they are two choices.
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
     # So that 0.1 + 0.2 <= 0.3 holds: sums of round numbers should meet round limits.
     if isinstance(a, int | float) and isinstance(b, int | float):
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
@@ -191,11 +194,10 @@ class _Checker:
         for name, constant in ((a, b), (b, a)):
             if isinstance(name, ast.Name) and isinstance(constant, ast.Constant):
                 choices = self.domains[name.id].choices
-                if choices is not None and constant.value not in choices:
-                    hint = did_you_mean(str(constant.value), [str(choice) for choice in choices])
-                    raise self.refusal(
-                        constant, f"{constant.value!r} is no choice of {name.id!r}{hint}"
-                    )
+                value = constant.value
+                if choices is not None and not any(_is_equal(value, other) for other in choices):
+                    hint = did_you_mean(str(value), [str(choice) for choice in choices])
+                    raise self.refusal(constant, f"{value!r} is no choice of {name.id!r}{hint}")
 
     def refusal(self, node: ast.expr, message: str) -> InputError:
         return InputError(f"{self.text!r}, column {node.col_offset + 1}: {message}; {ALLOWED}")

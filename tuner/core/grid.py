@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tuner.core.space import SearchSpace
 
 # Constraints may leave little of a grid, so that it can be refined on and on: refining stops when
-# so many combinations were looked at (about a second).
-MOST_LOOKED_AT = 200_000
+# so many combinations were looked at (half a second), over all grids on the way.
+MOST_LOOKED_AT = 100_000
 
 Levels = Mapping[str, int | Sequence[object]]
 
@@ -42,7 +42,7 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
             key=("levels",),
         )
     open_names = list(numbers)
-    while open_names and grid.looked_at <= MOST_LOOKED_AT:
+    while open_names:
         name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
         count = space.parameters[name].count
         finer = numbers | {name: numbers[name] + 1}
@@ -50,7 +50,7 @@ def grid_points(space: SearchSpace, budget: int, levels: Levels) -> list[Params]
             numbers = finer
         else:
             open_names.remove(name)
-    return list(space.combinations(grid.levels(numbers)))
+    return grid.points(numbers)
 
 
 class _Grid:
@@ -66,6 +66,7 @@ class _Grid:
             parameter.when for parameter in space.parameters.values()
         )
         self.looked_at = 0
+        self.last_that_fits: list[Params] = []
 
     def levels(self, numbers: Mapping[str, int]) -> dict[str, Sequence[Scalar]]:
         return {
@@ -77,11 +78,20 @@ class _Grid:
         combinations = self._combinations(numbers)
         if self.is_plain:
             return combinations <= self.budget
-        if combinations > max(MOST_LOOKED_AT, self.budget):
+        if self.looked_at + combinations > max(MOST_LOOKED_AT, self.budget):
             return False
         self.looked_at += combinations
-        points = self.space.combinations(self.levels(numbers))
-        return sum(1 for _ in islice(points, self.budget + 1)) <= self.budget
+        found = list(islice(self.space.combinations(self.levels(numbers)), self.budget + 1))
+        if len(found) > self.budget:
+            return False
+        self.last_that_fits = found
+        return True
+
+    def points(self, numbers: Mapping[str, int]) -> list[Params]:
+        """Return the points of the last grid that fits, whose numbers of levels these are."""
+        if self.is_plain:
+            return list(self.space.combinations(self.levels(numbers)))
+        return self.last_that_fits
 
     def total(self, numbers: Mapping[str, int]) -> int:
         combinations = self._combinations(numbers)

@@ -77,7 +77,10 @@ def _unquoted(text: str) -> str:
 def range_problems(
     low: Any, high: Any, scale: Any, step: Any, check: Callable[[object], str | None]
 ) -> list[Problem]:
-    """Return what is wrong with a range; ``check`` says what is wrong with one number."""
+    """Return what is wrong with a range; ``check`` says what is wrong with one number.
+
+    A ``step`` of None is none, and no problem here: see ``missing_step_problems``.
+    """
     problems = [
         Problem(problem, key=(name,))
         for name, value in (("low", low), ("high", high), ("step", step))
@@ -95,6 +98,14 @@ def range_problems(
     if step is not None and "step" not in broken and step <= 0:
         problems.append(Problem(f"step must be above 0, got {step}", key=("step",)))
     return problems
+
+
+def missing_step_problems(step: object) -> list[Problem]:
+    """Return whether an integer, which always has a step, was given none."""
+    if step is not None:
+        return []
+    message = "null is no step of an integer; write 1, or leave step out"
+    return [Problem(message, key=("step",))]
 
 
 def fine_step_problems(low: float, high: float, step: float | None) -> list[Problem]:

@@ -18,6 +18,7 @@ from tuner.core.parameter_check import (
     integer_problem,
     is_number,
     is_same,
+    missing_step_problems,
     native,
     number_problem,
     range_problems,
@@ -25,8 +26,10 @@ from tuner.core.parameter_check import (
 )
 from tuner.core.scales import (
     checked_lattice_value,
+    checked_whole_value,
     lattice_count,
     nearest_index,
+    nearest_whole_index,
     number_at,
     outside,
     position_of,
@@ -74,7 +77,7 @@ class Real:
             raise ValueError(problem)
         number = float(value)  # type: ignore[arg-type]  # checked above
         if self.step is not None and self.low < self.high:
-            return checked_lattice_value(self, number, self.lattice_value)  # type: ignore[no-any-return]
+            return checked_lattice_value(self, number)
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= number <= self.high + slack:
             raise ValueError(outside(value, self.low, self.high))
@@ -128,7 +131,7 @@ class Integer:
 
     def __post_init__(self) -> None:
         problems = range_problems(self.low, self.high, self.scale, self.step, integer_problem)
-        _refuse(problems, self)
+        _refuse(problems + missing_step_problems(self.step), self)
         for name in ("low", "high", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "when", _normal_when(self.when))
@@ -147,7 +150,7 @@ class Integer:
         problem = integer_problem(value)
         if problem:
             raise ValueError(problem)
-        return checked_lattice_value(self, int(value), self.lattice_value)  # type: ignore[call-overload,no-any-return]
+        return checked_whole_value(self, int(value))  # type: ignore[call-overload]  # checked above
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
@@ -171,7 +174,7 @@ class Integer:
 
     def lattice_index(self, number: float) -> int:
         """Return which step from ``low``, from 0, is closest to any number."""
-        return nearest_index(self, number)
+        return nearest_whole_index(self, number)
 
     def lattice_value(self, index: int) -> int:
         """Return the value so many steps from ``low``."""

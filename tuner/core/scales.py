@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,21 +27,36 @@ def lattice_count(low: float, high: float, step: float) -> int:
     return math.floor((high - low) / step + LATTICE_TOLERANCE) + 1
 
 
-def checked_lattice_value(span: Any, number: float, at_index: Any) -> Any:
+def checked_lattice_value(span: Real, number: float) -> float:
     """Return the lattice point that ``number`` is.
 
     Raises:
         ValueError: out of range, or between two lattice points.
     """
-    count, low, step = span.count, span.low, span.step
+    count, low, step = span.count or 1, span.low, span.step or 1.0
     offset = (number - low) / step
     index = round(offset)
     if not -LATTICE_TOLERANCE <= offset <= (span.high - low) / step + LATTICE_TOLERANCE:
         raise ValueError(outside(number, low, span.high))
-    nearest = at_index(min(index, count - 1))
+    nearest = span.lattice_value(min(index, count - 1))
     if abs(offset - index) > LATTICE_TOLERANCE or index >= count:
         raise ValueError(f"{number!r} is off the step of {step} from {low}; nearest: {nearest!r}")
     return nearest
+
+
+def checked_whole_value(span: Integer, number: int) -> int:
+    """Return the lattice point that ``number`` is, in integer arithmetic: floats end at 2**53.
+
+    Raises:
+        ValueError: out of range, or between two lattice points.
+    """
+    if not span.low <= number <= span.high:
+        raise ValueError(outside(number, span.low, span.high))
+    if (number - span.low) % span.step:
+        nearest = span.lattice_value(nearest_whole_index(span, number))
+        message = f"{number!r} is off the step of {span.step} from {span.low}; nearest: {nearest!r}"
+        raise ValueError(message)
+    return number
 
 
 def _edges(span: Real | Integer) -> tuple[float, float]:
@@ -75,10 +90,22 @@ def number_at(span: Real | Integer, position: float) -> float:
     return math.exp(place) if span.scale == "log" else place
 
 
-def nearest_index(span: Real | Integer, raw: float) -> int:
+def nearest_index(span: Real, raw: float) -> int:
     """Return the index of the lattice point closest to a number."""
     index = round((raw - span.low) / (span.step or 1))
     return min(max(index, 0), (span.count or 1) - 1)
+
+
+def nearest_whole_index(span: Integer, raw: float) -> int:
+    """Return the index of the lattice point closest to a number, of two the even index.
+
+    A difference of large integers is no exact float, so that only the part below one step is one.
+    """
+    whole = math.floor(raw)
+    index, rest = divmod(whole - span.low, span.step)
+    odd = index % 2  # Rounding goes to the even neighbour, so that it has to know.
+    index += round(odd + (rest + (raw - whole)) / span.step) - odd
+    return min(max(index, 0), span.count - 1)
 
 
 def spaced_levels(span: Real | Integer, number: int) -> list[Scalar]:
@@ -96,7 +123,7 @@ def spaced_levels(span: Real | Integer, number: int) -> list[Scalar]:
         spaced = np.linspace(low, high, number)
     if count is None:
         return list(dict.fromkeys(span.canonical(float(value)) for value in spaced))
-    indices = _distinct([nearest_index(span, float(value)) for value in spaced], count)
+    indices = _distinct([span.lattice_index(float(value)) for value in spaced], count)
     return [span.lattice_value(index) for index in indices]
 
 

@@ -186,9 +186,7 @@ class SearchSpace:
     def combinations(self, levels: Mapping[str, Sequence[Scalar]]) -> Iterator[Params]:
         """Enumerate the distinct feasible points over some values of each parameter, lazily."""
         for chosen in self._assign(0, {}, levels):
-            params = self._in_order(chosen)
-            if self.satisfies(params):
-                yield params
+            yield self._in_order(chosen)
 
     def grid(
         self, budget: int, levels: Mapping[str, int | Sequence[object]] | None = None
@@ -243,6 +241,17 @@ class SearchSpace:
     def _in_order(self, active: Params) -> Params:
         return {name: active[name] for name in self.parameters if name in active}
 
+    @cached_property
+    def _decided_constraints(self) -> dict[str, tuple[Constraint, ...]]:
+        """Return, by parameter, the constraints that nothing after it has a part in."""
+        place = {name: depth for depth, name in enumerate(self.activation_order)}
+        decided: dict[str, tuple[Constraint, ...]] = dict.fromkeys(place, ())
+        for constraint in self._constraints:
+            # One without names is decided at once: the first parameter is always active.
+            last = max(constraint.names, key=place.__getitem__, default=self.activation_order[0])
+            decided[last] += (constraint,)
+        return decided
+
     def _assign(
         self, depth: int, chosen: Params, levels: Mapping[str, Sequence[Scalar]]
     ) -> Iterator[Params]:
@@ -253,8 +262,13 @@ class SearchSpace:
         if not self.is_active(self.parameters[name], chosen):
             yield from self._assign(depth + 1, chosen, levels)
             return
+        # Where constraints leave little, most of the time goes here: a part that breaks one is
+        # left before it is completed.
+        constraints = self._decided_constraints[name]
         for value in levels[name]:
-            yield from self._assign(depth + 1, chosen | {name: value}, levels)
+            part = chosen | {name: value}
+            if all(constraint.holds(part) for constraint in constraints):
+                yield from self._assign(depth + 1, part, levels)
 
 
 def _at(name: object) -> tuple[str, str]:
