@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
+from tuner.execution._pool import ProcessPool
 from tuner.execution.base import Execution
 
 KINDS = registry.kinds("execution")
@@ -374,3 +376,170 @@ def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
         process.kill()
         for pid in pids:
             wait_for_end(pid)
+
+
+def make_forking(where: str) -> Callable[[Params], Outcome]:
+    """Fork in trial 3; the child ends as ``where`` says, and its parent reports its exit code."""
+    import os
+    import sys
+
+    from tuner.core.trial import Outcome
+
+    def evaluate(params: Any) -> Outcome:
+        code = -1
+        if params["x"] == 3:
+            child = os.fork()
+            if child == 0:
+                if where == "exit":
+                    sys.exit(5)
+                if where == "raise":
+                    raise ValueError("in the child")
+                return Outcome({"code": 99.0})
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return Outcome({"code": float(code)})
+
+    return evaluate
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forking is of POSIX")
+@pytest.mark.parametrize(("where", "code"), [("exit", 5), ("raise", 1), ("return", 0)])
+@pytest.mark.parametrize("kind", ["inline", "threads", "processes"])
+def test_a_forked_child_does_not_go_on_with_the_study(
+    kind: str, where: str, code: int, tmp_path: Path
+) -> None:
+    pulled = tmp_path / "pulled"
+
+    def pull() -> Iterator[Trial]:
+        for trial in trials(*range(6)):
+            with pulled.open("a") as stream:
+                stream.write(f"{os.getpid()}\n")
+            yield trial
+
+    parent = os.getpid()
+    try:
+        results = list(make(kind, 1).run(make_forking(where), pull()))
+    finally:
+        if os.getpid() != parent:  # the child must not go on with these tests either
+            os._exit(77)
+    assert set(pulled.read_text().split()) == {str(parent)}
+    codes = {trial.params["x"]: outcome.metrics["code"] for trial, outcome in results}
+    assert codes == {0: -1, 1: -1, 2: -1, 3: code, 4: -1, 5: -1}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_keyboard_interrupt_of_an_evaluation_in_a_worker_is_its_own(workers: int) -> None:
+    def evaluate(params: Any) -> Outcome:
+        from tuner.core.trial import Outcome
+
+        if params["x"] == 1:
+            raise KeyboardInterrupt
+        return Outcome({"a": 1.0})
+
+    found = errors(list(make("processes", workers).run(evaluate, trials(0, 1, 2, 3))))
+    assert found == {0: None, 1: "KeyboardInterrupt", 2: None, 3: None}
+
+
+def test_a_thread_left_behind_does_not_keep_a_worker(tmp_path: Path) -> None:
+    release = str(tmp_path / "release")
+
+    def evaluate(params: Any) -> Outcome:
+        import os
+        import threading
+        import time
+
+        from tuner.core.trial import Outcome
+
+        def stay() -> None:
+            while not os.path.exists(release):  # fewer things to pickle
+                time.sleep(0.01)
+
+        threading.Thread(target=stay).start()
+        return Outcome({"pid": float(os.getpid())})
+
+    pool = ProcessPool(evaluate, 2, close_grace_s=0.2)
+    outcomes = [pool.evaluate({"x": x}, None) for x in range(2)]
+    closing = threading.Thread(target=pool.close, daemon=True)
+    closing.start()
+    closing.join(WAIT_S)
+    is_stuck = closing.is_alive()
+    Path(release).touch()
+    closing.join(WAIT_S)
+    assert not is_stuck
+    for outcome in outcomes:
+        wait_for_end(int(outcome.metrics["pid"]))
+
+
+@pytest.mark.parametrize("crashes", [True, False])
+def test_auto_evaluates_suspects_in_a_worker_first(crashes: bool, tmp_path: Path) -> None:
+    evaluate = make_double()
+    misbehave = make_misbehaving(str(tmp_path / "release"))
+
+    def either(params: Any) -> Outcome:
+        return misbehave(params) if params["x"] == "die" else evaluate(params)
+
+    first: object = "die" if crashes else 5
+    execution = make("auto")
+    results = list(execution.run(either, trials(first, 1, 2), suspects={0}))
+    assert results[0][0].number == 0
+    pids = [outcome.metrics.get("pid") for _, outcome in results]
+    assert pids[0] != os.getpid()
+    if crashes:
+        assert str(results[0][1].error).endswith("exit code 7")
+        assert os.getpid() not in pids
+        assert execution.choice == (
+            "evaluations run in 2 worker processes: one of them crashes its process"
+        )
+    else:
+        assert results[0][1].error is None
+        assert pids[1:] == [os.getpid()] * 2
+
+
+def test_auto_evaluates_suspects_here_where_nothing_else_can() -> None:
+    lock = threading.Lock()
+
+    def evaluate(params: Params) -> Outcome:
+        with lock:
+            return Outcome({"a": 1.0})
+
+    for function in (evaluate, Unloadable()):
+        results = list(make("auto").run(function, trials(1), suspects={0}))
+        assert results[0][1].error is None
+
+
+class ExitsWhenShown(Exception):
+    def __str__(self) -> str:
+        sys.exit(1)
+
+
+def bad_outcomes() -> dict[str, tuple[Outcome, str]]:
+    ragged: Any = {"m": [[1.0], [1.0, 2.0]]}
+    nothing: Any = None
+    return {
+        "seconds": (Outcome(seconds={"a": "b"}), "stage 'a' is a str, not a number"),  # type: ignore[dict-item]
+        "no seconds": (Outcome(seconds=nothing), "a mapping from each stage to its value"),
+        "error": (Outcome(error=ValueError("x")), "ValueError: x"),  # type: ignore[arg-type]
+        "shown": (Outcome(error=ExitsWhenShown()), "(its message cannot be shown)"),  # type: ignore[arg-type]
+        "number": (Outcome(error=3), "the outcome's error is a int"),  # type: ignore[arg-type]
+        "ragged": (Outcome(per_query=ragged), "per-query metric 'm': ValueError"),
+        "objects": (Outcome(per_query={"m": np.array([object()])}), "object of shape (1,)"),
+        "matrix": (Outcome(per_query={"m": np.ones((2, 2))}), "shape (2, 2)"),
+        "name": (Outcome(per_query={"a\0b": np.ones(2)}), "is no name"),
+        "metric": (Outcome({"m": "good"}), "metric 'm' is a str"),  # type: ignore[dict-item]
+    }
+
+
+@pytest.mark.parametrize("name", bad_outcomes())
+def test_a_bad_outcome_is_an_error_of_its_trial(name: str) -> None:
+    bad, reason = bad_outcomes()[name]
+    ((_, outcome),) = make("inline").run(lambda params: bad, trials(1))
+    assert outcome.error is not None
+    assert reason in outcome.error
+    assert outcome.seconds.keys() == {"total"}
+
+
+def test_an_exception_that_cannot_be_shown_costs_its_own_trial() -> None:
+    def evaluate(params: Params) -> Outcome:
+        raise ExitsWhenShown
+
+    ((_, outcome),) = make("inline").run(evaluate, trials(1))
+    assert outcome.error == "ExitsWhenShown: (its message cannot be shown)"

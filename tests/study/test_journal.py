@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, TunerError
-from tuner.core.trial import Outcome, Trial, TrialState
+from tuner.core.trial import Outcome, Trial, TrialState, best_trial
 from tuner.execution.inline import Inline
 from tuner.study.journal import Journal
 from tuner.study.loop import run_study
@@ -215,3 +218,132 @@ def test_a_full_disk_leaves_the_journal_whole(tmp_path: Path, toy: ModuleType) -
     journal.told(TOLD, {})
     journal.close()
     assert read_journal(path).trials[0].is_told
+
+
+def test_a_full_disk_is_explained_for_notes_and_new_journals(
+    tmp_path: Path, toy: ModuleType
+) -> None:
+    resource = pytest.importorskip("resource", reason="limits on file sizes are of POSIX")
+    path = tmp_path / "journal.jsonl"
+    journal = Journal.create(path, toy.header())
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    refusal = "cannot write the journal: File too large"
+    for room in (0, 25):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + room, limits[1]))
+        try:
+            with pytest.raises(TunerError, match=refusal):
+                journal.note("ended", state="finished", padding="x" * 100)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_bytes() == before
+    journal.close()
+    new = tmp_path / "new.jsonl"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (25, limits[1]))
+    try:
+        with pytest.raises(TunerError, match=refusal):
+            Journal.create(new, toy.header())
+        with pytest.raises(TunerError, match=refusal):
+            Journal.resume(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    for resumed in (Journal.create(new, toy.header()), Journal.resume(path)[0]):
+        resumed.close()  # the failed attempts left no lock behind
+
+
+def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path, toy: ModuleType) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        TunerError, match=r"cannot write the journal: (Not a directory|File exists)"
+    ):
+        Journal.create(tmp_path / "file" / "journal.jsonl", toy.header())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forking is of POSIX")
+@pytest.mark.parametrize("action", ["note", "asked", "told", "close"])
+def test_a_forked_child_neither_writes_nor_unlocks(
+    tmp_path: Path, toy: ModuleType, action: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal.create(path, toy.header())
+    before = path.read_bytes()
+    child = os.fork()
+    if child == 0:
+        try:
+            match action:
+                case "note":
+                    journal.note("child")
+                case "asked":
+                    journal.asked(ASKED)
+                case "told":
+                    journal.told(TOLD, {})
+                case "close":
+                    journal.close()
+        finally:
+            os._exit(77)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    assert path.read_bytes() == before
+    with pytest.raises(InputError, match="another run is writing"):
+        Journal.resume(path)
+    journal.close()
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), odd=ODD)
+def test_wrong_types_are_named_or_read(
+    tmp_path_factory: pytest.TempPathFactory, toy: ModuleType, data: st.DataObject, odd: object
+) -> None:
+    path = tmp_path_factory.mktemp("odd") / "journal.jsonl"
+    write(path, toy)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    place = data.draw(st.sampled_from(records))
+    while True:  # replaces a value at any depth
+        key = data.draw(st.sampled_from(sorted(place)))
+        if not (isinstance(place[key], dict) and place[key]) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = odd
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    try:
+        content = read_journal(path)
+    except InputError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017  # either is right
+        return
+    assert json.dumps([trial.to_record() for trial in content.trials.values()])
+    best_trial(list(content.trials.values()))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"objective": "0.3"}, "objective is '0.3'"),
+        ({"metrics": {"a": [1]}}, "metrics.a is [1]"),
+        ({"metrics": []}, "'list' object has no attribute 'items'"),
+        ({"seconds": 3}, "seconds is 3"),
+        ({"params": 3}, "not iterable"),
+        ({"error": {}}, "error is {}"),
+        ({"told_at": "now"}, "told_at is 'now'"),
+        ({"trial": [0]}, "number is [0]"),
+        ({"violation": None}, "violation is None"),
+    ],
+)
+def test_wrong_types_in_a_told_line_are_named(
+    tmp_path: Path, toy: ModuleType, change: dict[str, object], reason: str
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, toy)
+    lines = path.read_text().splitlines()
+    lines[3] = json.dumps({**json.loads(lines[3]), **change})
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError) as caught:
+        read_journal(path)
+    assert str(caught.value).startswith(f"{path}:4: ")
+    assert reason in str(caught.value)

@@ -103,3 +103,26 @@ def test_killed_runs_lose_and_repeat_nothing(
         # Only an evaluation that a kill cut off before it was told may be there twice.
         repeats = len(evaluations(run_dir)) - len(set(params))
         assert repeats <= kills * workers
+
+
+def test_a_crash_ends_one_run_and_then_costs_its_own_trial(
+    tmp_path: Path, spawn: Callable[..., object]
+) -> None:
+    # The baseline, which is the first trial, has 2 hops.
+    options = {"kind": "auto", "workers": 1, "trials": 8, "sleep_s": 0.0, "crash_at_hops": 2}
+    path = tmp_path / "journal.jsonl"
+    first = spawn(**options, run_dir=str(tmp_path))
+    first.communicate(timeout=DEADLINE_S)
+    assert first.returncode == 9
+    assert read_journal(path).suspects == {0}
+    second = spawn(**options, run_dir=str(tmp_path))
+    output, _ = second.communicate(timeout=DEADLINE_S)
+    assert second.returncode == 0, output
+    assert "state finished" in output
+    assert "one of them crashes its process" in output
+    content = read_journal(path)
+    assert content.suspects == frozenset()
+    for trial in content.trials.values():
+        crashed = "exit code 9" in (trial.error or "")
+        assert crashed == (trial.params["hops"] == 2)
+        assert trial.is_scored != crashed

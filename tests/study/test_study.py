@@ -17,8 +17,10 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState
 from tuner.evaluation.objective import Objective
+from tuner.execution.inline import Inline
 from tuner.study.arms import Arm, arm_seed, next_arm
-from tuner.study.reading import read_journal
+from tuner.study.loop import run_study
+from tuner.study.reading import read_journal, read_per_query
 from tuner.study.study import Study
 
 
@@ -171,7 +173,7 @@ def test_a_baseline_may_lie_outside_the_space() -> None:
         ({"score": True}, "is a bool, not a number"),
         ({"score": None}, "is a NoneType, not a number"),
         ({"score": np.array([1.0])}, "is a ndarray, not a number"),
-        (None, "cannot be scored"),
+        (None, "a mapping from each metric to its value is needed"),
     ],
 )
 def test_metrics_that_cannot_be_scored_fail_the_trial(
@@ -321,3 +323,90 @@ def test_other_versions_are_noted(tmp_path: Path, toy: ModuleType) -> None:
     assert study.header == toy.header(5)
     note = read_journal(path).notes[-1]
     assert (note["kind"], note["versions"]) == ("other_versions", {"numpy": ["1", "2"]})
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A backend that encodes what it is shown, as those that learn do."""
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        for trial in history:
+            space.encode(trial.params)
+        return [{"k": len(history)}]
+
+
+@pytest.mark.parametrize(("baseline", "shown"), [({"k": 500}, [0, 1]), ({"k": 50}, [1, 2])])
+def test_arms_see_only_points_of_the_space(baseline: Params, shown: list[int]) -> None:
+    study = make([Arm("a", Encoding(), 2)], baseline=baseline, arms_see="all")
+    for _ in range(3):
+        (trial,) = study.ask(1)
+        study.tell(trial, Outcome({"score": 1.0}))
+    assert [trial.params for trial in study.trials] == [baseline, *({"k": k} for k in shown)]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome({"score": 1.0}, {"score": np.ones(2)}, {"total": "long"}),  # type: ignore[dict-item]
+        Outcome({"score": 1.0}, {}, None),  # type: ignore[arg-type]
+        Outcome({"score": 1.0}, {}, {}, ValueError("x")),  # type: ignore[arg-type]
+        Outcome({"score": 1.0}, {"score": np.array([object()])}),
+        Outcome({"score": 1.0}, {"score": [[1.0], [1.0, 2.0]]}),  # type: ignore[dict-item]
+    ],
+)
+def test_a_bad_outcome_fails_its_trial(tmp_path: Path, outcome: Outcome) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = make([listed("a", 7, 8)], path=path)
+    (told,) = study.tell(study.ask(1)[0], outcome)
+    assert told.state is TrialState.FAILED
+    assert study.ask(1)  # the study goes on
+    study.close()
+    assert read_journal(path).trials[0].error == told.error
+    assert not (tmp_path / "trials").exists()
+
+
+def test_per_query_values_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = make([listed("a", 7)], path=path)
+    values = {name: [0.5, 1.0] for name in ("file", "args", "allow_pickle", "a/b", "x.npy", "ä@1")}
+    (told,) = study.tell(study.ask(1)[0], Outcome({"score": 1.0}, values))  # type: ignore[arg-type]
+    study.close()
+    assert told.state is TrialState.FINISHED
+    assert {name: list(v) for name, v in read_per_query(path, 0).items()} == values
+
+
+def test_what_was_under_way_when_a_run_died_is_suspect(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 12)
+    study.ask(3)
+    study.tell(study.trials[1], toy.evaluate(study.trials[1].params))
+    assert study.suspects == frozenset()
+    study.close()  # without a word of how it ended: as if it had died
+    resumed = toy.resume(path, 12)
+    assert resumed.suspects == {0, 2}
+    study.stop()
+    resumed.tell(resumed.ask(1)[0], toy.evaluate(resumed.trials[0].params))
+    resumed.stop()
+    assert run_study(resumed, Inline(), toy.evaluate) == "interrupted"
+    resumed.close()
+    again = toy.resume(path, 12)
+    assert again.suspects == {2}  # not yet told
+    assert run_study(again, Inline(), toy.evaluate) == "finished"
+    again.close()
+    last = toy.resume(path, 12)
+    assert last.suspects == frozenset()
+    last.close()
+
+
+def test_what_an_interrupted_run_left_is_not_suspect(tmp_path: Path, toy: ModuleType) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 12)
+    study.ask(2)
+    study.stop()
+    assert run_study(study, Inline(), toy.evaluate) == "interrupted"
+    study.close()
+    resumed = toy.resume(path, 12)
+    assert resumed.suspects == frozenset()
+    resumed.close()

@@ -84,15 +84,19 @@ def evaluate(params: Params) -> Outcome:
 class Recording:
     """Evaluates for some time and then adds the params to a file; hangs where told to.
 
-    After ``hold_after`` evaluations each one waits until there is a file called ``release``.
+    After ``hold_after`` evaluations each one waits until there is a file called ``release``. Params
+    with ``crash_at_hops`` hops end the process.
     """
 
     file: str
     sleep_s: float
     hang: bool = False
     hold_after: int | None = None
+    crash_at_hops: int | None = None
 
     def __call__(self, params: Params) -> Outcome:
+        if params["hops"] == self.crash_at_hops:
+            os._exit(9)
         time.sleep(1000.0 if self.hang else self.sleep_s)
         while self._must_wait():
             time.sleep(0.005)
@@ -119,6 +123,7 @@ def main(options: dict[str, Any]) -> None:
         options["sleep_s"],
         hang=options.get("hang", False),
         hold_after=options.get("hold_after"),
+        crash_at_hops=options.get("crash_at_hops"),
     )
 
     def show(event: Event) -> None:

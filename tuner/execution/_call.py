@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import replace
 
 from tuner.core.trial import Outcome, Params
 from tuner.execution.base import Evaluate
-
-LONGEST_ERROR = 500
+from tuner.execution.plain import one_line, plain
 
 
 def call(evaluate: Evaluate, params: Params) -> Outcome:
     """Evaluate; an exception or a wrong type becomes an outcome with the reason.
 
-    The outcome's seconds hold ``"total"``. Only the user's KeyboardInterrupt passes through.
+    The outcome is plain and its seconds hold ``"total"``. Only the user's KeyboardInterrupt passes
+    through. A process that the evaluation forked ends where the call would return.
     """
     start = time.perf_counter()
+    process_id = os.getpid()
     try:
         outcome: object = evaluate(dict(params))
-        if not isinstance(outcome, Outcome):
+        if os.getpid() != process_id:
+            os._exit(0)  # a forked child: it must not go on with the study of its parent
+        if isinstance(outcome, Outcome):
+            outcome = plain(outcome)
+        else:
             kind = type(outcome).__name__
             outcome = Outcome(error=f"evaluate returned {kind}; it must return an Outcome")
     except BaseException as error:  # SystemExit too: a library's sys.exit() costs this trial only
+        if os.getpid() != process_id:
+            os._exit(_exit_code(error))
         if isinstance(error, KeyboardInterrupt) and _is_main_thread():
             raise  # the user's; in any other thread it can only be the evaluation's own
         outcome = Outcome(error=one_line(error))
@@ -61,15 +69,13 @@ def failed(error: str, elapsed_s: float) -> Outcome:
     return Outcome(error=error, seconds={"total": elapsed_s})
 
 
-def one_line(error: BaseException) -> str:
-    """Return an exception's class and message in one line of at most 500 characters."""
-    try:
-        message = " ".join(str(error).split())
-    except Exception:  # a broken __str__ must not hide the failure itself
-        message = "(its message cannot be shown)"
-    name = type(error).__name__
-    text = f"{name}: {message}" if message else name
-    return text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 1] + "…"
+def _exit_code(error: BaseException) -> int:
+    """Return what Python would end with; whatever is no number counts as a failure."""
+    if not isinstance(error, SystemExit):
+        return 1
+    if error.code is None:
+        return 0
+    return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
 def _is_main_thread() -> bool:

@@ -6,15 +6,17 @@ import contextlib
 import os
 import re
 import signal
+import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
 
 from tuner.core.trial import Outcome, Params
-from tuner.execution._call import failed, one_line, timed_out
+from tuner.execution._call import failed, timed_out
 from tuner.execution._worker import Worker, enter, evaluate_here, load
 from tuner.execution.base import Evaluate
+from tuner.execution.plain import one_line
 
 # One thread each in the numerical libraries: as many workers as cores are there already.
 ONE_THREAD = dict.fromkeys(
@@ -33,6 +35,8 @@ ONE_THREAD = dict.fromkeys(
 START_TIMEOUT_S = 300.0
 # An idle process that was killed from outside is replaced and its trial evaluated, so many times.
 STARTS_PER_TRIAL = 3
+# How long idle workers may take to end; a thread that an evaluation left behind keeps one alive.
+CLOSE_GRACE_S = 5.0
 
 
 class CannotSendError(Exception):
@@ -42,8 +46,11 @@ class CannotSendError(Exception):
 class ProcessPool:
     """Worker processes for one evaluate function, started when they are first needed."""
 
-    def __init__(self, evaluate: Evaluate, workers: int) -> None:
+    def __init__(
+        self, evaluate: Evaluate, workers: int, *, close_grace_s: float = CLOSE_GRACE_S
+    ) -> None:
         payload = _pickled(evaluate)
+        self._close_grace_s = close_grace_s
         self._all = [_Process(payload) for _ in range(workers)]
         self._idle: LifoQueue[_Process] = LifoQueue()
         for process in self._all:
@@ -70,9 +77,27 @@ class ProcessPool:
             self._idle.put(process)
 
     def close(self) -> None:
-        """End every worker, at once where it is busy; evaluations under way end as failures."""
+        """End every worker, at once where it is busy; evaluations under way end as failures.
+
+        Idle workers that have not ended after the grace are killed.
+        """
+        killer = threading.Timer(self._close_grace_s, self._kill_all)
+        killer.daemon = True
+        killer.start()
+        try:
+            for process in self._all:
+                process.close()
+        finally:
+            killer.cancel()
+
+    @property
+    def has_crashed(self) -> bool:
+        """Say whether an evaluation was the death of its worker, apart from its time limit."""
+        return any(process.has_crashed for process in self._all)
+
+    def _kill_all(self) -> None:
         for process in self._all:
-            process.close()
+            process.kill_group()
 
 
 class _Process:
@@ -89,6 +114,7 @@ class _Process:
         self._started: Any = None
         self._is_busy = False
         self._is_closed = False
+        self.has_crashed = False
 
     def start(self) -> None:
         """Start the process, unless it runs, and load the evaluate function.
@@ -152,6 +178,7 @@ class _Process:
         else:
             self._executor = None
             executor.shutdown(wait=True)
+            self._pid = 0
 
     def _attempt(self, params: Params, timeout_s: float | None, begin: float) -> Outcome | None:
         """Return the outcome; None where the process was dead before the evaluation began."""
@@ -170,6 +197,7 @@ class _Process:
             self._kill()
             if not has_begun:
                 return None
+            self.has_crashed = True
             reason = f"the worker process died while it evaluated this trial: {_death(error)}"
             return failed(reason, time.perf_counter() - begin)
         except Exception as error:  # such as an outcome that cannot be pickled
@@ -183,11 +211,15 @@ class _Process:
         executor, self._executor = self._executor, None
         if executor is None:
             return
+        self.kill_group()
+        self._pid = 0
+        executor.shutdown(wait=True, kill_workers=True)
+
+    def kill_group(self) -> None:
+        """Kill the process and all that it started, where it runs and the system has groups."""
         if self._pid and hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
-        self._pid = 0
-        executor.shutdown(wait=True, kill_workers=True)
 
 
 def _pickled(evaluate: Evaluate) -> bytes:

@@ -11,7 +11,8 @@ import time
 from typing import Any
 
 from tuner.core.trial import Outcome, Params
-from tuner.execution._call import call, one_line
+from tuner.execution._call import call, failed
+from tuner.execution.plain import one_line
 
 PARENT_CHECK_S = 1.0
 
@@ -43,6 +44,8 @@ def enter(worker: Worker) -> None:
         with contextlib.suppress(PermissionError):  # leads a group already
             os.setsid()
         threading.Thread(target=_follow, args=(worker.parent_pid,), daemon=True).start()
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def load() -> tuple[int, str | None]:
@@ -58,7 +61,11 @@ def load() -> tuple[int, str | None]:
 def evaluate_here(params: Params) -> Outcome:
     """Evaluate in this process."""
     _process["worker"].started.release()
-    return call(_process["evaluate"], params)
+    begin = time.perf_counter()
+    try:
+        return call(_process["evaluate"], params)
+    except KeyboardInterrupt as error:  # the user's does not come here, so it is the evaluation's
+        return failed(one_line(error), time.perf_counter() - begin)
 
 
 def _follow(parent_pid: int) -> None:

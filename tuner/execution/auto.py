@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from contextlib import closing
 
-from tuner.core.trial import Trial
+from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import call_within
 from tuner.execution._options import check_options, counted
 from tuner.execution._pool import CannotSendError, ProcessPool
@@ -21,6 +22,9 @@ LONG_IN_A_ROW = 3
 # ... but nobody waits three times for one that takes minutes.
 VERY_LONG_MS = 5_000.0
 
+LONG = f"they take more than {SHORT_MS:g} ms"
+CRASHED = "one of them crashes its process"
+
 
 class Auto:
     """Evaluates in this process until evaluations turn out to be long, then in workers.
@@ -30,6 +34,11 @@ class Auto:
     the evaluate function cannot go to another process; ``choice`` says so. Suggestions have seen
     all results while in this process, and all but ``workers - 1`` afterwards. With one worker the
     same holds: a worker process contains crashes.
+
+    A crash while evaluations are in this process ends the run (the journal stays whole), and C code
+    that holds the GIL is not noticed at ``trial_timeout_s`` before it ends. The trials that were
+    under way then are the resumed run's suspects: each is evaluated in a worker process of its own,
+    and if one of them crashes it, all others go to workers too.
     """
 
     def __init__(self, workers: int, trial_timeout_s: float | None = None) -> None:
@@ -48,21 +57,45 @@ class Auto:
         """Say where evaluations run, and why."""
         return self._choice
 
-    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def run(
+        self, evaluate: Evaluate, trials: Iterable[Trial], *, suspects: Container[int] = ()
+    ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end."""
         remaining = iter(trials)
         recent_ms: deque[float] = deque(maxlen=LONG_IN_A_ROW)
         for trial in remaining:
+            is_crash = False
             begin = time.perf_counter()
-            outcome = call_within(evaluate, trial.params, self.trial_timeout_s)
+            if trial.number in suspects:
+                outcome, begin, is_crash = self._evaluate_apart(evaluate, trial)
+            else:
+                outcome = call_within(evaluate, trial.params, self.trial_timeout_s)
             elapsed_ms = 1000 * (time.perf_counter() - begin)
             if outcome.error is None or self._is_timeout(elapsed_ms):
                 recent_ms.append(elapsed_ms)
                 self._judge(recent_ms)
             yield trial, outcome
-            if self._is_long(recent_ms):
-                yield from self._in_workers(evaluate, remaining)
+            if is_crash or self._is_long(recent_ms):
+                why = CRASHED if is_crash else LONG
+                yield from self._in_workers(evaluate, remaining, why=why)
                 return
+
+    def _evaluate_apart(self, evaluate: Evaluate, trial: Trial) -> tuple[Outcome, float, bool]:
+        """Return the outcome, when its evaluation began, and whether it crashed its process."""
+        timeout_s = self.trial_timeout_s
+        try:
+            pool = ProcessPool(evaluate, 1)
+        except CannotSendError:  # then there is no other place
+            begin = time.perf_counter()
+            return call_within(evaluate, trial.params, timeout_s), begin, False
+        with closing(pool):
+            try:
+                pool.check()
+            except CannotSendError:
+                begin = time.perf_counter()
+                return call_within(evaluate, trial.params, timeout_s), begin, False
+            begin = time.perf_counter()
+            return pool.evaluate(trial.params, timeout_s), begin, pool.has_crashed
 
     def _judge(self, recent_ms: deque[float]) -> None:
         if min(recent_ms) <= SHORT_MS:
@@ -81,7 +114,7 @@ class Auto:
         is_long_enough = recent_ms[-1] > VERY_LONG_MS or self._is_timeout(recent_ms[-1])
         return is_long_enough or (len(recent_ms) == LONG_IN_A_ROW and min(recent_ms) > SHORT_MS)
 
-    def _in_workers(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def _in_workers(self, evaluate: Evaluate, trials: Iterable[Trial], *, why: str) -> Outcomes:
         pool = None
         try:
             pool = ProcessPool(evaluate, self.workers)
@@ -91,8 +124,7 @@ class Auto:
                 pool.close()
             self._choice = (
                 f"evaluations run in {counted(self.workers, 'thread')}: "
-                f"they take more than {SHORT_MS:g} ms, but the evaluate function cannot go to "
-                f"worker processes ({error})"
+                f"{why}, but the evaluate function cannot go to worker processes ({error})"
             )
             threads = Threads(self.workers, trial_timeout_s=self.trial_timeout_s)
             yield from threads.run(evaluate, trials)
@@ -101,8 +133,5 @@ class Auto:
             if pool is not None:
                 pool.close()
             raise
-        self._choice = (
-            f"evaluations run in {counted(self.workers, 'worker process')}: "
-            f"they take more than {SHORT_MS:g} ms"
-        )
+        self._choice = f"evaluations run in {counted(self.workers, 'worker process')}: {why}"
         yield from run_in_pool(pool, trials, slots=self.workers, timeout_s=self.trial_timeout_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Container, Generator, Iterable
 from typing import Protocol
 
 from tuner.core.trial import Outcome, Params, Trial
@@ -27,10 +27,14 @@ class Execution(Protocol):
         """Say in one sentence where evaluations run, and why; may change while running."""
         ...
 
-    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def run(
+        self, evaluate: Evaluate, trials: Iterable[Trial], *, suspects: Container[int] = ()
+    ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end.
 
         Trials are pulled one by one, as workers become free, perhaps from other threads but never
         from two at once. Closing the iterator abandons the evaluations that are under way.
+        ``suspects`` are numbers of trials that were under way when an earlier run died; a kind
+        that can choose evaluates them where a crash does no harm.
         """
         ...

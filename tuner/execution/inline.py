@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from tuner.core.trial import Trial
@@ -16,8 +16,9 @@ class Inline:
     """Evaluates in the calling process, one trial at a time, whatever ``workers`` says.
 
     Every suggestion has seen all results. An evaluation past ``trial_timeout_s`` is abandoned and
-    its trial failed, but its thread works on. A crash of the interpreter ends the run (the journal
-    stays whole); ``processes`` contains it.
+    its trial failed, but its thread works on; C code that holds the GIL is not even noticed before
+    it ends. A crash of the interpreter ends the run (the journal stays whole); ``processes``
+    contains both.
     """
 
     workers: int = 1
@@ -36,7 +37,13 @@ class Inline:
         """Say where evaluations run."""
         return "evaluations run in this process, one at a time"
 
-    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
+    ) -> Outcomes:
         """Yield every trial with its outcome; the next is pulled after that."""
         for trial in trials:
             yield trial, call_within(evaluate, trial.params, self.trial_timeout_s)

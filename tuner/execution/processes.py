@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from tuner.core.errors import InputError
@@ -39,7 +39,13 @@ class Processes:
         """Say where evaluations run."""
         return f"evaluations run in {counted(self.workers, 'worker process')}"
 
-    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
+    ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,8 +19,9 @@ class Threads:
 
     A suggestion has seen all results but those of the ``workers - 1`` other trials under way. BLAS
     is held to one thread in the whole process while more than one worker runs. An evaluation past
-    ``trial_timeout_s`` is abandoned and its trial failed, but its thread works on. A crash of the
-    interpreter ends the run (the journal stays whole); ``processes`` contains it.
+    ``trial_timeout_s`` is abandoned and its trial failed, but its thread works on; C code that
+    holds the GIL is not even noticed before it ends. A crash of the interpreter ends the run (the
+    journal stays whole); ``processes`` contains both.
     """
 
     workers: int
@@ -39,7 +40,13 @@ class Threads:
         """Say where evaluations run."""
         return f"evaluations run in {counted(self.workers, 'thread')} of this process"
 
-    def run(self, evaluate: Evaluate, trials: Iterable[Trial]) -> Outcomes:
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
+    ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end."""
         call = partial(_call, evaluate, self.trial_timeout_s)
         if self.workers == 1:

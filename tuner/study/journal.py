@@ -12,7 +12,9 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +26,7 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
-from tuner.study.reading import FORMAT, JournalContent, per_query_path, read_journal
+from tuner.study.reading import FORMAT, OPENINGS, JournalContent, per_query_path, read_journal
 
 
 class Journal:
@@ -34,6 +36,7 @@ class Journal:
         self.path = path
         self._lock = lock
         self._keep_per_query = keep_per_query
+        self._process_id = os.getpid()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._is_closed = False
 
@@ -43,8 +46,16 @@ class Journal:
 
         Raises:
             InputError: the file holds a study already, or another run writes it.
+            TunerError: the disk refuses.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with _in_words(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            journal = cls._begin(path, header, keep_per_query=keep_per_query)
+            _sync_folder(path.parent)
+            return journal
+
+    @classmethod
+    def _begin(cls, path: Path, header: StudyHeader, *, keep_per_query: bool) -> Self:
         lock = _locked(path)
         try:
             if path.exists() and b"\n" in path.read_bytes():
@@ -56,10 +67,10 @@ class Journal:
         except BaseException:
             lock.release()
             raise
-        journal._append({"event": "header", "format": FORMAT, **header.to_record()})
-        journal.note("started", pid=os.getpid(), host=socket.gethostname())
-        journal._sync()
-        _sync_folder(path.parent)
+        with journal._closed_on_error():
+            journal._append({"event": "header", "format": FORMAT, **header.to_record()})
+            journal.note("started", pid=os.getpid(), host=socket.gethostname())
+            journal._sync()
         return journal
 
     @classmethod
@@ -76,9 +87,17 @@ class Journal:
 
         Raises:
             InputError: there is none, it is broken, or another run writes it.
+            TunerError: the disk refuses.
         """
         if not path.exists():
             raise InputError("there is no journal to resume", file=str(path))
+        with _in_words(path):
+            return cls._continue(path, check, keep_per_query=keep_per_query)
+
+    @classmethod
+    def _continue(
+        cls, path: Path, check: Callable[[StudyHeader], object], *, keep_per_query: bool
+    ) -> tuple[Self, JournalContent]:
         lock = _locked(path)
         try:
             content = read_journal(path)
@@ -90,11 +109,16 @@ class Journal:
             lock.release()
             raise
         detail = {"cut_off_bytes": content.torn_bytes} if content.torn_bytes else {}
-        journal.note("resumed", pid=os.getpid(), host=socket.gethostname(), **detail)
+        with journal._closed_on_error():
+            journal.note("resumed", pid=os.getpid(), host=socket.gethostname(), **detail)
         return journal, content
 
     def asked(self, trial: Trial) -> None:
-        """Write that a trial was asked for."""
+        """Write that a trial was asked for.
+
+        Raises:
+            TunerError: the disk refuses; the journal is as it was before.
+        """
         record = {
             "event": "asked",
             "trial": trial.number,
@@ -102,10 +126,8 @@ class Journal:
             "params": trial.params,
             "asked_at": trial.asked_at,
         }
-        try:
+        with _in_words(self.path):
             self._append(record)
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
     def told(self, trial: Trial, per_query: Mapping[str, FloatArray]) -> None:
         """Write how a trial ended; it is on the disk, per-query values included, on return.
@@ -114,27 +136,38 @@ class Journal:
             TunerError: the disk refuses; the journal is as it was before.
         """
         record: dict[str, Any] = {"event": "told", **_without_nan(trial.to_record())}
-        try:
+        with _in_words(self.path):
             if per_query and self._keep_per_query:
                 self._write_per_query(trial.number, per_query)
                 record["per_query"] = f"trials/{trial.number}.npz"
             self._append(record)
             self._sync()
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
     def note(self, kind: str, **detail: Any) -> None:
-        """Write any other event, such as a summary; ``detail`` is JSON-ready, without NaN."""
-        self._append({"event": "note", "kind": kind, "time": time.time(), **detail})
+        """Write any other event, such as a summary; ``detail`` is JSON-ready, without NaN.
+
+        Raises:
+            TunerError: the disk refuses; the journal is as it was before.
+        """
+        with _in_words(self.path):
+            self._append({"event": "note", "kind": kind, "time": time.time(), **detail})
 
     def close(self) -> None:
-        """Bring everything to the disk and let others write; a second call does nothing."""
+        """Bring everything to the disk and let others write; a second call does nothing.
+
+        Raises:
+            TunerError: the disk refuses; others may write all the same.
+        """
         if self._is_closed:
             return
+        self._leave_forked_child()
         self._is_closed = True
-        self._sync()
-        os.close(self._file)
-        self._lock.release()
+        try:
+            with _in_words(self.path):
+                self._sync()
+        finally:
+            os.close(self._file)
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +180,26 @@ class Journal:
     ) -> None:
         self.close()
 
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            with suppress(TunerError):  # the first error says what is wrong
+                self.close()
+            raise
+
+    def _leave_forked_child(self) -> None:
+        """End a process that was forked from the one that opened the journal.
+
+        It shares the file and its lock: it must neither write nor release the lock, and its parent
+        goes on with the study.
+        """
+        if os.getpid() != self._process_id:
+            os._exit(1)
+
     def _append(self, event: Mapping[str, Any]) -> None:
+        self._leave_forked_child()
         line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         size = os.fstat(self._file).st_size
         try:
@@ -158,10 +210,6 @@ class Journal:
             os.ftruncate(self._file, size)
             raise
 
-    def _cannot_write(self, error: OSError) -> TunerError:
-        what = f"{self.path}: cannot write the journal: {error.strerror}"
-        return TunerError(f"{what}; the study can be resumed once that is solved")
-
     def _sync(self) -> None:
         os.fsync(self._file)
 
@@ -170,10 +218,23 @@ class Journal:
         target.parent.mkdir(exist_ok=True)
         unfinished = target.with_suffix(".partial")
         with unfinished.open("wb") as stream:
-            np.savez(stream, **{name: np.asarray(v) for name, v in per_query.items()})  # type: ignore[arg-type]  # numpy types the keywords as its own options
+            # The form of np.savez, which takes names such as "file" for its own options.
+            with zipfile.ZipFile(stream, "w") as archive:
+                for name, values in per_query.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
             stream.flush()
             os.fsync(stream.fileno())
         unfinished.replace(target)
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{path}: cannot write the journal: {error.strerror or error}"
+        raise TunerError(f"{what}; the study can be resumed once that is solved") from error
 
 
 def _locked(path: Path) -> FileLock:
@@ -191,11 +252,14 @@ def _writer_of(path: Path) -> str:
         notes = read_journal(path).notes
     except InputError:
         return ""
-    openings = [note for note in notes if note.get("kind") in ("started", "resumed")]
+    openings = [note for note in notes if note.get("kind") in OPENINGS]
     if not openings:
         return ""
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(openings[-1]["time"]))
-    return f" (process {openings[-1]['pid']} on {openings[-1]['host']}, since {since})"
+    try:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(openings[-1]["time"]))
+        return f" (process {openings[-1]['pid']} on {openings[-1]['host']}, since {since})"
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not as this file writes it
+        return ""
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:

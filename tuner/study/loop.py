@@ -10,6 +10,7 @@ from typing import Literal
 from tuner.core.trial import Trial, TrialState
 from tuner.execution.base import Evaluate, Execution
 from tuner.study.interrupt import interruptible
+from tuner.study.reading import ENDING
 from tuner.study.study import Study
 from tuner.tracking.base import Tracker
 
@@ -76,7 +77,7 @@ def run_study(
     state = _state(study, is_hopeless=is_hopeless)
     if study.journal is not None:
         detail = {"signal": signals[0]} if signals and state == "interrupted" else {}
-        study.journal.note("ended", state=state, **detail)
+        study.journal.note(ENDING, state=state, **detail)
     return state
 
 
@@ -98,7 +99,8 @@ def _ask_and_tell(
                 tracker.record(trial)
             on_event(Event("told", trial=trial))
 
-    with closing(execution.run(evaluate, study.asks())) as outcomes:
+    trials = study.asks()
+    with closing(execution.run(evaluate, trials, suspects=study.suspects)) as outcomes:
         for trial, outcome in outcomes:
             told = study.tell(trial, outcome)
             report(told)

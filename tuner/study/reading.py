@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,42 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial, TrialState
 
 FORMAT = 1
+# The kinds of the notes with which a run begins, and with which it ends in whatever state.
+OPENINGS = ("started", "resumed")
+ENDING = "ended"
+
+_NOTHING = type(None)
+_TRIAL_TYPES: dict[str, tuple[type, ...]] = {
+    "number": (int,),
+    "arm": (str,),
+    "params": (dict,),
+    "objective": (int, float, _NOTHING),
+    "violation": (int, float),
+    "metrics": (dict,),
+    "seconds": (dict,),
+    "error": (str, _NOTHING),
+    "shared_from": (int, _NOTHING),
+    "asked_at": (int, float),
+    "told_at": (int, float, _NOTHING),
+}
+_MEMBER_TYPES: dict[str, tuple[type, ...]] = {
+    "params": (bool, int, float, str, _NOTHING),
+    "metrics": (int, float),
+    "seconds": (int, float),
+}
+_HEADER_TYPES: dict[str, tuple[type, ...]] = {
+    "study_id": (str,),
+    "name": (str,),
+    "created_at": (int, float),
+    "seed": (int,),
+    "space": (dict,),
+    "objective": (dict,),
+    "baseline": (dict, _NOTHING),
+    "dataset": (dict,),
+    "config": (dict,),
+    "fingerprints": (dict,),
+    "versions": (dict,),
+}
 
 
 @dataclass(frozen=True)
@@ -27,12 +64,15 @@ class JournalContent:
         trials: by number, in the order of asking; those without a told line are still running.
         notes: the other events, oldest first, such as ``{"kind": "interrupted", "time": …}``.
         torn_bytes: the length of an unfinished last line, which is not part of the study.
+        suspects: numbers of trials that are not told and were under way when a run ended without
+            saying so: one of them may have crashed it. A run that still writes looks the same.
     """
 
     header: StudyHeader
     trials: Mapping[int, Trial]
     notes: tuple[Mapping[str, Any], ...] = ()
     torn_bytes: int = 0
+    suspects: frozenset[int] = frozenset()
 
 
 def read_journal(path: Path) -> JournalContent:
@@ -51,7 +91,9 @@ def read_journal(path: Path) -> JournalContent:
         reading.add(number, line)
     if reading.header is None:
         raise InputError("holds no study: it ends before its first line", file=str(path))
-    return JournalContent(reading.header, reading.trials, tuple(reading.notes), len(torn))
+    return JournalContent(
+        reading.header, reading.trials, tuple(reading.notes), len(torn), reading.all_suspects()
+    )
 
 
 def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
@@ -79,6 +121,13 @@ class _Reading:
     header: StudyHeader | None = None
     trials: dict[int, Trial] = field(default_factory=dict)
     notes: list[Mapping[str, Any]] = field(default_factory=list)
+    is_running: bool = False
+    suspects: frozenset[int] = frozenset()
+
+    def all_suspects(self) -> frozenset[int]:
+        """Return those of earlier runs and, unless it ended, of the last; none that was told."""
+        unfinished = frozenset(n for n, trial in self.trials.items() if not trial.is_told)
+        return unfinished if self.is_running else self.suspects & unfinished
 
     def add(self, number: int, line: bytes) -> None:
         try:
@@ -94,19 +143,28 @@ class _Reading:
                 case "told":
                     self._told(record)
                 case _:  # also the events of later versions
-                    self.notes.append(record)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            what = (
-                f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-            )
+                    self._noted(record)
+        except Exception as error:  # anything can be in a file
+            what = f"{error}"
+            if not isinstance(error, ValueError | InputError):
+                what = f"{type(error).__name__} {error}"
             message = (
                 f"this line cannot be right ({what}); only a last line may be unfinished: "
                 "restore the file from a copy, or cut it off before this line"
             )
             raise InputError(message, file=self.file, line=number) from error
 
+    def _noted(self, record: Mapping[str, Any]) -> None:
+        kind = record.get("kind")
+        if kind in OPENINGS:
+            self.suspects = self.all_suspects()
+            self.is_running = True
+        elif kind == ENDING:
+            self.is_running = False
+        self.notes.append(record)
+
     def _asked(self, record: Mapping[str, Any]) -> None:
-        trial = Trial.from_record({**record, "state": TrialState.RUNNING})
+        trial = _trial({**record, "state": TrialState.RUNNING})
         if trial.number != len(self.trials):
             raise ValueError(f"trial {trial.number} where {len(self.trials)} is next")
         self.trials[trial.number] = trial
@@ -116,7 +174,7 @@ class _Reading:
             name: float("nan") if value is None else value
             for name, value in record["metrics"].items()
         }
-        trial = Trial.from_record({**record, "metrics": metrics})
+        trial = _trial({**record, "metrics": metrics})
         asked = self.trials.get(trial.number)
         if asked is None or asked.is_told or not trial.is_told:
             raise ValueError(f"trial {trial.number} was not asked, or has been told already")
@@ -125,10 +183,35 @@ class _Reading:
         self.trials[trial.number] = trial
 
 
+def _trial(record: Mapping[str, Any]) -> Trial:
+    """Read a trial whose values all have the types that it promises."""
+    trial = Trial.from_record(record)
+    values = vars(trial)
+    for name, types in _TRIAL_TYPES.items():
+        _require(name, values[name], types)
+    for name, types in _MEMBER_TYPES.items():
+        for key, value in values[name].items():
+            _require(f"{name}.{key}", value, types)
+    return trial
+
+
+def _require(name: str, value: object, types: tuple[type, ...]) -> None:
+    # By exact type: JSON knows no others, and True is an int to isinstance.
+    if type(value) not in types:
+        raise ValueError(f"{name} is {reprlib.repr(value)}")
+
+
 def _header(record: Mapping[str, Any]) -> StudyHeader:
     if record["format"] > FORMAT:
         raise ValueError(f"format {record['format']}, written by a later version; update")
-    return StudyHeader.from_record(record)
+    header = StudyHeader.from_record(record)
+    for name, types in _HEADER_TYPES.items():
+        _require(name, getattr(header, name), types)
+    for arm in header.arms:
+        _require("an arm's name", arm.name, (str,))
+        _require("an arm's kind", arm.kind, (str,))
+        _require("an arm's budget", arm.budget, (int,))
+    return header
 
 
 def _refuse_constant(name: str) -> float:

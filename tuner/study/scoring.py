@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Protocol
+from typing import Protocol
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, TrialState
+from tuner.execution.plain import one_line
 
 
 class Score(Protocol):
@@ -51,12 +51,9 @@ class Result:
 
 
 def result_of(outcome: Outcome, objective: Objective) -> Result:
-    """Score an outcome; FAILED with the reason where that cannot be done."""
-    seconds = {str(stage): float(s) for stage, s in outcome.seconds.items() if math.isfinite(s)}
-    error = outcome.error
-    metrics: dict[str, float] = {}
+    """Score a plain outcome; FAILED with the reason where that cannot be done."""
+    error, metrics, seconds = outcome.error, outcome.metrics, outcome.seconds
     try:
-        metrics = _numbers(outcome.metrics)
         if error is None:
             score = objective.score(metrics)
             value, violation = float(score.objective), float(score.violation)
@@ -65,22 +62,10 @@ def result_of(outcome: Outcome, objective: Objective) -> Result:
             state = TrialState.FINISHED
             return Result(state, value, violation, _defined(metrics), seconds, None)
     except InputError as problem:
-        error = error or " ".join(str(problem).split())
-    except Exception as problem:  # whatever was evaluated or scored costs its own trial only
-        error = error or f"cannot be scored: {type(problem).__name__}: {problem}"
+        error = " ".join(str(problem).split())
+    except Exception as problem:  # whatever was scored costs its own trial only
+        error = f"cannot be scored: {one_line(problem)}"
     return Result(TrialState.FAILED, None, 0.0, _defined(metrics), seconds, error)
-
-
-def _numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return the metrics as plain floats.
-
-    Raises:
-        InputError: one of them is not a number.
-    """
-    for name, value in metrics.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise InputError(f"metric {name!r} is a {type(value).__name__}, not a number")
-    return {str(name): float(value) for name, value in metrics.items()}
 
 
 def _defined(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -16,6 +16,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
+from tuner.execution.plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, next_arm
 from tuner.study.journal import Journal
 from tuner.study.results import BASELINE_ARM
@@ -47,8 +48,11 @@ class Study:
         journal: Journal | None = None,
         arms_see: ArmsSee = "own",
         trials: Mapping[int, Trial] | None = None,
+        suspects: frozenset[int] = frozenset(),
     ) -> None:
         self.header = header
+        # Numbers of trials that were under way when a run died: one of them may have killed it.
+        self.suspects = suspects
         self.journal = journal
         self._space = space
         self._objective = objective
@@ -129,6 +133,7 @@ class Study:
                 journal=journal,
                 arms_see=arms_see,
                 trials=content.trials,
+                suspects=content.suspects,
             )
         except BaseException:
             journal.close()
@@ -180,6 +185,7 @@ class Study:
             known = self._trials[trial.number] if trial.number < len(self._trials) else None
             if known is None or known.is_told or known.params != trial.params:
                 raise TunerError(f"trial {trial.number} is not under way in this study")
+            outcome = plain(outcome)
             result = result_of(outcome, self._objective)
             per_query = outcome.per_query if result.error is None else {}
             told = self._end(known, result, per_query)
@@ -238,8 +244,13 @@ class Study:
 
     def _history(self, arm: Arm) -> list[Trial]:
         if self._arms_see == "all":
-            return list(self._trials)
+            return [trial for trial in self._trials if self._is_point(trial)]
         return [trial for trial in self._trials if trial.arm == arm.name]
+
+    def _is_point(self, trial: Trial) -> bool:
+        # Suggested params are points of the space; a baseline need not be one, and backends can
+        # only learn from points.
+        return trial.arm != BASELINE_ARM or self._space.contains(trial.params)
 
     def _share(self, trial: Trial, first: Trial) -> None:
         state = TrialState.SHARED if first.is_scored else TrialState.FAILED
