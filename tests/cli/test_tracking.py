@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import urllib.request
 
 import pytest
 
@@ -25,6 +28,12 @@ def view():
     return read
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def with_store(tuner, uri="sqlite:///mlflow.db"):
     tuner.edit("tracking: null", f"tracking: {{uri: '{uri}', experiment: test}}")
 
@@ -41,16 +50,15 @@ def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
     )
     told = record["finished_trials"] + record["failed_trials"] + record["shared_trials"]
     assert len(by_role["trial"]) == told
-    assert "0 added" in tuner("sync", record["run_dir"]).stdout
+    said = tuner("sync", record["run_dir"]).stdout
+    assert f"holds the study's {told} trials: 0 missing runs and curve points added" in said
+    assert "0 half-written or duplicate runs repaired" in said
     assert len(view(tuner.folder)["trial"]) == told
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, view):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with_store(tuner, f"http://127.0.0.1:{port}")
+    with_store(tuner, f"http://127.0.0.1:{free_port()}")
     done = tuner("run", "config.yaml")
     assert "finished after" in done.stdout
     assert "tuner sync" in done.stderr
@@ -60,3 +68,35 @@ def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, 
     tuner("sync", str(run_dir), "--uri", "sqlite:///later.db")
     assert len(view(tuner.folder, "later.db")["study"]) == 1
     assert len(view(tuner.folder, "later.db")["trial"]) >= 12
+
+
+def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner):
+    port = free_port()
+    started = subprocess.Popen(
+        tuner.command("ui", "--uri", "sqlite:///mlflow.db", "--port", str(port)),
+        cwd=tuner.folder,
+        env=tuner.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "starting MLflow on sqlite:///mlflow.db" in started.stdout.readline()
+    assert f"http://127.0.0.1:{port}  (Ctrl-C ends it)" in started.stdout.readline()
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
+        assert answer.status == 200
+    taken = tuner("ui", "--uri", "sqlite:///mlflow.db", "--port", str(port), code=1)
+    assert f"port {port}: Address already in use; choose another: --port" in taken.stderr
+
+    started.send_signal(signal.SIGINT)
+    assert started.communicate() == ("", "")
+    assert started.returncode == 0
+    with socket.socket() as freed:
+        assert freed.connect_ex(("127.0.0.1", port)) != 0, "the server must end too"
+
+
+def test_ui_names_the_store_without_its_password(tuner):
+    named = tuner("ui", "--uri", "http://me:s3cret@host:5000")
+    assert "open http://me:***@host:5000" in named.stdout
+    refused = tuner("ui", "--uri", "ftp://me:s3cret@host", code=2)
+    assert "s3cret" not in named.stdout + refused.stderr + refused.stdout
+    assert "tracking is off, so there is no store" in tuner("ui", "config.yaml", code=2).stderr

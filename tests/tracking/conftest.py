@@ -7,10 +7,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,15 +104,23 @@ class Study:
     run_dir: Path
 
 
+@pytest.fixture(scope="session")
+def make_study() -> Callable[[Path], Study]:
+    def make(folder: Path) -> Study:
+        run_dir = folder / "run"
+        run_dir.mkdir()
+        (run_dir / "config.yaml").write_text("study: {name: graphrag-atlas}\n")
+        (run_dir / "best.yaml").write_text("max_hops: 2\n")
+        (run_dir / "journal.jsonl").write_text('{"event": "header"}\n')
+        trials = make_trials()
+        return Study(make_header(f"study-{folder.name}"), trials, make_summary(trials), run_dir)
+
+    return make
+
+
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
-    (run_dir / "config.yaml").write_text("study: {name: graphrag-atlas}\n")
-    (run_dir / "best.yaml").write_text("max_hops: 2\n")
-    (run_dir / "journal.jsonl").write_text('{"event": "header"}\n')
-    trials = make_trials()
-    return Study(make_header(f"study-{tmp_path.name}"), trials, make_summary(trials), run_dir)
+def study(tmp_path: Path, make_study: Callable[[Path], Study]) -> Study:
+    return make_study(tmp_path)
 
 
 @pytest.fixture
@@ -136,7 +146,7 @@ def store_uri(tmp_path: Path, fresh_store: Path) -> str:
 
 @dataclass
 class Server:
-    """A real ``mlflow server`` on loopback that can be killed and started again."""
+    """A real ``mlflow server`` on loopback."""
 
     folder: Path
     store: Path
@@ -157,7 +167,12 @@ class Server:
                     *("--host", "127.0.0.1", "--port", str(self.port)),
                 ],
                 cwd=self.folder,
-                env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+                env={
+                    **os.environ,
+                    "MLFLOW_DISABLE_TELEMETRY": "true",
+                    # Half of the time to start would go into what runs MLflow's own jobs.
+                    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -186,6 +201,60 @@ class Server:
         return (self.folder / "server.log").read_text(errors="replace")[-3000:]
 
 
+class Link:
+    """A way to a server that can be cut and restored, as a server that dies and comes back.
+
+    Cutting closes the open connections and refuses new ones; the server itself takes seconds to
+    start, and what it says is not ours.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._to = ("127.0.0.1", port)
+        self._listener: socket.socket | None = None
+        self._open: list[socket.socket] = []
+        self.port = free_port()
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def restore(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()
+
+    def cut(self) -> None:
+        listener, self._listener = self._listener, None
+        for end in (listener, *self._open):
+            if end is not None:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits on it
+                end.close()
+        self._open.clear()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._to)
+            self._open += [client, server]
+            if self._listener is not listener:  # cut meanwhile
+                client.close()
+                server.close()
+                return
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=[source, sink], daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while part := source.recv(65536):
+                sink.sendall(part)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -205,6 +274,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, fresh_store: Path) -> Itera
     running.start()
     yield running
     running.kill()
+
+
+@pytest.fixture
+def link(server: Server) -> Iterator[Link]:
+    between = Link(server.port)
+    between.restore()
+    yield between
+    between.cut()
 
 
 @pytest.fixture

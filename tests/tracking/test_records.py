@@ -1,4 +1,4 @@
-"""Names, values, URIs: what MLflow refuses or mangles never reaches it."""
+"""Names and values: what MLflow refuses or mangles never reaches it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.errors import InputError
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial, TrialState
 from tuner.tracking._records import Curve, clean_name, in_order_of_telling, trial_content
-from tuner.tracking._uri import absolute, without_password
-from tuner.tracking.mlflow import Mlflow, ui_command
 
 
 @pytest.mark.parametrize(
@@ -91,71 +88,6 @@ def test_best_so_far_is_the_running_maximum(objectives):
 def test_running_trials_are_not_told(study):
     running = Trial(9, "tpe", {})
     assert in_order_of_telling([running, *reversed(study.trials)]) == study.trials
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "sqlite:///mlflow.db",
-        "http://localhost:5000",
-        "https://mlflow.example.org/base",
-        "postgresql+psycopg2://user:word@host/db",
-        "databricks",
-        "databricks://profile",
-    ],
-)
-def test_usable_uris_pass(uri):
-    Mlflow.check(uri)
-
-
-@pytest.mark.parametrize(
-    ("uri", "message"),
-    [
-        ("htp://localhost:5000", "unknown scheme 'htp'; did you mean 'http'?"),
-        ("http://", "has no host; write http://host:5000"),
-        ("mlruns", "is a folder, .*write sqlite:///mlflow.db"),
-        ("", "is a folder, "),
-        ("file:///tmp/mlruns", "is a folder, "),
-        ("sqlite://", "names no file; write sqlite:///mlflow.db"),
-        ("sqlite:///:memory:", "names no file"),
-        ("http://[::1", "cannot be read"),
-    ],
-)
-def test_other_uris_are_explained(uri, message):
-    with pytest.raises(InputError, match=message):
-        Mlflow.check(uri)
-
-
-def test_a_directory_is_no_sqlite_store(tmp_path):
-    with pytest.raises(InputError, match="is a directory; name a file in it"):
-        Mlflow.check(f"sqlite:///{tmp_path}")
-
-
-@pytest.mark.parametrize("name", ["", "  ", "x" * 501])
-def test_experiment_names_are_checked(name):
-    with pytest.raises(InputError, match="the MLflow experiment"):
-        Mlflow.check("sqlite:///mlflow.db", name)
-
-
-def test_sqlite_paths_become_absolute(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert absolute("sqlite:///a/mlflow.db?timeout=5") == (
-        f"sqlite:///{tmp_path}/a/mlflow.db?timeout=5"
-    )
-    assert absolute("http://localhost:5000") == "http://localhost:5000"
-
-
-def test_passwords_are_hidden():
-    assert without_password("at http://a:b3@c/", "http://a:b3@c/") == "at http://a:***@c/"
-
-
-def test_the_ui_serves_the_same_store(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    command = ui_command("sqlite:///mlflow.db", port=5050)
-    assert command[:4] == [sys.executable, "-m", "mlflow", "ui"]
-    assert command[command.index("--backend-store-uri") + 1] == f"sqlite:///{tmp_path}/mlflow.db"
-    assert command[command.index("--host") + 1] == "127.0.0.1"
-    assert command[command.index("--port") + 1] == "5050"
 
 
 def test_a_tracker_is_made_without_importing_mlflow(tmp_path):

@@ -42,20 +42,22 @@ def test_a_study_through_a_server(study, server, read_view):
     assert read_view(server.uri, study.header.study_id) == view
 
 
-def test_a_server_that_dies_and_comes_back_gets_everything(study, server, read_view, wait_until):
+def test_a_server_that_dies_and_comes_back_gets_everything(
+    study, server, link, read_view, wait_until
+):
     warnings: list[str] = []
-    tracker = Mlflow(server.uri, "restarted", warn=warnings.append, request_timeout_s=5)
+    tracker = Mlflow(link.uri, "restarted", warn=warnings.append, in_thread=True)
     tracker.start(study.header, study.run_dir)
     for trial in study.trials[:2]:
         tracker.record(trial)
     wait_until(lambda: tracker.status.written == 2)
-    server.kill()
+    link.cut()
     try:
         for trial in study.trials[2:4]:
             tracker.record(trial)
         wait_until(lambda: len(warnings) == 1)
     finally:
-        server.start()
+        link.restore()
     wait_until(lambda: tracker.status.written == 4 and len(warnings) == 2)
     for trial in study.trials[4:]:
         tracker.record(trial)

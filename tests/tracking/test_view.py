@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -37,11 +38,29 @@ def show(tracker: Mlflow, study: Any) -> None:
     tracker.finish(study.summary)
 
 
-def test_a_study_becomes_a_parent_its_arms_and_their_trials(study, store_uri, read_view):
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory, fresh_store: Path, make_study: Any
+) -> tuple[Any, Mlflow, str, list[str]]:
+    """One study that was shown to its end, for the tests that only look at it."""
+    folder = tmp_path_factory.mktemp("finished")
+    store_uri = f"sqlite:///{shutil.copy(fresh_store, folder / 'mlflow.db')}"
+    study = make_study(folder)
     warnings: list[str] = []
     tracker = in_thread(store_uri, "atlas", warn=warnings.append)
     show(tracker, study)
-    view = read_view(store_uri, study.header.study_id)
+    return study, tracker, store_uri, warnings
+
+
+@pytest.fixture
+def finished_view(finished, read_view):
+    study, _, store_uri, _ = finished
+    return read_view(store_uri, study.header.study_id)
+
+
+def test_a_study_becomes_a_parent_its_arms_and_their_trials(finished, finished_view):
+    _, tracker, _, warnings = finished
+    view = finished_view
 
     assert warnings == []
     assert sorted(view) == sorted([PARENT, "tpe", "wide", *TRIALS])
@@ -52,9 +71,8 @@ def test_a_study_becomes_a_parent_its_arms_and_their_trials(study, store_uri, re
     assert (tracker.status.written, tracker.status.pending) == (6, 0)
 
 
-def test_the_parent_holds_the_study(study, store_uri, read_view):
-    show(in_thread(store_uri, "atlas"), study)
-    parent = read_view(store_uri, study.header.study_id)[PARENT]
+def test_the_parent_holds_the_study(finished_view):
+    parent = finished_view[PARENT]
 
     assert parent.status == "FINISHED"
     assert parent.start_ms == 1_790_000_000_000
@@ -101,9 +119,8 @@ def test_the_parent_holds_the_study(study, store_uri, read_view):
     ]
 
 
-def test_an_arm_shows_its_convergence_by_told_trial(study, store_uri, read_view):
-    show(in_thread(store_uri, "atlas"), study)
-    arm = read_view(store_uri, study.header.study_id)["tpe"]
+def test_an_arm_shows_its_convergence_by_told_trial(finished_view):
+    arm = finished_view["tpe"]
 
     # Told: 0 scored .5, 2 failed, 3 infeasible .9, 5 scored .7
     assert arm.metrics["objective"] == [(0, 0.5), (2, 0.9), (3, 0.7)]
@@ -114,9 +131,8 @@ def test_an_arm_shows_its_convergence_by_told_trial(study, store_uri, read_view)
     assert arm.status == "FINISHED"
 
 
-def test_a_trial_shows_everything_that_was_observed(study, store_uri, read_view):
-    show(in_thread(store_uri, "atlas"), study)
-    view = read_view(store_uri, study.header.study_id)
+def test_a_trial_shows_everything_that_was_observed(finished, finished_view):
+    study, view = finished[0], finished_view
 
     first = view["tpe #0"]
     assert first.params == {
@@ -158,9 +174,8 @@ def test_a_trial_shows_everything_that_was_observed(study, store_uri, read_view)
     ]
 
 
-def test_a_filter_on_metric_and_param_finds_the_trials(study, store_uri):
-    show(in_thread(store_uri, "atlas"), study)
-    client = MlflowClient(store_uri)
+def test_a_filter_on_metric_and_param_finds_the_trials(finished):
+    client = MlflowClient(finished[2])
     experiment = client.get_experiment_by_name("atlas")
     found = client.search_runs(
         [experiment.experiment_id], "metrics.objective > 0.55 and params.max_hops = '2'"
@@ -344,19 +359,28 @@ def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_vi
 
 
 def test_several_processes_may_open_one_fresh_store(tmp_path):
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = (
         "import sys; from tuner.tracking._client import Client, quiet\n"
-        "with quiet(request_timeout_s=10): print(Client.open(*sys.argv[1:]).experiment_id)"
+        "with quiet(request_timeout_s=10):\n"
+        "    import mlflow; print(flush=True); sys.stdin.readline()\n"
+        "    print(Client.open(*sys.argv[1:]).experiment_id)"
     )
-    command = [sys.executable, "-c", script, f"sqlite:///{tmp_path}/new/mlflow.db", "shared"]
-    started = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    answers = [process.communicate(timeout=240) for process in started]
-    assert [process.returncode for process in started] == [0, 0], answers
-    assert len({out for out, _ in answers}) == 1
-    assert [err for _, err in answers] == ["", ""]
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, uri, "shared"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    other.stdout.readline()  # both have imported MLflow: they open the store at once
+    other.stdin.write("\n")
+    other.stdin.flush()
+    experiment_id = Client.open(uri, "shared").experiment_id
+    assert other.communicate(timeout=240) == (f"{experiment_id}\n", "")
+    assert other.returncode == 0
 
 
 def test_the_users_environment_and_loggers_are_left_as_they_were(study, store_uri, monkeypatch):

@@ -14,7 +14,7 @@ from tuner.core.errors import InputError, TunerError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
-    from tuner.tracking._uri import without_password
+    from tuner.tracking._uri import mask
     from tuner.tracking.mlflow import Mlflow
     from tuner.tuning import last_summary, read_run
 
@@ -27,10 +27,10 @@ def command(run_dir: Path, uri: str | None) -> None:
     tracker = Mlflow(store, experiment, warn=click.echo)
     told = [trial for trial in content.trials.values() if trial.is_told]
     status = tracker.sync(content.header, told, last_summary(content), run_dir)
-    shown = without_password(store, store)
     click.echo(
-        f"{status.written} trials are in MLflow at {shown}: "
-        f"{status.added} added, {status.repaired} repaired"
+        f"MLflow at {mask(store)} holds the study's {status.written} trials: "
+        f"{status.added} missing runs and curve points added, "
+        f"{status.repaired} half-written or duplicate runs repaired"
     )
     if status.error is not None:
         raise TunerError(f"all trials are there, but not every file: {status.error}")

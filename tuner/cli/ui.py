@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -19,14 +17,15 @@ def command(where: str | None, uri: str | None, host: str, port: int) -> None:
 
     A store that is a server already is only named, not served a second time.
     """
-    from tuner.tracking.mlflow import ui_command
+    from tuner.tracking._uri import check_uri, mask
+    from tuner.tracking.mlflow import serve_ui
 
     store = uri or _store(where)
-    if store.startswith("http"):
-        click.echo(f"the store is a server: open {store}")
+    check_uri(store)
+    if store.startswith(("http", "databricks")):
+        click.echo(f"the store is a server: open {mask(store)}")
         return
-    click.echo(f"MLflow on {store}: http://{host}:{port}  (Ctrl-C ends it)")
-    sys.exit(subprocess.call(ui_command(store, host=host, port=port)))
+    serve_ui(store, host=host, port=port, say=click.echo)
 
 
 def _store(where: str | None) -> str:

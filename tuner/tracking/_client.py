@@ -211,7 +211,6 @@ def quiet(*, request_timeout_s: int) -> Iterator[None]:
 @contextmanager
 def _sole_opener(path: Path) -> Iterator[None]:
     """Let one process at a time open a sqlite store: several that migrate a fresh one break it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock", timeout=_STORE_LOCK_TIMEOUT_S):
         if not path.exists():
             # A write-ahead log costs one fsync a commit instead of three (a trial: 14 instead of

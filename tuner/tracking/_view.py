@@ -16,6 +16,7 @@ from typing import Any
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, best_trial
 from tuner.tracking._client import Client, FoundRun
+from tuner.tracking._files import masked_header, uploadable
 from tuner.tracking._records import (
     ARM,
     IS_BEST,
@@ -181,10 +182,10 @@ class StudyView:
         self._client.log_dataset(self.run_id, self._header)
         records: dict[str, dict[str, Any]] = {
             "environment.json": dict(self._header.versions),
-            "study.json": self._header.to_record(),
+            "study.json": masked_header(self._header),
         }
         if not (self._run_dir / "config.yaml").is_file():
-            records["config.yaml"] = dict(self._header.config)
+            records["config.yaml"] = records["study.json"]["config"]
         with self._artifacts():
             self._log_files("config.yaml")
             for name, record in records.items():
@@ -194,7 +195,8 @@ class StudyView:
     def _log_files(self, *names: str) -> None:
         for name in names:
             if (self._run_dir / name).is_file():
-                self._client.log_file(self.run_id, self._run_dir / name)
+                with uploadable(self._run_dir / name, self._header) as file:
+                    self._client.log_file(self.run_id, file)
 
     @contextmanager
     def _artifacts(self) -> Iterator[None]:

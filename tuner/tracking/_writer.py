@@ -163,6 +163,8 @@ class Writer:
                 self._say(f"MLflow does not take trial {trial.number}: {one_line(error)}")
                 tries = _TRIES
             self._tries[trial.number] = tries
+            # It is the trial that fails, not the store: the time to wait for that one starts anew.
+            self._retry_until = max(self._retry_until, time.monotonic() + self._retry_timeout_s)
             raise
         self._written.add(trial.number)
         self._on_progress()

@@ -16,11 +16,12 @@ from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
 from tuner.tracking._process import ProcessWriter
 from tuner.tracking._records import in_order_of_telling, told_ms
-from tuner.tracking._uri import absolute, check_experiment, check_uri, without_password
+from tuner.tracking._server import serve_ui
+from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
 from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line
 
-__all__ = ["Mlflow", "TrackingStatus", "ui_command"]
+__all__ = ["Mlflow", "TrackingStatus", "serve_ui"]
 
 
 class Mlflow:
@@ -39,7 +40,7 @@ class Mlflow:
         *,
         warn: Callable[[str], None] | None = None,
         finish_timeout_s: float = 60.0,
-        retry_timeout_s: float = 10.0,
+        retry_timeout_s: float = 3.0,
         request_timeout_s: int = 10,
         in_thread: bool = False,
     ) -> None:
@@ -149,7 +150,7 @@ class Mlflow:
                 else:
                     view.close(summary, end_ms=end_ms)
         except Exception as error:
-            store = without_password(self._uri, self._uri)
+            store = mask(self._uri)
             reason = without_password(one_line(error), self._uri)
             raise TunerError(f"cannot complete the study in MLflow at {store}: {reason}") from error
         return TrackingStatus(
@@ -173,17 +174,6 @@ class Mlflow:
     def _say(self, message: str) -> None:
         with suppress(Exception):  # a broken callback is no reason to stop writing
             self._warn(without_password(message, self._uri))
-
-
-def ui_command(uri: str, *, host: str = "127.0.0.1", port: int = 5000) -> list[str]:
-    """Return the command that serves MLflow's UI on the store, with this Python.
-
-    Raises:
-        InputError: a URI that MLflow would refuse.
-    """
-    check_uri(uri)
-    store = ["--backend-store-uri", absolute(uri)]
-    return [sys.executable, "-m", "mlflow", "ui", *store, "--host", host, "--port", str(port)]
 
 
 def _journal_trials(journal: Path) -> list[Trial]:
