@@ -18,7 +18,10 @@ class Backend(Protocol):
     def suggest(
         self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
     ) -> list[Params]:
-        """Return up to ``count`` distinct new points of ``space``; ``[]`` means exhausted.
+        """Return up to ``count`` distinct new points of ``space``.
+
+        ``[]`` means that no further point was found: the space is exhausted, or its constraints
+        leave so little that tens of thousands of draws do not hit it.
 
         The same arguments give the same answer, always, from any instance. ``history`` holds the
         arm's trials in the order of asking: finished, shared, failed and still running. Higher
