@@ -18,7 +18,7 @@ import pytest
 from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
-from tuner.execution._pool import ProcessPool
+from tuner.execution._pool import CannotSendError, ProcessPool
 from tuner.execution.base import Execution
 
 KINDS = registry.kinds("execution")
@@ -467,6 +467,14 @@ def test_a_thread_left_behind_does_not_keep_a_worker(tmp_path: Path) -> None:
     assert not is_stuck
     for outcome in outcomes:
         wait_for_end(int(outcome.metrics["pid"]))
+
+
+def test_a_closed_pool_starts_no_worker() -> None:
+    pool = ProcessPool(make_double(), 1)
+    pool.close()
+    with pytest.raises(CannotSendError, match="told to end"):
+        pool.check()
+    assert pool.evaluate({"x": 1}, None).error is not None
 
 
 @pytest.mark.parametrize("crashes", [True, False])

@@ -8,8 +8,8 @@ import time
 from dataclasses import replace
 
 from tuner.core.trial import Outcome, Params
+from tuner.execution._plain import one_line, plain
 from tuner.execution.base import Evaluate
-from tuner.execution.plain import one_line, plain
 
 
 def call(evaluate: Evaluate, params: Params) -> Outcome:

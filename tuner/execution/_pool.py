@@ -14,9 +14,9 @@ from typing import Any
 
 from tuner.core.trial import Outcome, Params
 from tuner.execution._call import failed, timed_out
+from tuner.execution._plain import one_line
 from tuner.execution._worker import Worker, enter, evaluate_here, load
 from tuner.execution.base import Evaluate
-from tuner.execution.plain import one_line
 
 # One thread each in the numerical libraries: as many workers as cores are there already.
 ONE_THREAD = dict.fromkeys(
@@ -137,9 +137,13 @@ class _Process:
             env=ONE_THREAD,
         )
         try:
+            if self._is_closed:  # in another thread, perhaps since this one looked
+                raise CannotSendError("the workers were told to end")
             self._pid, problem = self._executor.submit(load).result(START_TIMEOUT_S)
         except TimeoutError:
             problem = f"it was not loaded within {START_TIMEOUT_S:g} s"
+        except CannotSendError as error:
+            problem = str(error)
         except Exception as error:
             problem = _death(error)
         if problem is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tuner.core.trial import Outcome, Params
 from tuner.execution._call import call, failed
-from tuner.execution.plain import one_line
+from tuner.execution._plain import one_line
 
 PARENT_CHECK_S = 1.0
 

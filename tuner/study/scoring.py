@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, TrialState
-from tuner.execution.plain import one_line
+from tuner.execution._plain import one_line
 
 
 class Score(Protocol):
