@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +27,15 @@ def view():
         return by_role
 
     return read
+
+
+@pytest.fixture(scope="module")
+def fresh_store(tmp_path_factory):
+    """A migrated, empty sqlite store: copied by the tests, as making one takes seconds."""
+    mlflow = pytest.importorskip("mlflow")
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    mlflow.MlflowClient(f"sqlite:///{path}").search_experiments(max_results=1)
+    return path
 
 
 def free_port():
@@ -57,7 +67,8 @@ def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, view):
+def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, view, fresh_store):
+    shutil.copy(fresh_store, tuner.folder / "later.db")
     with_store(tuner, f"http://127.0.0.1:{free_port()}")
     done = tuner("run", "config.yaml")
     assert "finished after" in done.stdout
@@ -70,7 +81,8 @@ def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, 
     assert len(view(tuner.folder, "later.db")["trial"]) >= 12
 
 
-def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner):
+def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner, fresh_store):
+    shutil.copy(fresh_store, tuner.folder / "mlflow.db")
     port = free_port()
     started = subprocess.Popen(
         tuner.command("ui", "--uri", "sqlite:///mlflow.db", "--port", str(port)),

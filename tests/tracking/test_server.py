@@ -21,7 +21,7 @@ def hanging_uri() -> Iterator[str]:
 
 def test_a_study_through_a_server(study, server, read_view):
     warnings: list[str] = []
-    tracker = Mlflow(server.uri, "served", warn=warnings.append)
+    tracker = Mlflow(server.uri, "served", warn=warnings.append, in_thread=True)
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
         tracker.record(trial)

@@ -14,7 +14,7 @@ from tuner.core.errors import InputError, TunerError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
-    from tuner.tracking._uri import mask
+    from tuner.tracking._uri import mask, without_password
     from tuner.tracking.mlflow import Mlflow
     from tuner.tuning import last_summary, read_run
 
@@ -33,4 +33,5 @@ def command(run_dir: Path, uri: str | None) -> None:
         f"{status.repaired} half-written or duplicate runs repaired"
     )
     if status.error is not None:
-        raise TunerError(f"all trials are there, but not every file: {status.error}")
+        reason = without_password(status.error, store)
+        raise TunerError(f"all trials are there, but not every file: {reason}")
