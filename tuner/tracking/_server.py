@@ -82,7 +82,9 @@ def serve_ui(uri: str, *, host: str, port: int, say: Callable[[str], None]) -> N
         finally:
             _end(process)
         reader.join(_GRACE_S)
-        words = without_password("".join(last_lines), uri).strip()
+        # What is indented is a traceback's.
+        plain = [line for line in last_lines if not line[:1].isspace()]
+        words = without_password("".join(plain), uri).strip()
         raise TunerError(f"MLflow's server ended with exit code {process.returncode}:\n{words}")
 
 
