@@ -27,7 +27,7 @@ from tuner.study.reading import JournalContent, read_journal
 from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
 from tuner.study.study import Study
 from tuner.study.winner import choose_winner
-from tuner.tracking._uri import absolute
+from tuner.tracking._uri import absolute, holds_password, mask
 from tuner.tracking.mlflow import Mlflow
 
 CONFIG_FILE = "config.yaml"
@@ -164,8 +164,7 @@ def begin(assembly: Assembly) -> Session:
     """Make the run directory of a new study, with its resolved configuration and its journal."""
     header = make_header(assembly)
     run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
-    resolved = yaml.safe_dump(dict(header.config), sort_keys=False, allow_unicode=True)
-    (run_dir / CONFIG_FILE).write_text(resolved, encoding="utf-8")
+    _write_config(run_dir / CONFIG_FILE, assembly.config)
     study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly))
     return Session(assembly, study, run_dir)
 
@@ -234,7 +233,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
         objective=assembly.plan.objective.to_mapping(),
         baseline=assembly.baseline,
         dataset=assembly.dataset_record(),
-        config=_resolved(config),
+        config=_without_password(_resolved(config)),
         fingerprints=assembly.fingerprints(),
         versions=versions(),
     )
@@ -307,6 +306,21 @@ def _resolved(config: Config) -> dict[str, Any]:
     if config.tracking is not None:
         record["tracking"]["uri"] = absolute(config.tracking.uri)
     return record
+
+
+def _write_config(path: Path, config: Config) -> None:
+    """Write the resolved configuration, for its owner's eyes only where it holds a password."""
+    text = yaml.safe_dump(_resolved(config), sort_keys=False, allow_unicode=True)
+    is_secret = config.tracking is not None and holds_password(config.tracking.uri)
+    path.touch(mode=0o600 if is_secret else 0o644)
+    path.write_text(text, encoding="utf-8")
+
+
+def _without_password(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as the journal holds it, which others may read."""
+    if record["tracking"] is None:
+        return record
+    return {**record, "tracking": {**record["tracking"], "uri": mask(record["tracking"]["uri"])}}
 
 
 def _new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:

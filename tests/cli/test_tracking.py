@@ -44,6 +44,17 @@ def free_port():
         return probe.getsockname()[1]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_password_stays_in_a_file_for_its_owner_only(tuner):
+    with_store(tuner, "http://bob:sEcr3t@127.0.0.1:9")
+    done = tuner("run", "config.yaml")
+    assert "sEcr3t" not in done.stdout + done.stderr
+    (run_dir,) = tuner.runs()
+    holders = [p for p in run_dir.rglob("*") if p.is_file() and b"sEcr3t" in p.read_bytes()]
+    assert holders == [run_dir / "config.yaml"]
+    assert (run_dir / "config.yaml").stat().st_mode & 0o077 == 0
+
+
 def with_store(tuner, uri="sqlite:///mlflow.db"):
     tuner.edit("tracking: null", f"tracking: {{uri: '{uri}', experiment: test}}")
 
