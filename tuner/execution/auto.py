@@ -16,7 +16,7 @@ from tuner.execution.processes import run_in_pool
 from tuner.execution.threads import Threads
 
 # Below it, starting workers and bringing params and outcomes across costs more than it gains.
-SHORT_MS = 20.0
+SHORT_MS = 50.0
 # So many in a row must be long, since the first may fill caches ...
 LONG_IN_A_ROW = 3
 # ... but nobody waits three times for one that takes minutes.
@@ -29,7 +29,7 @@ CRASHED = "one of them crashes its process"
 class Auto:
     """Evaluates in this process until evaluations turn out to be long, then in workers.
 
-    Long: three in a row took more than 20 ms each, or one took more than 5 s. Failed evaluations do
+    Long: three in a row took more than 50 ms each, or one took more than 5 s. Failed evaluations do
     not count, except at ``trial_timeout_s``. Then ``processes`` takes over, or ``threads`` where
     the evaluate function cannot go to another process; ``choice`` says so. Suggestions have seen
     all results while in this process, and all but ``workers - 1`` afterwards. With one worker the
