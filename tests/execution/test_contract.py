@@ -75,7 +75,7 @@ def make_misbehaving(release: str) -> Callable[[Params], Outcome]:
                 while not os.path.exists(release):  # fewer things to pickle
                     time.sleep(0.01)
             case "slow":
-                time.sleep(0.03)
+                time.sleep(0.07)
         return Outcome({"double": 2.0})
 
     return evaluate
