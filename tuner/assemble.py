@@ -97,7 +97,7 @@ class Assembly:
             "holdout": self.holdout_queries,
         }
         if not parts[name]:
-            raise InputError("no query is held out; set dataset.split.holdout above 0")
+            raise InputError("no query is held out; write --queries all")
         return parts[name]
 
     def params(self, given: Mapping[str, Any]) -> Params:
@@ -306,8 +306,15 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
         yield from metric_problems(paid_metric(name), ("objective", "price", name))
     for name in section.constraints:
         yield from metric_problems(name, ("objective", "constraints", name))
-    for name in config.verdict.guardrails:
-        yield from metric_problems(name, ("verdict", "guardrails", name))
+    for name, bound in config.verdict.guardrails.items():
+        key = ("verdict", "guardrails", name)
+        yield from metric_problems(name, key)
+        wrong = "max_decrease" if is_better_lower(name) else "max_increase"
+        if getattr(bound, wrong) is not None:
+            direction = "lower" if is_better_lower(name) else "higher"
+            right = "max_increase" if is_better_lower(name) else "max_decrease"
+            message = f"{name} is better when it is {direction}; bound it by {right}"
+            yield Problem(message, key=(*key, wrong))
     for index, name in enumerate(config.metrics):
         yield from metric_problems(name, ("metrics", index))
 

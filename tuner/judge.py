@@ -20,9 +20,19 @@ from tuner.core.trial import Params, Trial
 from tuner.evaluation.objective import PER_1000, paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.retrieval.base import Retriever, Serves
-from tuner.stats import PairedComparison, bootstrap_corrected, compare_paired, correct_holm
+from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.reading import read_per_query
-from tuner.study.verdict import WINNER, Guardrail, Measured, Verdict, composite_values, decide
+from tuner.study.verdict import (
+    HELD_OUT,
+    WINNER,
+    FewQueriesVerdict,
+    Guardrail,
+    Measured,
+    Verdict,
+    composite_values,
+    decide,
+    decide_without_holdout,
+)
 
 LOOKS_FILE = "holdouts.jsonl"
 # Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
@@ -62,8 +72,14 @@ class Duel:
         }
 
 
-def duel(assembly: Assembly, first: Choice, second: Choice, queries: Sequence[Query]) -> Duel:
-    """Compare two configurations by every metric, and decide by the composite."""
+def duel(assembly: Assembly, first: Choice, second: Choice, part: str) -> Duel:
+    """Compare two configurations by every metric on a part of the queries, and decide.
+
+    On the held-out part this is a look, and is counted as one.
+    """
+    queries = assembly.part(part)
+    is_held_out = part == "holdout"
+    looks = count_look(Path(assembly.config.study.runs_dir), assembly) if is_held_out else 0
     seed = assembly.config.study.seed
     a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
@@ -75,7 +91,15 @@ def duel(assembly: Assembly, first: Choice, second: Choice, queries: Sequence[Qu
     change = np.nan_to_num(b.composite - a.composite)
     order = np.argsort(change, kind="stable")
     return Duel(
-        judge(assembly, second, first, queries, called="B"),
+        judge(
+            assembly,
+            second,
+            first,
+            queries,
+            looks=looks,
+            called="B",
+            where=HELD_OUT if is_held_out else "queries",
+        ),
         {
             name: (comparison, None if np.isnan(p) else float(p))
             for (name, comparison), p in zip(comparisons.items(), adjusted, strict=True)
@@ -123,57 +147,66 @@ def judge(
     *,
     looks: int = 0,
     called: str = WINNER,
+    where: str = HELD_OUT,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide."""
     section = assembly.config.verdict
-    guards = guardrails(assembly)
-    measured = [measure(assembly, choice, queries) for choice in (winner, baseline)]
-    timed = [guard.metric for guard in guards if guard.metric.startswith("latency_")]
-    if timed:
-        pair = paired_latency_ms(queries, assembly.answering(winner), assembly.answering(baseline))
-        measured = [
-            replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})
-            for one, latency in zip(measured, pair, strict=True)
-        ]
     return decide(
-        *measured,
+        *measured_pair(assembly, winner, baseline, queries),
         query_types=[query.query_type for query in queries],
-        guardrails=guards,
+        guardrails=guardrails(assembly),
         alpha=float(section.alpha),
         min_effect=float(section.min_effect),
         looks=looks,
         called=called,
+        where=where,
         seed=assembly.config.study.seed,
     )
 
 
 def judge_without_holdout(
-    assembly: Assembly,
-    winner: Trial,
-    baseline: Trial,
-    values: Mapping[int, FloatArray],
-) -> str | None:
-    """Return a sentence on the corrected gain where the queries were too few to hold any out.
-
-    The gain over the baseline is what the search would find on new queries, by bootstrap bias
-    correction over the query x trial matrix (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018).
-    """
+    assembly: Assembly, winner: Trial, baseline: Trial, values: Mapping[int, FloatArray]
+) -> FewQueriesVerdict | None:
+    """Decide where the queries were too few to hold any out; None where no values were kept."""
     if baseline.number not in values or winner.number not in values or len(values) < 2:
         return None
-    control = values[baseline.number]
-    gains = np.stack([row - control for row in values.values()])
-    corrected = bootstrap_corrected(gains, seed=assembly.config.study.seed)
-    low, high = corrected.interval
-    naive = compare_paired(
-        values[winner.number], control, seed=assembly.config.study.seed, permutations=0, resamples=0
+    is_baseline = winner.params == baseline.params
+    section = assembly.config.verdict
+    tests = {}
+    if section.guardrails and not is_baseline:
+        pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
+        tests = {
+            guard.metric: guard.test(
+                pair[0].metrics[guard.metric],
+                pair[1].metrics[guard.metric],
+                alpha=float(section.alpha),
+                seed=assembly.config.study.seed,
+            )
+            for guard in guardrails(assembly)
+        }
+    return decide_without_holdout(
+        np.stack([row - values[baseline.number] for row in values.values()]),
+        tests,
+        is_baseline=is_baseline,
+        min_effect=float(section.min_effect),
+        seed=assembly.config.study.seed,
     )
-    clear = "Deploy" if low > 0 else "Not enough queries"
-    return (
-        f"{clear}: with only {corrected.queries} queries none was held out; corrected for the "
-        f"search's luck the gain over the baseline is {corrected.estimate:+.3f} "
-        f"(95 % interval {low:+.3f} to {high:+.3f}; uncorrected "
-        f"{naive.mean_difference or 0.0:+.3f})."
+
+
+def measured_pair(
+    assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
+) -> tuple[Measured, Measured]:
+    """Measure two configurations on the same queries, by turns where a guard-rail is a latency."""
+    pair = (measure(assembly, winner, queries), measure(assembly, baseline, queries))
+    timed = [g.metric for g in guardrails(assembly) if g.metric.startswith("latency_")]
+    if not timed:
+        return pair
+    latencies = paired_latency_ms(queries, assembly.answering(winner), assembly.answering(baseline))
+    first, second = (
+        replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})
+        for one, latency in zip(pair, latencies, strict=True)
     )
+    return first, second
 
 
 def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Measured:
@@ -216,6 +249,7 @@ def count_look(runs_dir: Path, assembly: Assembly) -> int:
     if path.is_file():
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         before = sum(f'"{key}"' in line for line in lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
     record = {"holdout": key, "dataset": assembly.dataset.name, "time": time.time()}
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")

@@ -131,8 +131,8 @@ class Session:
             reason = "no configuration met the objective's constraints"
             return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
         if not assembly.holdout_queries:
-            sentence = judge_without_holdout(assembly, winner, baseline, values)
-            return None if sentence is None else {"sentence": sentence}
+            few = judge_without_holdout(assembly, winner, baseline, values)
+            return None if few is None else few.to_record()
         looks = count_look(self.run_dir.parent, assembly)
         try:
             verdict = judge(
@@ -164,7 +164,7 @@ def begin(assembly: Assembly) -> Session:
     """Make the run directory of a new study, with its resolved configuration and its journal."""
     header = make_header(assembly)
     run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
-    _write_config(run_dir / CONFIG_FILE, assembly.config)
+    _write_config(run_dir / CONFIG_FILE, assembly)
     study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly))
     return Session(assembly, study, run_dir)
 
@@ -233,7 +233,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
         objective=assembly.plan.objective.to_mapping(),
         baseline=assembly.baseline,
         dataset=assembly.dataset_record(),
-        config=_without_password(_resolved(config)),
+        config=_without_password(_resolved(assembly)),
         fingerprints=assembly.fingerprints(),
         versions=versions(),
     )
@@ -263,6 +263,7 @@ def write_best(
         "holdout": None
         if best.holdout_objective is None
         else {"objective": best.holdout_objective, **best.holdout_metrics},
+        "outcome": None if summary.verdict is None else summary.verdict["outcome"],
         "verdict": None if summary.verdict is None else summary.verdict["sentence"],
     }
     text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
@@ -298,9 +299,13 @@ def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> 
         say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")
 
 
-def _resolved(config: Config) -> dict[str, Any]:
+def _resolved(assembly: Assembly) -> dict[str, Any]:
     """Return the configuration with every default, and paths that hold from any folder."""
+    config = assembly.config
     record: dict[str, Any] = config.model_dump(mode="json")
+    if not assembly.holdout_queries:
+        # Too few to split by default: said here, a resumed study does not split them either.
+        record["dataset"]["split"]["holdout"] = 0.0
     if not config.dataset.path.startswith(BUILTIN):
         record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
     if config.tracking is not None:
@@ -308,9 +313,10 @@ def _resolved(config: Config) -> dict[str, Any]:
     return record
 
 
-def _write_config(path: Path, config: Config) -> None:
+def _write_config(path: Path, assembly: Assembly) -> None:
     """Write the resolved configuration, for its owner's eyes only where it holds a password."""
-    text = yaml.safe_dump(_resolved(config), sort_keys=False, allow_unicode=True)
+    config = assembly.config
+    text = yaml.safe_dump(_resolved(assembly), sort_keys=False, allow_unicode=True)
     is_secret = config.tracking is not None and holds_password(config.tracking.uri)
     path.touch(mode=0o600 if is_secret else 0o644)
     path.write_text(text, encoding="utf-8")

@@ -191,4 +191,4 @@ def test_without_a_holdout_the_table_has_no_such_column(tuner):
         "evaluate", "config.yaml", "--set", "dataset.split.holdout=0", "--queries", "holdout",
         code=2,
     )  # fmt: skip
-    assert "no query is held out" in done.stderr
+    assert "no query is held out; write --queries all" in done.stderr

@@ -34,6 +34,23 @@ def test_few_queries_are_not_split_unless_asked(tuner):
     assert "none was held out; corrected for the search's luck" in done.stdout
 
 
+def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner):
+    tuner.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    tuner("resume", str(run_dir), "--quiet")
+    assert "policy.yaml" in tuner("policy", str(run_dir)).stdout
+
+
+def test_a_comparison_is_a_look_and_says_on_which_queries(tuner):
+    b = '{"title_weight": 3.0, "top_k": 4}'
+    first = json.loads(tuner("compare", "config.yaml", "--b", b, "--json").stdout)
+    second = json.loads(tuner("compare", "config.yaml", "--b", b, "--json").stdout)
+    assert (first["verdict"]["looks"], second["verdict"]["looks"]) == (0, 1)
+    done = tuner("compare", "config.yaml", "--b", b, "--queries", "all")
+    assert "held-out" not in done.stdout
+
+
 def test_without_a_baseline_there_is_no_verdict(tuner):
     tuner.edit("baseline: {title_weight: 1.0, top_k: 10}\n", "")
     record = json.loads(tuner("run", "config.yaml", "--json").stdout)
@@ -51,6 +68,8 @@ def test_guardrails_are_tested_and_checked(tuner):
         ("{context_tokns: {max_increase: 1}}", "did you mean 'context_tokens'"),
         ("{context_tokens: {}}", "exactly one of"),
         ("{context_tokens: {max_increase: -1}}", "greater than or equal to 0"),
+        ("{context_tokens: {max_decrease: 1}}", "bound it by max_increase"),
+        ("{recall@5: {max_increase: 1}}", "bound it by max_decrease"),
     ):
         done = tuner("check", "config.yaml", "--set", f"verdict.guardrails={wrong}", code=2)
         assert expected in done.stderr

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from tuner.core.trial import Trial, TrialState
-from tuner.study.verdict import Guardrail, Measured, composite_values, decide
+from tuner.study.verdict import (
+    Guardrail,
+    Measured,
+    composite_values,
+    decide,
+    decide_without_holdout,
+)
 from tuner.study.winner import choose_winner
 
 ALTERNATING = np.tile([0.0, 0.02], 50)
@@ -78,7 +84,37 @@ def test_a_broken_guardrail_keeps_the_baseline_and_is_named():
         guardrails=[Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)],
     )
     assert verdict.outcome == "keep the baseline"
-    assert "latency_p95_ms is not shown to stay within the guard-rail" in verdict.sentence
+    assert "but latency_p95_ms broke the guard-rail" in verdict.sentence
+
+
+def test_a_guardrail_in_doubt_keeps_the_baseline():
+    few = np.tile([0.6, 0.9, 0.7, 0.8], 25)
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING, **{"recall@10": few}),
+        measured("old", np.full(100, 0.5), **{"recall@10": few[::-1]}),
+        guardrails=[Guardrail("recall@10", max_decrease=0.01)],
+    )
+    assert verdict.outcome == "keep the baseline"
+    assert "recall@10 could not be shown to stay within the guard-rail" in verdict.sentence
+
+
+def test_a_broken_guardrail_is_said_although_the_gain_is_unclear():
+    noise = np.tile([0.12, -0.08], 20)
+    verdict = decide(
+        measured("new", 0.5 + noise, latency_mean_ms=np.full(40, 30.0) + np.arange(40) % 3),
+        measured("old", np.full(40, 0.5), latency_mean_ms=np.full(40, 10.0) + np.arange(40) % 3),
+        guardrails=[Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True)],
+    )
+    assert verdict.outcome == "keep the baseline"
+    assert "latency_mean_ms broke the guard-rail" in verdict.sentence
+
+
+def test_a_clear_gain_too_small_to_matter_keeps_the_baseline():
+    small = np.tile([0.004, 0.006], 50)
+    verdict = decide(measured("new", 0.5 + small), measured("old", np.full(100, 0.5)))
+    assert verdict.outcome == "keep the baseline"
+    assert "better by +0.005" in verdict.sentence
+    assert "less than the 0.01 that would matter" in verdict.sentence
 
 
 def test_a_kept_guardrail_lets_the_winner_pass():
@@ -160,6 +196,37 @@ def test_the_best_wins_where_it_is_clearly_so():
 def test_without_values_of_each_query_the_best_wins():
     trials = [trial(0, 0.7, context_tokens=900.0), trial(1, 0.69, context_tokens=1.0)]
     assert choose_winner(trials, {}).number == 0
+
+
+def test_nothing_that_is_not_above_the_baseline_wins():
+    trials = [
+        trial(0, 0.70, "baseline", context_tokens=500.0),
+        trial(1, 0.71, context_tokens=900.0),
+        trial(2, 0.69, context_tokens=100.0),  # cheap, within a standard error, below the baseline
+    ]
+    noise = np.tile([0.2, -0.2], 20)
+    utilities = {0: np.full(40, 0.70), 1: np.full(40, 0.71), 2: 0.69 + noise}
+    assert choose_winner(trials, utilities).number == 1
+
+
+def test_few_queries_are_decided_by_the_corrected_gain():
+    generator = np.random.default_rng(0)
+    noise = generator.normal(0, 0.02, (8, 40))
+    verdict = decide_without_holdout(0.3 + noise, {}, is_baseline=False)
+    assert verdict.outcome == "deploy"
+    assert "with only 40 queries none was held out" in verdict.sentence
+    verdict = decide_without_holdout(noise - 0.3, {}, is_baseline=False)
+    assert verdict.outcome == "keep the baseline"
+    assert decide_without_holdout(noise, {}, is_baseline=True).outcome == "keep the baseline"
+    slow = Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True).test(
+        np.full(40, 30.0) + np.arange(40) % 3,
+        np.full(40, 10.0) + np.arange(40) % 3,
+        alpha=0.05,
+        seed=0,
+    )
+    verdict = decide_without_holdout(0.3 + noise, {"latency_mean_ms": slow}, is_baseline=False)
+    assert verdict.outcome == "keep the baseline"
+    assert "latency_mean_ms could not be shown" in verdict.sentence
 
 
 def test_the_baseline_wins_only_where_nothing_is_better():

@@ -22,6 +22,7 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     if summary.verdict is not None:
         click.secho(f"\n{summary.verdict['sentence']}", bold=True)
         print_types(summary.verdict.get("by_type", ()))
+        print_guardrails(summary.verdict.get("guardrails", {}))
 
 
 def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
@@ -55,6 +56,18 @@ def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
             f"queries ({comparison['wins']} better, {comparison['losses']} worse)"
             f"{'  clear' if is_clear else ''}",
             highlight=False,
+        )
+
+
+def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print each guard-rail: both values, how much worse at most, and what was allowed."""
+    for name, test in tests.items():
+        state = "kept" if test["is_non_inferior"] else "not shown to be kept"
+        bound = test["loss_bound"]
+        at_most = "" if bound is None else f", worse by at most {max(bound, 0.0):.3g}"
+        click.echo(
+            f"  guard-rail {name}: {_number(test['treatment'])} against {_number(test['control'])}"
+            f"{at_most} (allowed {test['margin']:.3g}): {state}"
         )
 
 

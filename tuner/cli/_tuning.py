@@ -101,7 +101,10 @@ def _next_steps(tuned: Tuned) -> list[str]:
     look = [f"look at it     tuner ui {tuned.run_dir}"] if tuned.mlflow_run_id else []
     if tuned.summary.best is None:
         return look
-    return [*look, f"use it         {tuned.run_dir}/best.yaml"]
+    verdict = tuned.summary.verdict
+    is_refused = verdict is not None and verdict["outcome"] != "deploy"
+    label = "best found     " if is_refused else "use it         "
+    return [*look, f"{label}{tuned.run_dir}/best.yaml"]
 
 
 def _record(tuned: Tuned) -> dict[str, Any]:

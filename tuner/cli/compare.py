@@ -60,19 +60,18 @@ def command(
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
     b = assembly.choice(read_params(second, "--b"))
-    queries = assembly.part(part)
-    result = duel(assembly, a, b, queries)
+    result = duel(assembly, a, b, part)
     if as_json:
         click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
         return
-    _print(result, queries)
+    _print(result, assembly.part(part))
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console
-    from tuner.cli._tables import print_types, shown_params
+    from tuner.cli._tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
     click.echo(f"A  {shown_params(verdict.baseline)}")
@@ -96,6 +95,7 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     console().print(table)
     click.secho(f"\n{verdict.sentence}", bold=True)
     print_types(verdict.to_record()["by_type"])
+    print_guardrails(verdict.to_record()["guardrails"])
     for title, rows in (("gained most", result.gained), ("lost most", result.lost)):
         if rows:
             click.echo(f"\n{title}")

@@ -11,9 +11,11 @@ import numpy as np
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
 from tuner.stats import (
+    CorrectedEstimate,
     GroupComparison,
     NonInferiority,
     PairedComparison,
+    bootstrap_corrected,
     compare_paired,
     non_inferior_quantile,
     non_inferiority,
@@ -31,6 +33,7 @@ MIN_EFFECT = 0.01
 FEWEST_THAT_DIFFER = 20
 
 WINNER = "the winner"
+HELD_OUT = "held-out queries"
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,59 @@ class Measured:
     metrics: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class FewQueriesVerdict:
+    """What to do where the queries were too few to hold any out; see ``decide_without_holdout``."""
+
+    outcome: Outcome
+    sentence: str
+    corrected: CorrectedEstimate | None = None
+    guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready mapping."""
+        return asdict(self)
+
+
+def decide_without_holdout(
+    gains: FloatArray,
+    guardrails: Mapping[str, NonInferiority],
+    *,
+    is_baseline: bool,
+    min_effect: float = MIN_EFFECT,
+    seed: int = 0,
+) -> FewQueriesVerdict:
+    """Decide by the gain over the baseline that the search would have on new queries.
+
+    ``gains`` has shape (trials, queries): each trial less the baseline. The gain of the best is
+    corrected for having been chosen (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018).
+    Guard-rails were tested on the queries that were tuned on, which flatters the winner.
+    """
+    if is_baseline:
+        return FewQueriesVerdict(
+            "keep the baseline", "Keep the baseline: no configuration did better than it."
+        )
+    corrected = bootstrap_corrected(gains, seed=seed)
+    low, high = corrected.interval
+    seen = (
+        f"with only {corrected.queries} queries none was held out; corrected for the search's luck "
+        f"the gain over the baseline is {corrected.estimate:+.3f} (95 % interval {low:+.3f} to "
+        f"{high:+.3f}; uncorrected {corrected.naive:+.3f})"
+    )
+    failed = [name for name, test in guardrails.items() if not test.is_non_inferior]
+    if failed:
+        outcome: Outcome = "keep the baseline"
+        seen += f", but {' and '.join(failed)} could not be shown to stay within the guard-rail"
+    elif high < min_effect:
+        outcome = "keep the baseline"
+        seen += f", less than the {min_effect:g} that would matter"
+    else:
+        outcome = "deploy" if low > 0 else "not enough queries"
+    return FewQueriesVerdict(
+        outcome, f"{outcome.capitalize()}: {seen}.", corrected, dict(guardrails)
+    )
+
+
 def composite_values(
     per_query: Mapping[str, FloatArray], weights: Mapping[str, float]
 ) -> FloatArray:
@@ -137,6 +193,7 @@ def decide(
     min_effect: float = MIN_EFFECT,
     looks: int = 0,
     called: str = WINNER,
+    where: str = HELD_OUT,
     seed: int = 0,
     permutations: int = 9_999,
     resamples: int = 9_999,
@@ -147,9 +204,10 @@ def decide(
     doubt. *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner
     cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
     says how many more would show the difference that was seen (at least ``min_effect``).
-    ``called`` names the winner in the sentence. ``permutations`` and ``resamples`` go to
-    ``compare_paired``; 0 saves most of the time and alters the outcome only where all differences
-    are the same, as the sign-flip test then answers alone.
+    A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
+    ``called`` names the winner in the sentence, ``where`` the queries. ``permutations`` and
+    ``resamples`` go to ``compare_paired``; 0 saves most of the time and alters the outcome only
+    where all differences are the same, as the sign-flip test then answers alone.
     """
     comparison = compare_paired(
         winner.composite,
@@ -165,7 +223,8 @@ def decide(
         )
         for guard in guardrails
     }
-    broken = [name for name, test in tests.items() if not test.is_non_inferior]
+    doubtful = [name for name, test in tests.items() if not test.is_non_inferior]
+    exceeded = [name for name, test in tests.items() if (test.loss or 0.0) > test.margin]
     groups = (
         per_group(
             winner.composite,
@@ -179,12 +238,18 @@ def decide(
         else ()
     )
     outcome, reason, more, to_show = _outcome(
-        comparison, broken, winner.params == baseline.params, alpha=alpha, min_effect=min_effect
+        comparison,
+        doubtful,
+        exceeded,
+        winner.params == baseline.params,
+        alpha=alpha,
+        min_effect=min_effect,
     )
     return Verdict(
         outcome=outcome,
         sentence=(
-            f"{outcome.capitalize()}: {reason.replace(WINNER, called)}"
+            f"{outcome.capitalize()}: "
+            f"{reason.replace(WINNER, called).replace(HELD_OUT, where)}"
             f"{_few_differ(comparison)}{_second_look(looks)}"
         ),
         winner=winner.params,
@@ -200,7 +265,8 @@ def decide(
 
 def _outcome(
     comparison: PairedComparison,
-    broken: Sequence[str],
+    doubtful: Sequence[str],
+    exceeded: Sequence[str],
     is_same: bool,
     *,
     alpha: float,
@@ -213,20 +279,24 @@ def _outcome(
         why = comparison.remark or "too few queries have a value from both"
         return "not enough queries", f"{why}.", None, None
     seen = (
-        f"{difference:+.3f} in the composite on {comparison.n} held-out queries "
+        f"{difference:+.3f} in the composite on {comparison.n} {HELD_OUT} "
         f"({100 * (1 - alpha):g} % interval {interval[0]:+.3f} to {interval[1]:+.3f})"
     )
     is_clear = comparison.p_value < alpha
-    if is_clear and difference > 0 and not broken:
+    if exceeded and not (is_clear and difference < 0):
+        reason = f"the winner differs by {seen}, but {' and '.join(exceeded)} broke the guard-rail."
+        return "keep the baseline", reason, None, None
+    if is_clear and difference > 0 and interval[1] < min_effect:
+        reason = f"the winner is better by {seen}, less than the {min_effect:g} that would matter."
+        return "keep the baseline", reason, None, None
+    if is_clear and difference > 0 and not doubtful:
         return "deploy", f"the winner is better by {seen}.", None, None
     if is_clear and difference > 0:
-        names = " and ".join(broken)
-        return (
-            "keep the baseline",
-            f"the winner gains {seen}, but its {names} is not shown to stay within the guard-rail.",
-            None,
-            None,
+        reason = (
+            f"the winner gains {seen}, but {' and '.join(doubtful)} could not be shown to stay "
+            "within the guard-rail."
         )
+        return "keep the baseline", reason, None, None
     if is_clear:
         return "keep the baseline", f"the winner is worse by {seen}.", None, None
     if interval[1] < min_effect:

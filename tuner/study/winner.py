@@ -20,16 +20,25 @@ def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) 
 
     ``utilities`` maps a trial's number to its objective on each query, shape (queries,). Among the
     feasible trials whose paired difference to the best is within one standard error, the one with
-    the fewest context tokens is chosen, then the one with the lowest latency, then the best. The
-    baseline is chosen only where nothing has a higher objective. Without utilities the best wins.
+    the fewest context tokens is chosen, then the one with the lowest latency, then the best; never
+    one that is not above the baseline. The baseline is chosen only where nothing has a higher
+    objective. Without utilities the best wins.
     """
     best = best_trial(list(trials))
     if best is None or best.number not in utilities or best.arm == BASELINE_ARM:
         return best
+    at_least = max(
+        (trial.objective for trial in trials if trial.arm == BASELINE_ARM and trial.is_feasible),
+        default=None,
+        key=_number,
+    )
     candidates = [
         trial
         for trial in trials
-        if trial.number in utilities and trial.is_feasible and trial.arm != BASELINE_ARM
+        if trial.number in utilities
+        and trial.is_feasible
+        and trial.arm != BASELINE_ARM
+        and (at_least is None or _number(trial.objective) > at_least)
     ]
     if best not in candidates:
         return best
@@ -40,10 +49,13 @@ def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) 
 
 
 def _cost(trial: Trial) -> tuple[float, float, float, int]:
-    objective = -float("inf") if trial.objective is None else trial.objective
     return (
         trial.metrics.get(TOKENS, 0.0),
         trial.metrics.get(LATENCY, 0.0),
-        -objective,
+        -_number(trial.objective),
         trial.number,
     )
+
+
+def _number(objective: float | None) -> float:
+    return -float("inf") if objective is None else objective
