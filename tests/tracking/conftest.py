@@ -289,10 +289,10 @@ def wait_until() -> Callable[[Callable[[], bool]], None]:
     """Poll for a condition; the bound only ends a test that would never end."""
 
     def wait(is_met: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 120.0
+        deadline = time.monotonic() + 240.0
         while not is_met():
             if time.monotonic() > deadline:
-                pytest.fail("the condition was not met within 120 s")
+                pytest.fail("the condition was not met within 240 s")
             time.sleep(0.02)
 
     return wait

@@ -23,8 +23,8 @@ def child_of(pid: int) -> int | None:
         ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     )
     for line in listed.stdout.splitlines():
-        child, parent, command = line.split(None, 2)
-        if int(parent) == pid and "tuner.tracking._process" in command:
+        child, parent, *command = line.split(None, 2)  # a process may have no arguments at all
+        if int(parent) == pid and command and "tuner.tracking._process" in command[0]:
             return int(child)
     return None
 
