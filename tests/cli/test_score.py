@@ -159,6 +159,14 @@ def test_means_by_type_and_difficulty(score, files):
     assert "by_difficulty" not in record["runs"][0]  # all the same
 
 
+def test_metrics_may_be_repeated(score):
+    out, _ = score(
+        "--qrels", "qrels.txt", "--run", "a.run", "--metrics", "recall@5", "--metrics", "mrr"
+    )
+    assert row(out, "recall@5") == ["1.0000"]
+    assert row(out, "mrr") == ["0.3333"]
+
+
 def test_several_cut_offs_of_one_metric(score):
     out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--metrics", "recall@1, 3,mrr")
     assert row(out, "recall@1") == ["0.0000"]

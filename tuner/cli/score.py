@@ -27,10 +27,12 @@ _ON_SCREEN = "-"
 @click.argument("more_runs", nargs=-1, metavar="[RUN]...")
 @click.option(
     "--metrics",
-    default=DEFAULT_METRICS,
+    multiple=True,
+    default=(DEFAULT_METRICS,),
     show_default=True,
     metavar="NAMES",
-    help="Metrics, separated by commas, such as recall@5,10,mrr; the first is the primary one.",
+    help="Metrics, separated by commas, such as recall@5,10,mrr; the first is the primary one; "
+    "may be repeated.",
 )
 @click.option(
     "--undefined",
@@ -60,7 +62,7 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     more_runs: tuple[str, ...],
-    metrics: str,
+    metrics: tuple[str, ...],
     undefined: str,
     compare: bool,
     aggregates: bool,
@@ -83,7 +85,7 @@ def command(
     from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 
     paths = [*runs, *more_runs]
-    names = _metric_names(metrics)
+    names = _metric_names(",".join(metrics))
     _check_options(paths, names, compare, per_query)
     files = read_files(qrels, paths)
     scores = score_runs(
