@@ -20,7 +20,7 @@ def child_of(pid: int) -> int | None:
     if shutil.which("ps") is None:
         pytest.skip("finding a child process needs ps (package procps)")
     listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     )
     for line in listed.stdout.splitlines():
         child, parent, *command = line.split(None, 2)  # a process may have no arguments at all
