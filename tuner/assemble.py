@@ -33,10 +33,10 @@ from tuner.execution.base import Execution
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import PolicyRetriever
 from tuner.retrieval.base import Retriever
+from tuner.study.results import BASELINE_ARM
 
 Say = Callable[[str], None]
 
-BASELINE = "baseline"
 # Half of fewer queries tells two configurations apart only if they differ grossly.
 FEWEST_TO_SPLIT = 60
 
@@ -303,7 +303,7 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
         if is_better_lower(name):
             yield Problem("better when it is lower; put it under price or constraints", key=key)
     for name in section.price:
-        yield from metric_problems(paid_metric(name), ("objective", "price", name))
+        yield from metric_problems(paid_metric(name)[0], ("objective", "price", name))
     for name in section.constraints:
         yield from metric_problems(name, ("objective", "constraints", name))
     for name, bound in config.verdict.guardrails.items():
@@ -324,7 +324,7 @@ def _arms(config: Config, problems: list[Problem]) -> tuple[tuple[str, Backend, 
     for index, section in enumerate(config.backends):
         name = section.name or section.kind.replace(":", ".")
         key = ("backends", index)
-        if name in arms or name == BASELINE:
+        if name in arms or name == BASELINE_ARM:
             message = f"a second arm called {name!r}; give it a name of its own: {{name: …}}"
             problems.append(Problem(message, key=key))
             continue

@@ -17,7 +17,7 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
-from tuner.evaluation.objective import PER_1000, paid_metric
+from tuner.evaluation.objective import paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -260,8 +260,7 @@ def _utility(assembly: Assembly, trial: Trial, per_query: Mapping[str, FloatArra
     objective = assembly.plan.objective
     values = composite_values(per_query, objective.weights)
     for name, price in objective.price.items():
-        metric = paid_metric(name)
-        units = 1000.0 if name.endswith(PER_1000) else 1.0
+        metric, units = paid_metric(name)
         amount = per_query.get(metric, trial.metrics.get(metric, 0.0))
         values = values - price * np.asarray(amount) / units
     return values

@@ -60,7 +60,6 @@ def command(
     settings: tuple[str, ...],
 ) -> None:
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
-    from tuner.assemble import BASELINE
     from tuner.cli._aggregates import (
         group_record,
         group_table,
@@ -75,7 +74,7 @@ def command(
     assembly = replace(assembly, plan=replace(assembly.plan, metric_names=names))
     given = assembly.baseline if params is None else read_params(params, "--params")
     if given is None:
-        raise InputError(f"give --params, or a `{BASELINE}:` section in the configuration")
+        raise InputError("give --params, or a `baseline:` section in the configuration")
     chosen = assembly.choice(given)
     shown = chosen if isinstance(chosen, dict) else chosen.to_record()["types"]
     queries = assembly.part(part)

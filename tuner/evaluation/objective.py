@@ -68,7 +68,7 @@ class Objective:
     @property
     def metric_names(self) -> tuple[str, ...]:
         """Return every metric that a score needs, each once."""
-        paid = (_paid_metric(name)[0] for name in self.price)
+        paid = (paid_metric(name)[0] for name in self.price)
         return tuple(dict.fromkeys((*self.weights, *paid, *self.constraints)))
 
     def score(self, metrics: Mapping[str, float]) -> Score:
@@ -82,7 +82,7 @@ class Objective:
         composite = math.fsum(w * values[name] for name, w in self.weights.items()) / total
         cost = 0.0
         for name, price in self.price.items():
-            metric, units = _paid_metric(name)
+            metric, units = paid_metric(name)
             cost += price * values[metric] / units
         violation = math.fsum(
             bounds.violation(values[name]) for name, bounds in self.constraints.items()
@@ -150,15 +150,15 @@ def _scale(bound: float) -> float:
     return abs(bound) if abs(bound) >= SMALLEST_BOUND else 1.0
 
 
-def _paid_metric(name: str) -> tuple[str, float]:
+def paid_metric(name: str) -> tuple[str, float]:
+    """Return the metric that a price is paid for, and for how many units of it.
+
+    >>> paid_metric("context_tokens_per_1000")
+    ('context_tokens', 1000.0)
+    """
     if name.endswith(PER_1000):
         return name.removesuffix(PER_1000), 1000.0
     return name, 1.0
-
-
-def paid_metric(name: str) -> str:
-    """Return the metric that a price is paid for: ``context_tokens`` for ``…_per_1000``."""
-    return _paid_metric(name)[0]
 
 
 def _is_number(value: object) -> bool:
