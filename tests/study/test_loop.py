@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
@@ -149,6 +150,25 @@ def test_the_grace_period_ends_a_wait() -> None:
         threading.Event().wait(WAIT_S)
         raise AssertionError("the grace period did not end the wait")
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_seen(
+    toy: ModuleType, tmp_path: Path
+) -> None:
+    release = threading.Event()
+
+    def hang(params: Params) -> Outcome:
+        # Marks the signal as received, as one does that comes just before the main thread waits.
+        _thread.interrupt_main(signal.SIGTERM)
+        release.wait(WAIT_S)
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    study = toy.create(None, 30)
+    try:
+        assert run_study(study, Threads(2), hang, grace_s=0.1) == "interrupted"
+        assert not any(trial.is_told for trial in study.trials)
+    finally:
+        release.set()
 
 
 def read_until(process: subprocess.Popen[str], beginning: str) -> str:

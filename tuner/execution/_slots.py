@@ -10,6 +10,9 @@ from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Outcomes
 
 Call = Callable[[Trial], Outcome]
+# Python runs a signal's handler between two instructions, and a signal that comes just before the
+# consumer begins to wait does not end that wait: so no wait for a result is longer than this.
+LONGEST_WAIT_S = 0.2
 
 
 def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes:
@@ -58,7 +61,13 @@ class _Pool:
         self._results.put(None)
 
     def results(self) -> Outcomes:
-        while (result := self._results.get()) is not None:
+        while True:
+            try:
+                result = self._results.get(timeout=LONGEST_WAIT_S)
+            except Empty:
+                continue
+            if result is None:
+                return
             if isinstance(result, BaseException):
                 raise result
             trial, outcome, is_consumed = result
