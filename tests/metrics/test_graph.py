@@ -74,6 +74,28 @@ def test_path_identity_is_the_normalised_sequence_of_steps():
         assert parse("path_recall").per_query(judged).tolist() == [found], followed
 
 
+def test_where_a_path_names_no_relation_its_names_decide():
+    unnamed = [(subject, "", object_) for subject, _, object_ in RIVER]
+    half_named = [RIVER[0], ("Rimac", "", "Pacific Ocean")]
+    wrong_half = [("Lima", "x", "Rimac"), ("Rimac", "", "Pacific Ocean")]
+    for followed, found in [(unnamed, 0.5), (half_named, 0.5), (wrong_half, 0.0)]:
+        judged = judge([["a"]], [[]], [[followed]], queries=["both"])
+        assert parse("path_recall").per_query(judged).tolist() == [found], followed
+    # Two labels with the same names: a path without relations agrees with both of them.
+    labels = ({}, {"both": [LIMA, [("Lima", "largest city of", "Peru")]]})
+    for relation, found in [("", 1.0), ("capital of", 0.5), ("in", 0.0)]:
+        paths = [[[("Lima", relation, "Peru")]]]
+        judged = judge([["a"]], [[]], paths, queries=["both"], labels=labels)
+        assert parse("path_recall").per_query(judged).tolist() == [found], relation
+
+
+@pytest.mark.parametrize("question", ["Where is Lima?", "Where is Lima ? ", "利马在哪里？"])
+def test_a_labelled_relation_that_is_a_question_names_no_relation(question):
+    labels = ({}, {"both": [[("Lima", question, "Peru")]]})
+    judged = judge([["a"]], [[]], [[LIMA]], queries=["both"], labels=labels)
+    assert parse("path_recall").per_query(judged).tolist() == [1.0]
+
+
 def test_a_path_that_is_retrieved_twice_counts_once():
     judged = judge([["a"]], [[]], [[LIMA, LIMA, LIMA]], queries=["both"])
     assert parse("path_recall").per_query(judged).tolist() == [0.5]
@@ -81,7 +103,7 @@ def test_a_path_that_is_retrieved_twice_counts_once():
 
 def test_route_recall_leaves_the_relations_out():
     other_words = [
-        [("Lima", "", "Peru")],
+        [("Lima", "z", "Peru")],
         [("Lima", "x", "Rimac"), ("Rimac", "y", "Pacific Ocean")],
     ]
     judged = judge([["a"]], [[]], [other_words], queries=["both"])

@@ -65,11 +65,13 @@ class GraphLabels:
         """Normalise the labels; without any, a query is undefined in the metrics of that class.
 
         A labelled path with an empty name in it says that the name is not known. No retrieved path
-        could be recognised as that one, so it is left out.
+        could be recognised as that one, so it is left out. A relation that is worded as a question
+        ("Who founded it?") is no relation of any graph: it counts as not named.
         """
+        known = {id_: filter(_is_known, paths.get(id_, ())) for id_ in query_ids}
         return cls(
             tuple(frozenset(map(normalise_name, entities.get(id_, ()))) for id_ in query_ids),
-            tuple(_paths(filter(_is_known, paths.get(id_, ()))) for id_ in query_ids),
+            tuple(_paths(map(_without_questions, known[id_])) for id_ in query_ids),
         )
 
     def judge(
@@ -95,7 +97,7 @@ class GraphLabels:
             path_count=_counts(self.paths),
             route_count=_counts(routes),
             entity_hits=None if entities is None else self._entity_hits(entities),
-            paths_found=None if found is None else _shared(self.paths, found),
+            paths_found=None if found is None else _followed(self.paths, found),
             routes_found=None if found is None else _shared(routes, map(_routes, found)),
         )
 
@@ -142,7 +144,9 @@ def path_recall(judged: JudgedGraph) -> FloatArray:
     """Return the share of the labelled paths that were retrieved.
 
     A path is its normalised (subject, relation, object) steps in their order; part of it, or the
-    same names by other relations, does not count. NaN for a query without labelled paths.
+    same names by other relations, does not count. Where a step of either path names no relation
+    (""), its names decide: a graph made from mentions knows who is linked, not how. NaN for a query
+    without labelled paths.
     """
     return _share(_reported(judged.paths_found, "paths"), judged.path_count)
 
@@ -150,7 +154,8 @@ def path_recall(judged: JudgedGraph) -> FloatArray:
 def route_recall(judged: JudgedGraph) -> FloatArray:
     """Return path recall by names alone: the same names in the same order by whatever relations.
 
-    For graphs whose relations are unnamed, or worded unlike the labels.
+    For graphs whose relations are worded unlike the labels. Equal to ``path_recall`` where the
+    graph names no relations.
     """
     return _share(_reported(judged.routes_found, "paths"), judged.route_count)
 
@@ -230,6 +235,35 @@ def _reported(values: Array | None, what: str) -> Array:
     return values
 
 
+def _without_questions(path: RelationPath) -> RelationPath:
+    return tuple(
+        (subject, "" if relation.rstrip().endswith(("?", "？")) else relation, object_)
+        for subject, relation, object_ in path
+    )
+
+
+def _followed(
+    wanted: Iterable[frozenset[tuple[Step, ...]]], retrieved: Iterable[frozenset[tuple[Step, ...]]]
+) -> IntArray:
+    """Count the labels of each query that a retrieved path agrees with."""
+    counts = []
+    for labels, found in zip(wanted, retrieved, strict=True):
+        by_route: dict[tuple[tuple[str, str], ...], list[tuple[Step, ...]]] = {}
+        for path in found:
+            by_route.setdefault(_route(path), []).append(path)
+        counts.append(
+            sum(
+                any(_have_same_relations(label, path) for path in by_route.get(_route(label), ()))
+                for label in labels
+            )
+        )
+    return np.array(counts, dtype=np.int64)
+
+
+def _have_same_relations(path: tuple[Step, ...], other: tuple[Step, ...]) -> bool:
+    return all(a == b or not a or not b for (_, a, _), (_, b, _) in zip(path, other, strict=True))
+
+
 def _is_known(path: RelationPath) -> bool:
     return all(subject.strip() and object_.strip() for subject, _, object_ in path)
 
@@ -239,7 +273,11 @@ def _paths(paths: Iterable[RelationPath]) -> frozenset[tuple[Step, ...]]:
 
 
 def _routes(paths: Iterable[tuple[Step, ...]]) -> frozenset[tuple[tuple[str, str], ...]]:
-    return frozenset(tuple((subject, object_) for subject, _, object_ in path) for path in paths)
+    return frozenset(map(_route, paths))
+
+
+def _route(path: tuple[Step, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((subject, object_) for subject, _, object_ in path)
 
 
 def _shared(wanted: Iterable[frozenset[Any]], retrieved: Iterable[frozenset[Any]]) -> IntArray:
