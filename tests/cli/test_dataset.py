@@ -32,8 +32,18 @@ def append(file: Path, **values: object) -> None:
 
 def test_help_lists_all_sub_commands(tuner):
     shown = tuner("dataset", "--help").stdout
-    for name in "stats check convert split from-graph sample pool agree judge".split():
+    for name in "stats check convert split build".split():
         assert f"\n  {name} " in shown
+    shown = tuner("dataset", "build", "--help").stdout
+    for name in "sample pool agree judge from-graph".split():
+        assert f"\n  {name} " in shown
+
+
+def test_the_help_of_build_gives_the_order_of_its_steps(tuner):
+    shown = tuner("dataset", "build", "--help").stdout
+    order = [shown.index(step) for step in ("1. sample", "2. pool", "3. agree", "4. judge")]
+    assert order == sorted(order)
+    assert "or from-graph" in shown
 
 
 def test_stats_as_a_table_and_as_json(tuner):
@@ -131,7 +141,9 @@ def test_questions_from_a_graph_without_any_judgements(tuner):
     (data / "queries.jsonl").unlink()
     (data / "qrels/test.tsv").unlink()
     (data / "qrels").rmdir()
-    done = tuner("dataset", "from-graph", "data", "made", "--kind", "1hop", "--kind", "2hop")
+    done = tuner(
+        "dataset", "build", "from-graph", "data", "made", "--kind", "1hop", "--kind", "2hop"
+    )
     assert "made: 5 questions (4 1hop, 1 2hop)" in done.stdout
     assert "favour retrievers that use this graph" in done.stderr
     made = open_dataset(tuner.folder / "made")
@@ -148,13 +160,23 @@ def test_relations_can_be_worded_by_hand(tuner):
     (tuner.folder / "words.yaml").write_text(
         'lies on: {phrase: "the river of {subject}"}\n', encoding="utf-8"
     )
-    tuner("dataset", "from-graph", "data", "made", "--kind", "1hop", "--relations", "words.yaml")
+    tuner(
+        "dataset",
+        "build",
+        "from-graph",
+        "data",
+        "made",
+        "--kind",
+        "1hop",
+        "--relations",
+        "words.yaml",
+    )
     texts = [query.text for query in open_dataset(tuner.folder / "made").queries]
     assert "What is the river of Lima?" in texts
 
 
 def test_a_set_without_triples_makes_no_questions(tuner):
-    done = tuner("dataset", "from-graph", "data", "made", code=2)
+    done = tuner("dataset", "build", "from-graph", "data", "made", code=2)
     assert "there are no triples" in done.stderr
     assert not (tuner.folder / "made").exists()
 
@@ -163,7 +185,7 @@ def test_a_published_graph_makes_questions(tuner):
     if not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
     source = str((SHARED_DATA / "musique").resolve())
-    done = tuner("dataset", "from-graph", source, "made", "--count", "25", "--seed", "3")
+    done = tuner("dataset", "build", "from-graph", source, "made", "--count", "25", "--seed", "3")
     assert (
         "made: 25 questions (5 1hop, 5 2hop, 5 3hop, 5 comparison, 5 intersection)" in done.stdout
     )

@@ -7,11 +7,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
-from tuner.cli._dataset_log import commands
+from tuner.cli._dataset_build import build
 from tuner.cli._dataset_pool import MOST_CORNERS, corners, pool_settings, space_of
 from tuner.core.errors import InputError
 from tuner.core.parameters import Categorical, Integer, Real
@@ -51,15 +50,14 @@ class Answer:
     errors: str
 
 
-class Dataset:
-    """Runs the commands in this process, as the group of the command line does."""
+class Build:
+    """Runs the commands of `tuner dataset build` in this process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def __call__(self, *arguments: str, code: int = 0) -> Answer:
-        group = click.Group("dataset", commands={str(c.name): c for c in commands})
-        result = CliRunner().invoke(group, arguments)
+        result = CliRunner().invoke(build, arguments)
         answer = Answer(result.exit_code, result.stdout, result.stderr)
         if isinstance(result.exception, InputError):
             error = result.exception
@@ -71,13 +69,13 @@ class Dataset:
 
 
 @pytest.fixture
-def dataset(tmp_path, monkeypatch) -> Dataset:
+def build_set(tmp_path, monkeypatch) -> Build:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
     lines = [json.dumps(dict(zip(("_id", "title", "text"), d, strict=True))) for d in CORPUS]
     (tmp_path / "corpus.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "log.csv").write_text(LOG, encoding="utf-8")
-    return Dataset(tmp_path)
+    return Build(tmp_path)
 
 
 def fill_in(source: str, target: str, **other: int) -> list[dict[str, str]]:
@@ -96,13 +94,13 @@ def fill_in(source: str, target: str, **other: int) -> list[dict[str, str]]:
     return table
 
 
-def test_from_a_log_to_metrics(dataset, tuner):
-    done = dataset("sample", "log.csv", "--size", "10", "--out", "queries.jsonl")
+def test_from_a_log_to_metrics(build_set, tuner):
+    done = build_set("sample", "log.csv", "--size", "10", "--out", "queries.jsonl")
     assert done.output == "4 queries: queries.jsonl\n"
     assert "5 entries (1 more were blank), 4 distinct queries" in done.errors
     assert "only 4 queries are there, 10 were asked for" in done.errors
 
-    done = dataset("pool", "queries.jsonl", "--corpus", ".", "--depth", "3", "--out", "sheet.csv")
+    done = build_set("pool", "queries.jsonl", "--corpus", ".", "--depth", "3", "--out", "sheet.csv")
     assert "passages to grade for 4 queries: sheet.csv" in done.output
     assert "clicked documents that are not in the corpus: 1" in done.errors
     first = fill_in("sheet.csv", "anna.csv")
@@ -114,10 +112,10 @@ def test_from_a_log_to_metrics(dataset, tuner):
     assert not {"system", "score", "rank"} & set(first[0])
 
     fill_in("sheet.csv", "ben.csv", d6=1)
-    done = dataset("agree", "anna.csv", "ben.csv", "--out", "settle.csv")
+    done = build_set("agree", "anna.csv", "ben.csv", "--out", "settle.csv")
     assert "at least 0.8" in done.output
     assert "d6" in done.output
-    done = dataset(
+    done = build_set(
         "judge", "settle.csv", "--queries", "queries.jsonl", "--corpus", ".", "--out", "judged",
         code=2,
     )  # fmt: skip
@@ -127,7 +125,7 @@ def test_from_a_log_to_metrics(dataset, tuner):
 
     text = Path("settle.csv").read_text(encoding="utf-8-sig")
     Path("settled.csv").write_text(text.replace(",0,1,,", ",0,1,0,"), encoding="utf-8")
-    done = dataset(
+    done = build_set(
         "judge", "settled.csv", "--queries", "queries.jsonl", "--corpus", ".", "--out", "judged"
     )
     assert "4 queries" in done.output
@@ -138,14 +136,14 @@ def test_from_a_log_to_metrics(dataset, tuner):
     judged = {d for grades in made.qrels.values() for d, grade in grades.items() if grade}
     assert judged == {"00123", "405e34", "d4", "d5"}
 
-    (dataset.folder / "hybrid.yaml").write_text(
+    (build_set.folder / "hybrid.yaml").write_text(
         "dataset: {path: judged, split: {holdout: 0}}\n"
         "space: {graph_weight: {type: real, low: 0.0, high: 1.0}}\n"
         "baseline: {graph_weight: 0.5}\n"
         "backends: [{kind: random, trials: 1}]\n"
         "tracking: null\n"
     )
-    tuner.folder = dataset.folder
+    tuner.folder = build_set.folder
     record = json.loads(tuner("evaluate", "hybrid.yaml", "--json").stdout)
     assert record["queries"] == 4
     # Seven passages, ten places: what is relevant is found for all but perhaps a query that
@@ -153,18 +151,18 @@ def test_from_a_log_to_metrics(dataset, tuner):
     assert record["metrics"]["recall@10"] >= 0.75
 
 
-def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(dataset, tuner):
-    dataset("sample", "log.csv", "--out", "queries.jsonl")
-    dataset("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
+def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(build_set, tuner):
+    build_set("sample", "log.csv", "--out", "queries.jsonl")
+    build_set("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
     fill_in("sheet.csv", "anna.csv")
     rows = fill_in("sheet.csv", "ben.csv", **{"00123": 0, "d4": 3, "d5": 0})
-    done = dataset("agree", "anna.csv", "ben.csv", "--out", "settle.csv", code=1)
+    done = build_set("agree", "anna.csv", "ben.csv", "--out", "settle.csv", code=1)
     assert "below 0.8; settle what the grades mean, then grade again" in done.output
     listed = [line for line in done.output.splitlines() if line.startswith("q") and "  " in line]
     assert len(listed) > 3
     assert not Path("settle.csv").exists()
 
-    done = dataset("agree", "anna.csv", "ben.csv", "--json", "--weights", "none", code=1)
+    done = build_set("agree", "anna.csv", "ben.csv", "--json", "--weights", "none", code=1)
     record = json.loads(done.output)
     assert record["passed"] is False
     assert record["pairs"] == len(rows)
@@ -172,37 +170,37 @@ def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(data
     assert record["kappa"] < 0.8
 
     # The process leaves with that code as well.
-    done = tuner("dataset", "agree", "anna.csv", "ben.csv", code=1)
+    done = tuner("dataset", "build", "agree", "anna.csv", "ben.csv", code=1)
     assert "below 0.8" in done.stdout
 
-    dataset("agree", "anna.csv", "ben.csv", "--gate", "0", "--out", "settle.csv")
+    build_set("agree", "anna.csv", "ben.csv", "--gate", "0", "--out", "settle.csv")
     assert Path("settle.csv").exists()
 
 
-def test_an_undefined_kappa_is_said_in_words_and_stops(dataset):
-    dataset("sample", "log.csv", "--out", "queries.jsonl")
-    dataset("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
+def test_an_undefined_kappa_is_said_in_words_and_stops(build_set):
+    build_set("sample", "log.csv", "--out", "queries.jsonl")
+    build_set("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
     every = {id_: 1 for id_, _, _ in CORPUS}
     fill_in("sheet.csv", "anna.csv", **every)
     fill_in("sheet.csv", "ben.csv", **every)
-    done = dataset("agree", "anna.csv", "ben.csv", code=1)
+    done = build_set("agree", "anna.csv", "ben.csv", code=1)
     assert "kappa is undefined: the first annotator gave grade 1 to all" in done.output
     assert "(100% are the same)" in done.output
 
 
-def test_a_sheet_of_one_annotator_is_judged_with_a_note(dataset):
-    dataset("sample", "log.csv", "--out", "queries.jsonl")
-    dataset("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
+def test_a_sheet_of_one_annotator_is_judged_with_a_note(build_set):
+    build_set("sample", "log.csv", "--out", "queries.jsonl")
+    build_set("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")
     fill_in("sheet.csv", "anna.csv")
     arguments = ("judge", "anna.csv", "--queries", "queries.jsonl", "--out", "judged")
-    assert "give --corpus" in dataset(*arguments, code=2).errors
-    done = dataset(*arguments, "--corpus", "corpus.jsonl")
+    assert "give --corpus" in build_set(*arguments, code=2).errors
+    done = build_set(*arguments, "--corpus", "corpus.jsonl")
     assert "one annotator's grades" in done.errors
-    assert "is there already" in dataset(*arguments, "--corpus", ".", code=2).errors
+    assert "is there already" in build_set(*arguments, "--corpus", ".", code=2).errors
 
 
-def test_a_configuration_says_what_to_pool_and_runs_of_other_systems_are_added(dataset):
-    dataset("sample", "log.csv", "--out", "queries.jsonl")
+def test_a_configuration_says_what_to_pool_and_runs_of_other_systems_are_added(build_set):
+    build_set("sample", "log.csv", "--out", "queries.jsonl")
     ids = [json.loads(line)["_id"] for line in Path("queries.jsonl").read_text().splitlines()]
     Path("config.yaml").write_text(
         "dataset: {path: corpus.jsonl}\n"
@@ -211,11 +209,11 @@ def test_a_configuration_says_what_to_pool_and_runs_of_other_systems_are_added(d
         "  top_k: {type: integer, low: 1, high: 3}\n"
         "backends: [{kind: random, trials: 1}]\n"
     )
-    done = dataset("pool", "queries.jsonl", "--config", "config.yaml", "--out", "a.csv")
+    done = build_set("pool", "queries.jsonl", "--config", "config.yaml", "--out", "a.csv")
     assert "pooled: 3 settings, 0 runs, depth 10" in done.errors  # default, text, graph
 
     Path("other.run").write_text("".join(f"{id_} Q0 d7 1 0.5 other\n" for id_ in ids))
-    done = dataset(
+    done = build_set(
         "pool", "queries.jsonl", "--config", "config.yaml", "--params", '{"graph_weight": 0.0}',
         "--depth", "1", "--run", "other.run", "--out", "b.csv",
     )  # fmt: skip
@@ -226,17 +224,17 @@ def test_a_configuration_says_what_to_pool_and_runs_of_other_systems_are_added(d
 
     Path("strange.run").write_text("x Q0 d7 1 0.5 other\n")
     arguments = ("pool", "queries.jsonl", "--config", "config.yaml")
-    done = dataset(*arguments, "--run", "strange.run", "--out", "c.csv", code=2)
+    done = build_set(*arguments, "--run", "strange.run", "--out", "c.csv", code=2)
     assert "answers none of the queries" in done.errors
-    done = dataset(*arguments, "--params", '{"graph_wait": 1}', "--out", "c.csv", code=2)
+    done = build_set(*arguments, "--params", '{"graph_wait": 1}', "--out", "c.csv", code=2)
     assert "did you mean 'graph_weight'" in done.errors
-    assert "may hold grades" in dataset(*arguments, "--out", "a.csv", code=2).errors
-    assert "give --corpus" in dataset("pool", "queries.jsonl", "--out", "c.csv", code=2).errors
+    assert "may hold grades" in build_set(*arguments, "--out", "a.csv", code=2).errors
+    assert "give --corpus" in build_set("pool", "queries.jsonl", "--out", "c.csv", code=2).errors
 
 
-def test_sample_options(dataset, monkeypatch):
+def test_sample_options(build_set, monkeypatch):
     def texts(*options: str) -> list[str]:
-        dataset("sample", "log.csv", "--out", "out.jsonl", *options)
+        build_set("sample", "log.csv", "--out", "out.jsonl", *options)
         return [json.loads(line)["text"] for line in Path("out.jsonl").read_text().splitlines()]
 
     assert len(texts("--size", "2")) == 2
@@ -248,7 +246,7 @@ def test_sample_options(dataset, monkeypatch):
     assert len(Path("dropped.csv").read_text().splitlines()) > 1
 
     Path("own_types.py").write_text("def one(text):\n    return 'all', 'same'\n")
-    monkeypatch.syspath_prepend(dataset.folder)
+    monkeypatch.syspath_prepend(build_set.folder)
     texts("--classify", "own_types:one")
     records = map(json.loads, Path("out.jsonl").read_text().splitlines())
     assert {(record["query_type"], record["difficulty"]) for record in records} == {("all", "same")}
@@ -264,15 +262,15 @@ def test_sample_options(dataset, monkeypatch):
         (("--size", "0"), "a sample of 0 queries"),
     ],
 )
-def test_what_sample_does_not_understand(dataset, arguments, message):
-    done = dataset("sample", "log.csv", "--out", "out.jsonl", *arguments, code=2)
+def test_what_sample_does_not_understand(build_set, arguments, message):
+    done = build_set("sample", "log.csv", "--out", "out.jsonl", *arguments, code=2)
     assert message in done.errors
     assert not Path("out.jsonl").exists()
 
 
 @pytest.mark.parametrize("grades", ["", "1", "0,x", "1,1", "0,-1"])
-def test_grades_are_whole_numbers(dataset, grades):
-    done = dataset("agree", "a.csv", "b.csv", "--grades", grades, code=2)
+def test_grades_are_whole_numbers(build_set, grades):
+    done = build_set("agree", "a.csv", "b.csv", "--grades", grades, code=2)
     assert "at least two whole numbers" in done.errors
 
 

@@ -1,4 +1,4 @@
-"""tuner dataset from-graph: questions made from the facts of a graph."""
+"""tuner dataset build from-graph: questions made from the facts of a graph."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Opti
     told = "".join(f"- {warning}\n" for warning in warnings)
     settings = {name: value for name, value in asdict(options).items() if name != "relations"}
     text = (
-        f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset "
+        f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset build "
         f"from-graph`.\n\n{told}\n```json\n{json.dumps(settings, indent=2)}\n```\n"
     )
     try:

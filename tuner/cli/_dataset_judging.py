@@ -1,4 +1,4 @@
-"""tuner dataset agree and judge: from annotators' sheets to a judged data set."""
+"""tuner dataset build agree and judge: from annotators' sheets to a judged data set."""
 
 from __future__ import annotations
 

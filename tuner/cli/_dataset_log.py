@@ -1,4 +1,4 @@
-"""tuner dataset sample and pool: from a query log to a sheet for annotators."""
+"""tuner dataset build sample and pool: from a query log to a sheet for annotators."""
 
 from __future__ import annotations
 

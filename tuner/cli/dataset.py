@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tuner.cli import _dataset_copies, _dataset_graph, _dataset_log, _dataset_report
+from tuner.cli import _dataset_build, _dataset_copies, _dataset_report
 
 
 @click.group(
@@ -13,16 +13,11 @@ from tuner.cli import _dataset_copies, _dataset_graph, _dataset_log, _dataset_re
     commands=[
         *_dataset_report.commands,
         *_dataset_copies.commands,
-        *_dataset_log.commands,
-        *_dataset_graph.commands,
+        *_dataset_build.commands,
     ],
 )
 def command() -> None:
     """Look at an evaluation set, copy or split it, or build a new one.
 
     PATH is a folder or file in any known format, or builtin:atlas.
-
-    \b
-    From a query log:  sample, pool, (people grade the sheet), agree, judge
-    From a graph:      from-graph
     """
