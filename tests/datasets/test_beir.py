@@ -336,12 +336,19 @@ class TestProblems:
         places = sorted(problem.split(": ")[0] for problem in problems_of(folder))
         assert places == ["corpus.jsonl:4", "corpus.jsonl:5", "corpus.jsonl:6"]
 
-    def test_many_alike_are_counted(self, folder: Path) -> None:
+    def test_of_many_alike_the_first_are_told_whole_and_the_rest_by_line(
+        self, folder: Path
+    ) -> None:
         append(folder / "qrels/test.tsv", *(f"q1\tunknown-{i}\t1" for i in range(53)), "q1\td3\tx")
         problems = problems_of(folder)
-        assert len(problems) == 50 + 1 + 1
-        assert problems[50] == f"{os.path.join('qrels', 'test.tsv')}: and 3 more like this"
-        assert "invalid grade 'x'" in problems[51]
+        file = os.path.join("qrels", "test.tsv")
+        assert [problem.split(": ")[0] for problem in problems[:3]] == [
+            f"{file}:5",
+            f"{file}:6",
+            f"{file}:7",
+        ]
+        assert problems[3] == f"{file}: and 50 more like this, in lines 8-57 (53 in all)"
+        assert "invalid grade 'x'" in problems[4]
 
 
 class TestFiles:

@@ -6,23 +6,31 @@ import gzip
 import json
 import re
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuner.core.errors import Problem
+from tuner.core.errors import Problem, number_ranges
 
-MOST_SHOWN = 50
+SHOWN_WHOLE = 3
+
+_RECORD = re.compile(r"record \d+")
+
+
+@dataclass
+class _Alike:
+    """Problems of one kind in one file: the first ones, and where the others are."""
+
+    shown: list[Problem] = field(default_factory=list)
+    elsewhere: list[int | str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ProblemLog:
-    """Collects problems; of each kind in a file the first 50 are kept and the rest are counted."""
+    """Collects problems; of each kind in a file the first 3 are told whole, the rest by place."""
 
-    _problems: dict[tuple[str, str], list[Problem]] = field(default_factory=dict)
-    _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _found: dict[tuple[str, str], _Alike] = field(default_factory=dict)
 
     def add(
         self,
@@ -34,25 +42,53 @@ class ProblemLog:
         key: Sequence[str | int] = (),
     ) -> None:
         """Note one problem. ``kind`` groups those that are alike, and is not shown."""
-        group = (str(file), kind)
-        self._seen[group] += 1
-        shown = self._problems.setdefault(group, [])
-        if len(shown) < MOST_SHOWN:
-            shown.append(Problem(message, str(file), line, tuple(key)))
+        alike = self._found.setdefault((str(file), kind), _Alike())
+        if len(alike.shown) < SHOWN_WHOLE or (line is None and not key):
+            alike.shown.append(Problem(message, str(file), line, tuple(key)))
+        else:
+            # Not the whole problem: a wrong file may have a million.
+            alike.elsewhere.append(line if line is not None else str(key[0]))
 
     def mentions(self, file: Path) -> bool:
         """Return whether anything was wrong with a file so far."""
-        return any(key[0] == str(file) for key in self._seen)
+        return any(key[0] == str(file) for key in self._found)
 
     def problems(self) -> list[Problem]:
-        """Return the problems in the order of their kinds' first appearance."""
+        """Return the problems in the order of their kinds' first appearance.
+
+        Those that are not told whole are one problem, with every line or record that has one:
+        ``and 48 more like this, in lines 5-52 (51 in all)``.
+        """
         found: list[Problem] = []
-        for key, shown in self._problems.items():
-            found += shown
-            hidden = self._seen[key] - len(shown)
-            if hidden:
-                found.append(Problem(f"and {hidden} more like this", key[0]))
+        for (file, _), alike in self._found.items():
+            found += alike.shown
+            if alike.elsewhere:
+                count = len(alike.elsewhere)
+                message = (
+                    f"and {count} more like this, {_places(alike.elsewhere)} "
+                    f"({count + len(alike.shown)} in all)"
+                )
+                found.append(Problem(message, file))
         return found
+
+
+def _places(places: Sequence[int | str]) -> str:
+    """Name all places: lines, records of an array (``"record 7"``), and keys of an object."""
+    names = [place for place in places if isinstance(place, str)]
+    records = [name for name in names if _RECORD.fullmatch(name)]
+    keys = dict.fromkeys(name for name in names if not _RECORD.fullmatch(name))
+    told = [
+        _counted("line", [place for place in places if isinstance(place, int)]),
+        _counted("record", [int(name.removeprefix("record ")) for name in records]),
+        f"at {', '.join(keys)}" if keys else "",
+    ]
+    return ", ".join(filter(None, told))
+
+
+def _counted(what: str, numbers: Sequence[int]) -> str:
+    if not numbers:
+        return ""
+    return f"in {what}{'s' if len(set(numbers)) > 1 else ''} {number_ranges(numbers)}"
 
 
 class Record(NamedTuple):

@@ -46,7 +46,7 @@ class JsonFile:
 
     def report(self, kind: str, message: str, keys: tuple[str, ...], line: int | None) -> None:
         """Note a problem; without a line, it is looked up by the keys that lead there."""
-        # Looking a line up in a large file is slow, and what comes later is not shown anyway.
+        # Looking a line up in a large file is slow: what comes later is told by its key.
         if line is None and len(self._reported) < 50:
             line = _line_of(self.text, keys)
         self._reported.append(None)
