@@ -5,8 +5,8 @@
 Each repetition draws n queries and what 100 configurations get for them, all with the same true mean
 (`populations.py`), and does what `tuner run` does: the first half chooses the winner
 (`choose_winner`), the second half decides (`decide`). Under 60 queries nothing is held out and the
-bias-corrected gain decides (`bootstrap_corrected`, as `tuner.judge` does). Beside it what is usually
-done: the best of all on all n queries, compared with the baseline on those same queries.
+bias-corrected gain decides (`decide_without_holdout`). Beside it what is usually done: the best of
+all on all n queries, compared with the baseline on those same queries.
 
 The search itself is a fixed list of random configurations: whatever a search looks at, it sees tune
 queries only. Queries are independent draws, so that the first half is as good a split as any.
@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from populations import ATLAS, BASELINE, as_trials, equalised, measure_population, shuffled
 
-from tuner.stats import bootstrap_corrected, compare_paired
-from tuner.study.verdict import ALPHA, Measured, decide
+from tuner.stats import compare_paired
+from tuner.study.verdict import ALPHA, Measured, decide, decide_without_holdout
 from tuner.study.winner import choose_winner
 
 QUERIES = (60, 100, 200, 500)
@@ -75,17 +75,23 @@ def rates(draw, tokens, *, queries, repetitions, seed):
     return {name: count / repetitions for name, count in counts.items()}
 
 
-def few_rates(draw, *, queries, repetitions, seed):
-    """Return how often the corrected gain, without a holdout, is clearly above 0."""
+def few_rates(draw, tokens, *, queries, repetitions, seed):
+    """Return the shares of the verdicts by the corrected gain, where no queries are held out."""
     random = np.random.default_rng([seed, queries])
     counts = Counter()
     for repetition in range(repetitions):
         values = draw(random, queries)
         is_higher, is_significant = naive(values)
-        corrected = bootstrap_corrected(values - values[BASELINE], seed=repetition)
+        winner = choose_winner(as_trials(values, tokens), dict(enumerate(values)))
+        verdict = decide_without_holdout(
+            values - values[BASELINE],
+            {},
+            is_baseline=winner.number == BASELINE,
+            seed=repetition,
+        )
         counts.update(
             {
-                "deploy": corrected.interval[0] > 0,
+                verdict.outcome: 1,
                 "naive higher": is_higher,
                 "naive significant": is_significant,
             }
@@ -124,7 +130,11 @@ def main():
                 repetitions = arguments.few_repetitions if is_few else arguments.repetitions
                 if is_few:
                     found = few_rates(
-                        draw, queries=queries, repetitions=repetitions, seed=arguments.seed
+                        draw,
+                        population.tokens,
+                        queries=queries,
+                        repetitions=repetitions,
+                        seed=arguments.seed,
                     )
                 else:
                     found = rates(

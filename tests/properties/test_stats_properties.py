@@ -71,10 +71,16 @@ def test_p_values_are_shares_and_the_interval_holds_the_mean_and_agrees_with_p(p
         return
     assert 0.0 <= result.p_value <= 1.0
     assert 0.0 < result.permutation_p <= 1.0
-    low, high = result.interval
-    assert low <= result.mean_difference <= high
-    if result.interval_kind == "t" and abs(result.p_value - 0.05) > 1e-9:
-        assert (result.p_value < 0.05) == (not low <= 0.0 <= high)
+    assert (result.interval is None) == (result.interval_kind == "undefined")
+    if result.interval is None:
+        assert result.p_value >= 0.05
+    else:
+        low, high = result.interval
+        assert low <= result.mean_difference <= high
+        if abs(result.p_value - 0.05) > 1e-9:
+            assert (result.p_value < 0.05) == (not low <= 0.0 <= high)
+    if result.interval_kind == "t":
+        assert min(2.0, result.n - 1.0) <= result.degrees_of_freedom <= result.n - 1.0
     if result.bca_interval is not None:
         low, high = result.bca_interval
         assert -1.0 <= low <= high <= 1.0

@@ -4,9 +4,8 @@ from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inf
 from tuner.stats.multiple import GroupComparison, correct_holm, per_group
 from tuner.stats.paired import (
     PairedComparison,
-    bca_interval,
     compare_paired,
-    sign_flip_p,
+    degrees_of_freedom,
     standard_error,
 )
 from tuner.stats.power import (
@@ -18,6 +17,7 @@ from tuner.stats.power import (
     sample_size_paired,
     sample_size_unpaired,
 )
+from tuner.stats.resampling import bca_interval, sign_flip_p
 from tuner.stats.selection import (
     CorrectedEstimate,
     bootstrap_corrected,
@@ -33,6 +33,7 @@ __all__ = [
     "bootstrap_corrected",
     "compare_paired",
     "correct_holm",
+    "degrees_of_freedom",
     "minimum_detectable_difference",
     "minimum_detectable_effect",
     "non_inferior_quantile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,6 @@ import numpy.typing as npt
 
 from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import (
-    VALUES_AT_ONCE,
     Pairs,
     check_draws,
     check_share,
@@ -18,8 +18,7 @@ from tuner.stats.pairs import (
     is_constant,
     largest,
 )
-
-Interval = tuple[float, float]
+from tuner.stats.resampling import Interval, bca_interval, sign_flip_p
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,14 @@ class PairedComparison:
         standard_deviation: of the differences, with ddof = 1.
         interval: where the true mean difference lies with probability ``confidence``.
         interval_kind: ``"t"``; ``"constant"`` where all differences are the same, so that its
-            width of 0 promises nothing about other queries; ``"undefined"`` for n < 2.
+            width of 0 promises nothing about other queries; ``"undefined"`` where there is none:
+            n < 2, or a constant difference on too few queries to rule out chance.
         bca_interval: the same by a bias-corrected and accelerated bootstrap over queries.
         confidence: of both intervals, such as 0.95.
+        degrees_of_freedom: of the t-test and its interval, from 2 (1 for two queries) to n - 1.
         p_value: of the paired t-test, two-sided; it is under 1 - ``confidence`` exactly when
-            ``interval`` leaves out 0. Where the differences are constant it is ``permutation_p``.
+            ``interval`` leaves out 0. Where the differences are constant it is the sign-flip
+            test's, which is then 2^(1 - n).
         permutation_p: of the sign-flip permutation test, two-sided.
         effect_size: d_z = mean difference / standard deviation.
         wins: queries where the treatment is higher.
@@ -59,6 +61,7 @@ class PairedComparison:
     interval_kind: Literal["t", "constant", "undefined"]
     bca_interval: Interval | None
     confidence: float
+    degrees_of_freedom: float | None
     p_value: float | None
     permutation_p: float | None
     effect_size: float | None
@@ -80,11 +83,12 @@ def compare_paired(
 ) -> PairedComparison:
     """Compare two arrays of per-query values, shape (queries,), by their differences.
 
-    With d = treatment - control: t = mean(d) / (sd(d) / sqrt(n)) with n - 1 degrees of freedom
-    (Student 1908). The t-test and the sign-flip test are the two that keep their error rate on
-    retrieval metrics (Smucker, Allan and Carterette 2007; Urbano, Lima and Hanjalic 2019);
-    Wilcoxon's does not test the mean. The bootstrap is Efron's BCa (1987). ``permutations=0`` or
-    ``resamples=0`` leaves that part out as None. The order of the queries changes nothing.
+    With d = treatment - control: t = mean(d) / (sd(d) / sqrt(n)) (Student 1908), with the degrees
+    of freedom of ``degrees_of_freedom``: n - 1 unless the differences have long tails. The t-test
+    and the sign-flip test are the two that keep their error rate on retrieval metrics (Smucker,
+    Allan and Carterette 2007; Urbano, Lima and Hanjalic 2019); Wilcoxon's does not test the mean.
+    The bootstrap is Efron's BCa (1987). ``permutations=0`` or ``resamples=0`` leaves that part out
+    as None. The order of the queries changes nothing.
 
     d = 0, 1, 2, 3: mean 1.5, sd 1.291, t = 1.5 / (1.291 / 2) = 2.324, p = .103.
 
@@ -110,26 +114,48 @@ def compare_paired(
             confidence,
             remark="only one query has a value from both: a test needs at least two",
         )
-    flipped_p = sign_flip_p(difference, seed=seed, permutations=permutations)
     if is_constant(difference, magnitude=largest(pairs.treatment, pairs.control)):
-        return _constant(pairs, confidence, flipped_p)
+        return _constant(pairs, confidence)
 
     from scipy import stats
 
-    test = stats.ttest_1samp(difference, 0.0)
-    interval = test.confidence_interval(confidence_level=confidence)
+    mean, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n))
+    degrees = degrees_of_freedom(difference)
+    low, high = stats.t.interval(confidence, degrees, loc=mean, scale=error)
     return _compared(
         pairs,
         confidence,
-        interval=(float(interval.low), float(interval.high)),
+        interval=(float(low), float(high)),
         interval_kind="t",
         bca_interval=bca_interval(
             difference, seed=seed, confidence=confidence, resamples=resamples
         ),
-        p_value=float(test.pvalue),
-        permutation_p=flipped_p,
+        degrees=degrees,
+        p_value=float(2.0 * stats.t.sf(abs(mean) / error, degrees)),
+        permutation_p=sign_flip_p(difference, seed=seed, permutations=permutations),
         effect_size=float(difference.mean() / difference.std(ddof=1)),
     )
+
+
+def degrees_of_freedom(values: FloatArray) -> float:
+    """Return how many degrees of freedom the variance of ``values``, shape (n,), is worth; n > 1.
+
+    Satterthwaite 1946: df = 2 s^4 / var(s^2), with the sample's own kurtosis k in var(s^2) =
+    s^4 ((k - 1) / n + 2 / (n (n - 1))). For k = 3, the normal distribution's, that is n - 1; the
+    rarer and larger the values that make up the spread, the fewer; never more than n - 1. Student's
+    n - 1 makes intervals too narrow where most queries are tied and a few differ much
+    (experiments/statistics/README.md).
+
+    0 (nine times) and 1: k = (9 * .1^4 + .9^4) / .09^2 = 8.11, df = 2 / (.711 + .022) = 2.73.
+
+    >>> round(degrees_of_freedom(np.array([0.0] * 9 + [1.0])), 2)
+    2.73
+    """
+    from scipy import stats
+
+    n = values.size
+    kurtosis = float(stats.kurtosis(values, fisher=False))
+    return float(min(2.0 / ((kurtosis - 1.0) / n + 2.0 / (n * (n - 1))), n - 1))
 
 
 def standard_error(values: npt.ArrayLike) -> float | None:
@@ -145,97 +171,44 @@ def standard_error(values: npt.ArrayLike) -> float | None:
     return float(defined.std(ddof=1) / np.sqrt(defined.size))
 
 
-def sign_flip_p(difference: FloatArray, *, seed: int, permutations: int = 9_999) -> float | None:
-    """Return the two-sided p-value of the sign-flip permutation test of a mean of 0.
-
-    If neither system is better, each difference could as well have had the other sign. Of all 2^m
-    signs of the m differences other than 0 (the others do not change a sum), the p-value is twice
-    the share whose sum is at least as extreme, on the more extreme side. All are tried where
-    2^m <= ``permutations``; otherwise that many are drawn and the observed signs count as one more
-    (Phipson and Smyth 2010). None where there is no difference to flip or ``permutations`` is 0.
-
-    d = 1, 2, 3: of 8 sums only +6 reaches +6, so p = 2 * 1/8.
-
-    >>> sign_flip_p(np.array([1.0, 2.0, 3.0]), seed=0)
-    0.25
-    """
-    if permutations == 0 or difference.size == 0:
-        return None
-    moved = difference[difference != 0.0]
-    if moved.size < 2:
-        return 1.0  # With one difference both of its signs are as extreme.
-    from scipy import stats
-
-    result = stats.permutation_test(
-        (moved,),
-        _mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=permutations,
-        batch=_batch(moved.size),
-        rng=np.random.default_rng(seed),
-    )
-    return float(result.pvalue)
-
-
-def bca_interval(
-    values: FloatArray, *, seed: int, confidence: float = 0.95, resamples: int = 9_999
-) -> Interval | None:
-    """Return the BCa bootstrap interval of the mean of ``values``, shape (n,).
-
-    Efron 1987, by scipy. None where ``resamples`` is 0, n < 2 or all values are the same: a
-    resample of equal values shows no spread.
-    """
-    if resamples == 0 or values.size < 2 or is_constant(values, magnitude=largest(values)):
-        return None
-    from scipy import stats
-
-    interval = stats.bootstrap(
-        (values,),
-        _mean,
-        method="BCa",
-        vectorized=True,
-        n_resamples=resamples,
-        confidence_level=confidence,
-        batch=_batch(values.size),
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
-
-
-def _mean(values: FloatArray, axis: int) -> FloatArray:
-    return np.asarray(values.mean(axis=axis))
-
-
-def _batch(size: int) -> int:
-    return max(1, VALUES_AT_ONCE // size)
-
-
 def _nothing_to_compare(pairs: Pairs) -> str:
     if pairs.undefined == 0:
         return "there are no queries to compare"
     return f"none of the {pairs.undefined} queries has a value from both"
 
 
-def _constant(pairs: Pairs, confidence: float, flipped_p: float | None) -> PairedComparison:
+def _constant(pairs: Pairs, confidence: float) -> PairedComparison:
     """Answer where every query differs by the same amount, so that t has nothing to divide by."""
     mean = float(pairs.difference.mean())
     if mean == 0.0:
-        p_value: float | None = 1.0
-        remark = f"the two are identical on all {pairs.n} queries"
-    else:
-        p_value = flipped_p
-        remark = (
-            f"all {pairs.n} queries differ by the same amount, so the t-test is undefined and the "
-            "sign-flip test answers alone; check that the two were measured independently"
+        return _compared(
+            pairs,
+            confidence,
+            interval=(0.0, 0.0),
+            interval_kind="constant",
+            p_value=1.0,
+            permutation_p=1.0,
+            remark=f"the two are identical on all {pairs.n} queries",
         )
+    # Of 2^n signs, two leave the sum as extreme: all of them, and none.
+    p_value = 2.0 ** (1 - pairs.n)
+    every = "both queries" if pairs.n == 2 else f"all {pairs.n} queries"
+    remark = (
+        f"{every} differ by the same amount ({abs(mean):.4g}), so there is no spread for a t-test and "
+        "the sign-flip test answers alone"
+    )
+    if p_value < 1.0 - confidence:
+        remark += "; check that the two were measured independently"
+    else:
+        least = 2 + math.floor(-math.log2(1.0 - confidence))
+        remark += f": it needs at least {least} queries to rule out chance"
     return _compared(
         pairs,
         confidence,
-        interval=(mean, mean),
-        interval_kind="constant",
+        interval=(mean, mean) if p_value < 1.0 - confidence else None,
+        interval_kind="constant" if p_value < 1.0 - confidence else "undefined",
         p_value=p_value,
-        permutation_p=flipped_p,
+        permutation_p=p_value,
         remark=remark,
     )
 
@@ -247,6 +220,7 @@ def _compared(
     interval: Interval | None = None,
     interval_kind: Literal["t", "constant", "undefined"] = "undefined",
     bca_interval: Interval | None = None,
+    degrees: float | None = None,
     p_value: float | None = None,
     permutation_p: float | None = None,
     effect_size: float | None = None,
@@ -255,7 +229,7 @@ def _compared(
     difference = np.sort(pairs.difference)
     mean = float(difference.mean()) if pairs.n else None
     standard_deviation = float(difference.std(ddof=1)) if pairs.n > 1 else None
-    if interval_kind == "constant":
+    if pairs.n > 1 and is_constant(difference, magnitude=largest(pairs.treatment, pairs.control)):
         standard_deviation = 0.0  # and not the rounding of the mean
     control_mean = float(np.sort(pairs.control).mean()) if pairs.n else None
     return PairedComparison(
@@ -269,6 +243,7 @@ def _compared(
         interval_kind=interval_kind,
         bca_interval=bca_interval,
         confidence=confidence,
+        degrees_of_freedom=degrees,
         p_value=p_value,
         permutation_p=permutation_p,
         effect_size=effect_size,
