@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tuner.cli._dataset_build import build
+from tuner.cli.dataset import command
+from tuner.cli.score import command as score
 from tuner.datasets import open_dataset
 
+PACKAGE = Path(__file__).resolve().parents[2] / "tuner"
 SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 TRIPLES = [
@@ -44,6 +49,31 @@ def test_the_help_of_build_gives_the_order_of_its_steps(tuner):
     order = [shown.index(step) for step in ("1. sample", "2. pool", "3. agree", "4. judge")]
     assert order == sorted(order)
     assert "or from-graph" in shown
+
+
+def test_every_option_that_a_message_names_is_there() -> None:
+    options = {
+        option
+        for group in (command, build)
+        for each in group.commands.values()
+        for parameter in each.params
+        for option in parameter.opts
+    } | {option for parameter in score.params for option in parameter.opts}
+    for file in [*(PACKAGE / "datasets").rglob("*.py"), *(PACKAGE / "cli").glob("_dataset*.py")]:
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", file.read_text(encoding="utf-8")))
+        assert named <= options, file
+
+
+def test_judgements_are_chosen_by_the_option_that_the_message_names(tuner):
+    folder = tuner.folder / "data/qrels"
+    content = (folder / "test.tsv").read_text(encoding="utf-8")
+    (folder / "test.tsv").rename(folder / "dev.tsv")
+    (folder / "train.tsv").write_text(content, encoding="utf-8")
+    done = tuner("dataset", "stats", "data", code=2)
+    assert "several files of judgements: dev, train; choose one with --qrels" in done.stderr
+    done = tuner("dataset", "stats", "data", "--qrels", "dve", code=2)
+    assert "named 'dve', as asked for by --qrels; did you mean 'dev'?" in done.stderr
+    assert "fingerprint" in tuner("dataset", "stats", "data", "--qrels", "dev").stdout
 
 
 def test_stats_as_a_table_and_as_json(tuner):

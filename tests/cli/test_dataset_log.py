@@ -259,7 +259,7 @@ def test_sample_options(build_set, monkeypatch):
         (("--column", "querry=a"), "did you mean 'query'"),
         (("--since", "2027-01-01"), "no query is left"),
         (("--classify", "rules"), "module:function"),
-        (("--size", "0"), "a sample of 0 queries"),
+        (("--size", "0"), "Invalid value for '--size': 0"),
     ],
 )
 def test_what_sample_does_not_understand(build_set, arguments, message):

@@ -146,14 +146,15 @@ class TestSplits:
     def test_unknown_split_lists_those_there_are(self, folder: Path, write_lines: Write) -> None:
         write_lines(folder / "qrels/dev.tsv.gz", ["q1\td3\t1"])
         assert problems_of(folder, split="tset") == [
-            "qrels: no judgements for split 'tset'; there are: dev, test"
+            "qrels: no judgements named 'tset', as asked for by --qrels; did you mean 'test'?"
         ]
 
     def test_several_without_test_must_be_named(self, folder: Path, write_lines: Write) -> None:
         (folder / "qrels/test.tsv").rename(folder / "qrels/train.tsv")
         write_lines(folder / "qrels/dev.tsv", ["q1\td3\t1"])
         assert problems_of(folder) == [
-            "qrels: several splits and none is 'test'; name one of: dev, train"
+            "qrels: several files of judgements: dev, train; choose one with --qrels "
+            "(in Python: split_name), or keep only one"
         ]
 
 

@@ -241,7 +241,9 @@ class TestProblems:
         assert problems_of(file) == ["no question has a relevant document, so none can be scored"]
 
     def test_a_split_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="no split 'dev': this format holds one set"):
+        with pytest.raises(
+            InputError, match="no judgements named 'dev': this format holds one set"
+        ):
             Hotpotqa.read(write(tmp_path, record()), split="dev")
 
 

@@ -114,10 +114,11 @@ class TestWhatIsRead:
         assert Openie.read(folder, split="hotpotqa").queries[0].id == "h1"
         assert Openie.read(folder, split="questions").queries[0].id == "q1"
         assert problems_of(folder) == [
-            ": several files of questions; name one of these splits: hotpotqa, questions"
+            ": several files of questions: hotpotqa, questions; choose one with --qrels "
+            "(in Python: split_name), or keep only one"
         ]
         assert problems_of(folder, split="dev") == [
-            ": no split 'dev'; there are: hotpotqa, questions"
+            ": no questions named 'dev', as asked for by --qrels; known: hotpotqa, questions"
         ]
 
 

@@ -88,9 +88,12 @@ class TestWhatIsRead:
         assert Samples.read(folder, split="dev").queries[0].id == "8"
         (folder / "samples.jsonl").rename(folder / "test.jsonl")
         assert problems_of(folder) == [
-            ": several files of samples; name one of these splits: dev, test"
+            ": several files of samples: dev, test; choose one with --qrels "
+            "(in Python: split_name), or keep only one"
         ]
-        assert problems_of(folder, split="tets") == [": no split 'tets'; there are: dev, test"]
+        assert problems_of(folder, split="tets") == [
+            ": no samples named 'tets', as asked for by --qrels; did you mean 'test'?"
+        ]
 
     def test_samples_without_a_relevant_document_are_left_out(
         self, write: Callable[..., Path]

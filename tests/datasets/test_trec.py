@@ -188,7 +188,8 @@ class TestCollection:
         assert len(Trec.read(folder, split="dev").queries) == 2
         (folder / "qrels-test.txt").rename(folder / "qrels_train")
         assert problems_of(Trec.read, folder) == [
-            ": several files of judgements; name one of these splits: dev, train"
+            ": several files of judgements: dev, train; choose one with --qrels "
+            "(in Python: split_name), or keep only one"
         ]
         (folder / "qrels.dev.tsv").write_text("q2 0 d2 1\n")
         (folder / "qrels_train").unlink()

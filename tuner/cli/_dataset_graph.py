@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._dataset_options import path_argument
+from tuner.cli._dataset_options import AT_LEAST_1, path_argument
 from tuner.cli._options import note
 from tuner.core.errors import InputError
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.command("from-graph", short_help="Make questions from a graph's facts.")
 @path_argument
 @click.argument("out", metavar="OUT")
-@click.option("--count", default=100, show_default=True, help="How many questions.")
+@click.option(
+    "--count", default=100, show_default=True, type=AT_LEAST_1, help="How many questions."
+)
 @click.option(
     "--kind",
     "kinds",
@@ -44,20 +46,32 @@ if TYPE_CHECKING:
     'verb: "was written by"}`.',
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same questions.")
-@click.option("--most-answers", default=5, show_default=True, help="Leave out vaguer questions.")
 @click.option(
-    "--most-documents", default=10, show_default=True, help="Leave out what more documents support."
+    "--most-answers",
+    default=5,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="Leave out vaguer questions.",
+)
+@click.option(
+    "--most-documents",
+    default=10,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="Leave out what more documents support.",
 )
 @click.option(
     "--most-per-name",
     default=2,
     show_default=True,
+    type=AT_LEAST_1,
     help="How many questions of a kind may start from one name.",
 )
 @click.option(
     "--hub-degree",
     default=20,
     show_default=True,
+    type=AT_LEAST_1,
     help="A name with so many neighbours makes a question one level harder.",
 )
 def from_graph(

@@ -34,7 +34,11 @@ _grades_option = click.option(
 @click.argument("sheet_b", metavar="SHEET_B")
 @click.option("--out", metavar="FILE", help="Write the sheet to settle disagreements in.")
 @click.option(
-    "--gate", default=0.8, show_default=True, help="Stop below this kappa; 0 never stops."
+    "--gate",
+    default=0.8,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Stop below this kappa; 0 never stops.",
 )
 @click.option(
     "--weights",

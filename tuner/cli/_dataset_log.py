@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli._dataset_judging import agree, corpus_option, judge
+from tuner.cli._dataset_options import AT_LEAST_1, threshold_option
 from tuner.cli._options import note
 from tuner.core.errors import InputError, did_you_mean
 
@@ -27,7 +28,9 @@ _ROLES = ("query", "time", "user", "clicked")
 @click.command("sample", short_help="Draw queries to judge from a query log.")
 @click.argument("log", metavar="LOG")
 @click.option("--out", required=True, metavar="FILE", help="Where the queries go, as JSON lines.")
-@click.option("--size", default=100, show_default=True, help="How many queries to draw.")
+@click.option(
+    "--size", default=100, show_default=True, type=AT_LEAST_1, help="How many queries to draw."
+)
 @click.option("--seed", default=0, show_default=True, help="The same seed draws the same queries.")
 @click.option(
     "--by",
@@ -44,8 +47,10 @@ _ROLES = ("query", "time", "user", "clicked")
     help="Which column is query, time, user or clicked, where its name does not tell.",
 )
 @click.option("--since", metavar="DATE", help="Leave out what was asked before, as 2026-01-31.")
-@click.option("--min-users", default=1, show_default=True, help="Leave out rarer queries.")
-@click.option("--threshold", default=0.9, show_default=True, help="From where queries are alike.")
+@click.option(
+    "--min-users", default=1, show_default=True, type=AT_LEAST_1, help="Leave out rarer queries."
+)
+@threshold_option
 @click.option("--dropped", metavar="FILE", help="Write a CSV of the near duplicates left out.")
 @click.option(
     "--classify",
@@ -129,7 +134,13 @@ def sample(
     metavar="FILE",
     help="Pool a run file of another system too; may be repeated.",
 )
-@click.option("--depth", default=10, show_default=True, help="How many passages of each setting.")
+@click.option(
+    "--depth",
+    default=10,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="How many passages of each setting.",
+)
 @click.option("--seed", default=0, show_default=True, help="Another seed, another order.")
 def pool(
     queries: str,

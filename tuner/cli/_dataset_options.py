@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import click
 
+AT_LEAST_1 = click.IntRange(min=1)
+
 path_argument = click.argument("path", metavar="PATH")
 
 format_option = click.option(
     "--format", "format_name", metavar="NAME", help="Its format, where it is not recognised."
+)
+
+threshold_option = click.option(
+    "--threshold",
+    default=0.9,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="From which similarity two queries are near duplicates.",
 )
 
 qrels_option = click.option(

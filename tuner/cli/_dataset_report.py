@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._dataset_options import format_option, path_argument, qrels_option
+from tuner.cli._dataset_options import (
+    format_option,
+    path_argument,
+    qrels_option,
+    threshold_option,
+)
 from tuner.cli._options import note
 from tuner.core.errors import InputError, Problem
 
@@ -18,20 +23,13 @@ if TYPE_CHECKING:
     from tuner.datasets.building.statistics import Spread, Statistics
 
 _SHOWN = 3
-_threshold_option = click.option(
-    "--threshold",
-    default=0.9,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True),
-    help="From which similarity two queries are near duplicates.",
-)
 
 
 @click.command("stats", short_help="Count what is there, and what any retriever could find.")
 @path_argument
 @format_option
 @qrels_option
-@_threshold_option
+@threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stats(
     path: str, format_name: str | None, qrels: str | None, threshold: float, as_json: bool
@@ -60,7 +58,7 @@ def stats(
 @path_argument
 @format_option
 @qrels_option
-@_threshold_option
+@threshold_option
 @click.option("--strict", is_flag=True, help="Take warnings as errors.")
 def check(
     path: str, format_name: str | None, qrels: str | None, threshold: float, strict: bool

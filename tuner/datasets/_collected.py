@@ -47,7 +47,9 @@ def data_set_name(path: Path) -> str:
 def refuse_split(split: str | None, path: Path) -> None:
     """Raise an InputError where a split is asked of a format that has none."""
     if split is not None:
-        message = f"no split {split!r}: this format holds one set of judgements; leave it out"
+        message = (
+            f"no judgements named {split!r}: this format holds one set of them; leave --qrels out"
+        )
         raise InputError(message, file=str(path))
 
 

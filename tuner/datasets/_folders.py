@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from tuner.core.errors import did_you_mean
 from tuner.datasets._items import peek_keys
 from tuner.datasets._lines import ProblemLog
 
 MOST_FILES = 20
 """A folder with more JSON files than this is something else, and is not looked through."""
+
+CHOOSE_ONE = "choose one with --qrels (in Python: split_name), or keep only one"
 
 SAMPLE_KEYS = frozenset({"query", "relevant_docs"})
 _BEIR_FACTS = {"corpus", "queries", "triples", "entities", "evidences"}
@@ -87,12 +90,17 @@ def choose(
     if wanted in named:
         return named[wanted]
     if wanted is not None:
-        log.add("split", f"no split {wanted!r}; there are: {there}", folder)
+        log.add("split", no_such_split(what, wanted, named), folder)
     elif len(named) == 1:
         return files[0]
     elif named:
-        log.add("split", f"several files of {what}; name one of these splits: {there}", folder)
+        log.add("split", f"several files of {what}: {there}; {CHOOSE_ONE}", folder)
     return None
+
+
+def no_such_split(what: str, split: str, known: Iterable[str]) -> str:
+    """Return the message for a name that was asked for and is not there."""
+    return f"no {what} named {split!r}, as asked for by --qrels{did_you_mean(split, known)}"
 
 
 def files_by_role(path: Path, role_of: Callable[[Path], str]) -> dict[str, list[Path]]:

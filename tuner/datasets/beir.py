@@ -6,7 +6,14 @@ from pathlib import Path
 
 from tuner.core.errors import InputError
 from tuner.datasets._facts import read_entities, read_evidences, read_triples
-from tuner.datasets._folders import beir_qrels, sample_files, stem, trec_qrels
+from tuner.datasets._folders import (
+    CHOOSE_ONE,
+    beir_qrels,
+    no_such_split,
+    sample_files,
+    stem,
+    trec_qrels,
+)
 from tuner.datasets._judgements import read_judgements
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets._texts import (
@@ -118,9 +125,9 @@ def _choose_qrels(folder: Path, split: str | None, log: ProblemLog) -> Path | No
         log.add("missing", f"holds no .tsv file; expected {Beir.layout}", folder / "qrels")
         return None
     if split is not None and split not in files:
-        message = f"no judgements for split {split!r}; there are: {there}"
+        message = no_such_split("judgements", split, files)
     elif split is None and len(files) > 1 and PREFERRED_SPLIT not in files:
-        message = f"several splits and none is {PREFERRED_SPLIT!r}; name one of: {there}"
+        message = f"several files of judgements: {there}; {CHOOSE_ONE}"
     else:
         only = next(iter(files)) if len(files) == 1 else PREFERRED_SPLIT
         return only_variant(files[split or only], log)

@@ -77,7 +77,9 @@ def test_columns_can_be_named(tmp_path):
 
 def test_a_log_without_a_column_of_queries_says_what_to_write(tmp_path):
     file = write(tmp_path, "a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"no column of queries among 'a', 'b'.*query=NAME"):
+    with pytest.raises(
+        InputError, match=r"no column of queries among 'a', 'b'.*--column query=NAME"
+    ):
         read_query_log(file)
 
 
@@ -116,7 +118,7 @@ def test_since_keeps_what_was_asked_from_then_on(tmp_path):
     assert [entry.text for entry in since_date(log, "2026-01-01")] == ["new"]
     with pytest.raises(InputError, match="is no date"):
         since_date(log, "January")
-    with pytest.raises(InputError, match="no column of times"):
+    with pytest.raises(InputError, match="--column time=NAME"):
         since_date(read_query_log(write(tmp_path, "query\nx\n")), "2026-01-01")
 
 

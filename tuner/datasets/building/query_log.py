@@ -121,7 +121,7 @@ def since_date(log: QueryLog, date: str) -> tuple[LogEntry, ...]:
         InputError: the log has no times, or the date cannot be read.
     """
     if "time" not in log.columns:
-        raise InputError("the log has no column of times that is known; name it: time=NAME")
+        raise InputError("no column of the log is known to hold times; name it: --column time=NAME")
     start = _parse_time(date)
     if start is None:
         raise InputError(f"{date!r} is no date; write one such as 2026-01-31")
@@ -187,7 +187,7 @@ def _choose_columns(
     if "query" not in chosen and "query" not in given:
         message = (
             f"no column of queries among {', '.join(map(repr, names))}; "
-            "say which one it is: query=NAME"
+            "say which one it is: --column query=NAME"
         )
         log.add("column", message, file)
     return chosen
