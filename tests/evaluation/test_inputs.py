@@ -23,6 +23,7 @@ DOCUMENTS = (
 )
 JUDGEMENTS = {"q1": {"a": 1}, "q2": {"b": 1}}
 STEP = ("Lima", "capital of", "Peru")
+WEIGHTS = (1.0, 0.25, 0.5, 0.5, 0.5)
 EVIDENCES = {"q1": Evidence(("Lima", "Peru"), ((STEP,),))}
 
 
@@ -68,7 +69,8 @@ def evaluator(retriever, *names, **options):
 
 
 def test_every_known_metric_can_be_named_in_a_configuration():
-    assert [p for name in known_names() for p in metric_problems(name.replace("@k", "@5"))] == []
+    names = [name.replace("@k", "@5") for name in known_names()]
+    assert [p for name in names for p in metric_problems(name, discount=WEIGHTS)] == []
 
 
 def test_text_metrics_read_title_and_text():
@@ -121,7 +123,7 @@ def test_the_time_of_explaining_is_told_apart():
 
 def test_an_evaluator_of_every_metric_survives_pickling():
     names = [name.replace("@k", "@5") for name in known_names()]
-    original = evaluator(Explaining(), *names)
+    original = evaluator(Explaining(), *names, discount=WEIGHTS)
     copy = pickle.loads(pickle.dumps(original))
     first, second = original({}), copy({})
     assert first.metrics.keys() == set(names)
@@ -141,6 +143,17 @@ def test_what_a_metric_lacks_is_said_before_anything_runs():
         evaluator(Both(), "coverage", documents=())
     with pytest.raises(MetricError, match="'path_recall' needs evidences"):
         evaluator(Both(), "path_recall", evidences={"q9": EVIDENCES["q1"]})
+
+
+def test_fitted_weights_of_the_ranks():
+    # q1: a at rank 2, q2: b at rank 1; weights 1, .25, sum 1.25
+    outcome = evaluator(Both(), "discounted_precision_fitted@2", discount=WEIGHTS)({})
+    values = outcome.per_query["discounted_precision_fitted@2"]
+    np.testing.assert_allclose(values, [0.25 / 1.25, 1 / 1.25])
+    with pytest.raises(MetricError, match=r"'discounted_precision_fitted@6': .* 5 weights for 6"):
+        evaluator(Both(), "discounted_precision_fitted@6", discount=WEIGHTS)
+    with pytest.raises(MetricError, match=r"context: \{discount: \[1, 0.6, 0.8\]\}"):
+        evaluator(Both(), "discounted_precision_fitted@2")
 
 
 def test_a_retriever_without_a_graph_fails_with_words():

@@ -10,6 +10,7 @@ from tuner.core.rankings import Rankings
 from tuner.metrics import Qrels, evaluate_run, parse
 from tuner.metrics.base import Judged
 from tuner.metrics.context import (
+    check_fitted,
     context_precision,
     discounted_precision,
     fit_discount,
@@ -159,3 +160,24 @@ def test_arguments_that_mean_nothing_are_refused():
         context_precision(A_BINARY, 3, relevance="yes")
     with pytest.raises(MetricError, match="highest_grade=0"):
         discounted_precision(A_BINARY, 3, highest_grade=0)
+
+
+def test_fitted_weights_make_a_metric_of_their_own():
+    metric = parse("discounted_precision_fitted@3")
+    with pytest.raises(MetricError, match="needs the weights of the ranks"):
+        metric.per_query(A_GRADED)
+    # A = [1, .5, 0] with weights 1, .2, .6, …: (1 + .5 * .2) / 1.8; the fourth is not looked at
+    fitted = metric.with_discount(fit_discount([1, 2, 3, 4], [0.5, 0.1, 0.3, 9.0]))
+    assert fitted.per_query(A_GRADED) == pytest.approx([1.1 / 1.8])
+    assert fitted.name == metric.name
+    # other metrics have their own weights
+    plain = parse("discounted_precision@3")
+    assert plain.with_discount([1, 0, 0]) is plain
+
+
+def test_fitted_weights_reach_down_to_the_cut_off():
+    check_fitted([1.0, 0.5], 2)
+    with pytest.raises(MetricError, match="2 weights for 3 ranks"):
+        check_fitted([1.0, 0.5], 3)
+    with pytest.raises(MetricError, match="needs the weights"):
+        check_fitted(None, 3)

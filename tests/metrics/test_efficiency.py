@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tuner.core.errors import MetricError
+from tuner.core.errors import InputError, MetricError
 from tuner.core.rankings import Rankings
 from tuner.core.words import count_tokens, terms
 from tuner.metrics import Qrels, parse
-from tuner.metrics.efficiency import budget_use, span_density
+from tuner.metrics.efficiency import budget_use, load_tokenizer, span_density
 from tuner.metrics.passages import Passages
 
 TEXTS = {
@@ -165,3 +165,32 @@ def test_queries_of_a_batch_do_not_mix():
     np.testing.assert_allclose(parse("coverage").per_query(judged), [1.0, 1.0, 0.0])
     np.testing.assert_allclose(parse("redundancy").per_query(judged), [4 / 11, 0.0, 0.0])
     np.testing.assert_allclose(parse("density").per_query(judged), [6 / 15, 1.0, 0.0])
+
+
+def test_a_tokenizer_is_named_in_full():
+    assert load_tokenizer("tuner.core.words:split_words")("Lima, Peru") == ["lima", "peru"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("split_words", "write package.module:function"),
+        ("no_such_module:encode", "cannot import the tokenizer 'no_such_module:encode'"),
+        ("tuner.core.words:encode", "module 'tuner.core.words' has no 'encode'"),
+        ("tuner.core.words:count_tokens", "must turn a text into a list of tokens"),  # a number
+        ("math:pi", "must turn a text into a list of tokens"),
+    ],
+)
+def test_a_tokenizer_that_is_none_is_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(name)
+
+
+def test_a_text_on_which_the_tokenizer_fails_is_named():
+    def encode(text: str) -> list[str]:
+        if "boat" in text:
+            raise ValueError("a boat")
+        return text.split()
+
+    with pytest.raises(MetricError, match="failed on document 'c': ValueError: a boat"):
+        Passages.build(list(TEXTS), list(TEXTS.values()), ["Peru"], tokenizer=encode)

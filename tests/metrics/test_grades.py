@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, parse
+from tuner.metrics import Qrels, at_grades, evaluate_run, parse
 from tuner.metrics.grades import (
     grade_distribution,
     grades_of,
@@ -54,6 +54,34 @@ def test_level_1_is_plain_recall():
     np.testing.assert_array_equal(
         level_recall(JUDGED, 3, level=1), parse("recall@3").per_query(JUDGED)
     )
+
+
+def test_every_level_that_was_judged_has_metrics():
+    grades = {"a": 7, "b": 4, "c": 1}
+    # from 4 up: a and b, one of them among the first 2
+    assert evaluate_run({"q": grades}, {"q": ["a", "c"]}, "recall_level4@2") == {"q": 0.5}
+    assert evaluate_run({"q": grades}, {"q": ["a", "c"]}, "precision_level7@2") == {"q": 0.5}
+    with pytest.raises(MetricError, match="unknown metric 'recall_level0@2'"):
+        parse("recall_level0@2")
+    with pytest.raises(MetricError, match="'recall_level12' needs a cut-off"):
+        parse("recall_level12")
+
+
+def test_the_share_of_one_grade():
+    # q1: a=3, x unjudged, c=2; q2: f below 0, e=1, one rank missing; q3: nothing is relevant
+    expected = {0: [1 / 3, 2 / 3], 1: [0, 1 / 3], 2: [1 / 3, 0], 3: [1 / 3, 0], 4: [0, 0]}
+    for grade, shares in expected.items():
+        values = parse(f"share_grade{grade}@3").per_query(JUDGED)
+        np.testing.assert_allclose(values, [*shares, np.nan])
+
+
+def test_a_plural_stands_for_every_grade_that_was_judged():
+    qrels = GRADES.values()
+    assert at_grades("share_grades@3", qrels) == [f"share_grade{grade}@3" for grade in range(4)]
+    assert at_grades("recall_levels@3", qrels) == [f"recall_level{level}@3" for level in (1, 2, 3)]
+    assert at_grades("precision_levels@3", [{"a": 1.5}]) == ["precision_level1@3"]
+    assert at_grades("recall@3", qrels) == ["recall@3"]
+    assert at_grades("f1s@3", qrels) == ["f1s@3"]
 
 
 def test_relevance_score_adds_up_with_the_hop_penalty_on_graph_signals():

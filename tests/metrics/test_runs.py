@@ -71,6 +71,26 @@ def test_trap_missing_queries_and_queries_without_a_relevant_document_are_0():
         assert values == {"missing": 0.0, "none": 0.0, "empty": 0.0, "found": 1.0}
 
 
+def test_trap_a_level_that_no_document_has_is_undefined_and_never_0():
+    qrels = {"graded": {"a": 2, "b": 1}, "binary": {"a": 1}, "none": {"a": 0}}
+    run = {query: ["b", "a"] for query in qrels}
+    # graded: one document of grade 2, found; binary: none to find; none: nothing is relevant
+    expected = {"graded": 1.0, "binary": math.nan, "none": 0.0}
+    assert evaluate_run(qrels, run, "recall_level2@5") == pytest.approx(expected, nan_ok=True)
+    assert evaluate_run(qrels, run, "recall@5") == {"graded": 1.0, "binary": 1.0, "none": 0.0}
+
+
+def test_what_is_undefined_may_stay_so_or_be_refused():
+    qrels = {"found": {"a": 1}, "none": {"a": 0}}
+    run = {query: ["a"] for query in qrels}
+    got = evaluate_run_metrics(qrels, run, ["recall@5", "ndcg"], undefined="skip")
+    for values in got.values():
+        assert values == pytest.approx({"found": 1.0, "none": math.nan}, nan_ok=True)
+    with pytest.raises(MetricError, match="1 of 2 queries have no relevant document"):
+        evaluate_run(qrels, run, "mrr", undefined="error")
+    assert evaluate_run({"q": {"a": 1}}, {"q": ["a"]}, "mrr", undefined="error") == {"q": 1.0}
+
+
 def test_lists_and_scores_can_be_mixed_and_results_follow_the_qrels():
     qrels = {"q2": {"a": 1}, "q1": {"a": 1}}
     run = {"q1": ["x", "a"], "q2": {"a": 0.1, "x": 0.2, "y": 0.0}}

@@ -13,7 +13,7 @@ from tuner.metrics import Qrels, evaluate_run, evaluate_run_metrics, known_names
 DOCUMENTS = [f"d{number:02d}" for number in range(12)]
 QUERIES = ["q1", "q2", "q3"]
 NAMES = sorted({name.replace("@k", f"@{k}") for name in known_names() for k in (1, 3, 10)})
-NAMES = [name for name in NAMES if parse(name).is_ranking]
+NAMES = [name for name in NAMES if parse(name).is_ranking and not parse(name).takes_discount]
 
 grades = st.one_of(st.integers(-1, 4), st.floats(-1, 4, allow_nan=False))
 judgements = st.dictionaries(st.sampled_from(DOCUMENTS), grades, max_size=10)
@@ -25,6 +25,12 @@ scores = st.integers(-2, 3).map(lambda number: number / 4)
 score_runs = st.fixed_dictionaries(
     {query: st.dictionaries(st.sampled_from(DOCUMENTS), scores, max_size=12) for query in QUERIES}
 )
+
+
+def all_values(qrels, run) -> dict[str, list[float]]:
+    """Return each metric's values by the queries' names in order, NaN where undefined."""
+    values = evaluate_run_metrics(qrels, run, NAMES, undefined="skip")
+    return {name: [row[query] for query in sorted(row)] for name, row in values.items()}
 
 
 def array_values(qrels, run, name: str) -> np.ndarray:
@@ -57,36 +63,42 @@ def test_renaming_documents_and_queries_changes_nothing(qrels, run, shuffled):
     renamed_run = {f"_{q}": [new[d] for d in row] for q, row in run.items()}
     # Untied scores, so that ids decide nothing.
     scored = {q: {d: -float(i) for i, d in enumerate(row)} for q, row in renamed_run.items()}
-    before = evaluate_run_metrics(qrels, run, NAMES)
-    for after in (
-        evaluate_run_metrics(renamed_qrels, renamed_run, NAMES),
-        evaluate_run_metrics(renamed_qrels, scored, NAMES),
-    ):
+    before = all_values(qrels, run)
+    for after in (all_values(renamed_qrels, renamed_run), all_values(renamed_qrels, scored)):
         for name in NAMES:
-            assert list(after[name].values()) == list(before[name].values())
+            np.testing.assert_array_equal(after[name], before[name])
 
 
 @given(qrels=qrels_of_all, run=list_runs, count=st.integers(1, 30))
 def test_unjudged_documents_at_the_end_change_nothing(qrels, run, count):
     longer = {q: [*row, *(f"new{number}" for number in range(count))] for q, row in run.items()}
-    assert evaluate_run_metrics(qrels, longer, NAMES) == evaluate_run_metrics(qrels, run, NAMES)
+    before = all_values(qrels, run)
+    for name, values in all_values(qrels, longer).items():
+        np.testing.assert_array_equal(values, before[name])
 
 
 @given(qrels=qrels_of_all, run=list_runs)
 def test_arrays_and_dictionaries_agree_to_the_last_bit(qrels, run):
-    for name, values in evaluate_run_metrics(qrels, run, NAMES).items():
-        from_arrays = np.nan_to_num(array_values(qrels, run, name)).tolist()
-        assert dict(zip(QUERIES, from_arrays, strict=True)) == values
+    for name, values in all_values(qrels, run).items():
+        np.testing.assert_array_equal(values, array_values(qrels, run, name))
 
 
 @given(qrels=qrels_of_all, run=list_runs)
 def test_a_query_scores_the_same_alone_as_in_the_batch(qrels, run):
-    together = evaluate_run_metrics(qrels, run, NAMES)
-    for query in QUERIES:
-        alone = evaluate_run_metrics({query: qrels[query]}, {query: run[query]}, NAMES)
-        assert {name: alone[name][query] for name in NAMES} == {
-            name: together[name][query] for name in NAMES
-        }
+    together = all_values(qrels, run)
+    for row, query in enumerate(QUERIES):
+        alone = all_values({query: qrels[query]}, {query: run[query]})
+        for name in NAMES:
+            np.testing.assert_array_equal(alone[name], together[name][row : row + 1])
+
+
+@given(qrels=qrels_of_all, run=list_runs)
+def test_the_shares_of_all_grades_add_up_to_1(qrels, run):
+    for depth in (1, 3, 10):
+        names = [f"share_grade{grade}@{depth}" for grade in range(5)]
+        rows = evaluate_run_metrics(qrels, run, names, undefined="skip")
+        sums = np.sum([list(row.values()) for row in rows.values()], axis=0)
+        np.testing.assert_allclose(sums[~np.isnan(sums)], 1.0)
 
 
 @given(judged=judgements)

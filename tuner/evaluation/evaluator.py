@@ -20,6 +20,7 @@ from tuner.evaluation.system_metrics import (
 )
 from tuner.metrics.aggregate import mean_defined
 from tuner.metrics.base import Judged, Kind
+from tuner.metrics.context import Discount, check_fitted
 from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
 from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse
@@ -66,6 +67,7 @@ class Evaluator:
         documents: Sequence[Document] = (),
         evidences: Mapping[str, Evidence] | None = None,
         tokenizer: Tokenizer | None = None,
+        discount: Discount | None = None,
         fixed: Mapping[str, Scalar] | None = None,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
@@ -73,15 +75,20 @@ class Evaluator:
         ``documents`` are needed by metrics that read texts, ``evidences`` (query id -> labelled
         names and paths) by graph metrics. A ``tokenizer`` counts the tokens of contexts instead of
         the retriever; by default words, and characters where the script has no spaces.
+        ``discount`` holds the weights of the ranks for ``discounted_precision_fitted``.
 
         Raises:
-            MetricError: an unknown metric, or one whose texts or evidences were not given.
+            MetricError: an unknown metric, or one whose texts, evidences or weights were not given.
         """
-        problems = [problem for name in metric_names for problem in metric_problems(name)]
+        problems = [
+            problem for name in metric_names for problem in metric_problems(name, discount=discount)
+        ]
         if problems:
             raise MetricError(problems=problems)
         names = tuple(dict.fromkeys(metric_names))
-        metrics = tuple(parse(name) for name in names if name not in SYSTEM_METRICS)
+        metrics = tuple(
+            parse(name).with_discount(discount) for name in names if name not in SYSTEM_METRICS
+        )
         system = tuple(name for name in names if name in SYSTEM_METRICS)
         ids = [query.id for query in queries]
         qrels = Qrels.build(
@@ -213,17 +220,27 @@ def _labels(
     )
 
 
-def metric_problems(name: str, key: tuple[str | int, ...] = ()) -> list[Problem]:
-    """Return what is wrong with a metric's name, as problems at ``key``; empty if nothing is."""
+def metric_problems(
+    name: str, key: tuple[str | int, ...] = (), *, discount: Discount | None = None
+) -> list[Problem]:
+    """Return what is wrong with a metric's name, as problems at ``key``; empty if nothing is.
+
+    ``discount`` holds the weights of the ranks, where there are any.
+    """
     if name in SYSTEM_METRICS:
         return []
     try:
-        parse(name)
+        metric = parse(name)
     except MetricError as error:
         closest = did_you_mean(name, [*SYSTEM_METRICS])
         if closest.startswith("; did you mean"):
             return [Problem(f"unknown metric {name!r}{closest}", key=key)]
         return [Problem(problem.message, key=key) for problem in error.problems]
+    if metric.takes_discount and metric.cutoff is not None:
+        try:
+            check_fitted(discount, metric.cutoff)
+        except MetricError as error:
+            return [Problem(f"metric {name!r}: {error}", key=key)]
     return []
 
 

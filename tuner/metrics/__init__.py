@@ -2,6 +2,7 @@
 
 from tuner.metrics.aggregate import Aggregate, aggregate, aggregate_by, mean_defined
 from tuner.metrics.base import Judged, MetricFamily
+from tuner.metrics.grades import at_grades
 from tuner.metrics.names import Metric, at_cutoffs, depth_needed, known_names, parse
 from tuner.metrics.qrels import Qrels
 from tuner.metrics.runs import evaluate_run, evaluate_run_metrics
@@ -15,6 +16,7 @@ __all__ = [
     "aggregate",
     "aggregate_by",
     "at_cutoffs",
+    "at_grades",
     "depth_needed",
     "evaluate_run",
     "evaluate_run_metrics",

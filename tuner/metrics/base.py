@@ -58,9 +58,14 @@ class MetricFamily:
         cutoff: whether a name must, may or must not carry ``@k``.
         description: what it measures, in one line.
         kind: what the function reads.
+        highest: the largest value; a composite of metrics on different scales would be one of the
+            largest scale alone.
+        takes_discount: whether the function needs the weights of the ranks as ``discount``.
     """
 
     function: Callable[..., FloatArray]
     cutoff: Literal["required", "optional", "none"]
     description: str
     kind: Kind = "ranking"
+    highest: float = 1.0
+    takes_discount: bool = False

@@ -77,6 +77,26 @@ def discounted_precision(
     return where_defined(judged, np.minimum(earned / float(np.cumsum(weights)[-1]), 1.0))
 
 
+def fitted_precision(
+    judged: Judged, cutoff: int, *, discount: Discount | None = None
+) -> FloatArray:
+    """Return ``discounted_precision`` by weights of one's own, such as ``fit_discount`` returns.
+
+    Raises:
+        MetricError: no weights, or see ``discounted_precision``.
+    """
+    return discounted_precision(judged, cutoff, discount=_given(discount))
+
+
+def check_fitted(discount: Discount | None, cutoff: int) -> None:
+    """Refuse weights that do not reach down to the cut-off, or that are no weights.
+
+    Raises:
+        MetricError: see ``fitted_precision``.
+    """
+    rank_weights(_given(discount), cutoff)
+
+
 def rank_weights(discount: Discount, count: int) -> FloatArray:
     """Return the weights of the ranks 1 to ``count``, shape (count,).
 
@@ -139,6 +159,15 @@ def fit_discount(positions: npt.ArrayLike, contributions: npt.ArrayLike) -> Floa
     return np.asarray(np.interp(every_rank, places, np.maximum(means, 0.0) / means[0]))
 
 
+def _given(discount: Discount | None) -> Discount:
+    if discount is None:
+        raise MetricError(
+            "needs the weights of the ranks; write for example "
+            "`context: {discount: [1, 0.6, 0.8]}` (tuner.metrics.context.fit_discount fits them)"
+        )
+    return discount
+
+
 def _relevances(
     judged: Judged, cutoff: int | None, relevance: Relevance, highest_grade: float | None
 ) -> FloatArray:
@@ -181,4 +210,10 @@ METRICS: Mapping[str, MetricFamily] = {
         for name in DISCOUNTS
         if name != "log"
     },
+    "discounted_precision_fitted": MetricFamily(
+        fitted_precision,
+        "required",
+        "discounted precision with weights of the ranks that were fitted to an ablation",
+        takes_discount=True,
+    ),
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from tuner.core.errors import MetricError
+from tuner.core import registry
+from tuner.core.errors import InputError, MetricError
 from tuner.core.rankings import FloatArray
 from tuner.core.words import split_words
 from tuner.metrics.base import MetricFamily
@@ -16,6 +18,25 @@ Tokenizer = Callable[[str], Sequence[object]]
 """From a text to its tokens. The default counts words, and characters where there are no spaces."""
 
 default_tokenizer: Tokenizer = split_words
+
+
+def load_tokenizer(name: str) -> Tokenizer:
+    """Import a tokenizer that is named in full, ``package.module:function``, and try it.
+
+    Raises:
+        InputError: it cannot be imported, or does not turn a text into a list of tokens.
+    """
+    if ":" not in name:
+        raise InputError(f"{name!r} names no tokenizer; write package.module:function")
+    tokenizer = registry.load("tokenizer", name)
+    try:
+        len(tokenizer("Lima is in Peru."))
+    except Exception as error:  # whatever code from outside raises
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"the tokenizer {name!r} must turn a text into a list of tokens; it raised {reason}"
+        ) from error
+    return cast(Tokenizer, tokenizer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,5 +166,6 @@ METRICS: Mapping[str, MetricFamily] = {
         "optional",
         "composite from 0 to 100 of density, coverage, redundancy and a budget of k tokens",
         "text",
+        highest=100.0,
     ),
 }

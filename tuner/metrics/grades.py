@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -12,10 +15,10 @@ import numpy.typing as npt
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.metrics.base import Judged, MetricFamily
-from tuner.metrics.tops import top_gains
+from tuner.metrics.tops import top_gains, where_defined
 
-NAMED_LEVELS = (2, 3)
-"""Levels with metric names of their own: level 1 is plain recall, and most scales end at 3."""
+USUAL_GRADES = (0, 1, 2, 3)
+"""Grades whose metrics are listed by name; every other grade has them as well."""
 
 SIGNAL_WEIGHTS: Mapping[str, float] = {"text": 0.5, "path": 0.3, "entity": 0.2}
 HOP_PENALTY = 0.8
@@ -52,6 +55,18 @@ def level_precision(judged: Judged, cutoff: int, *, level: float) -> FloatArray:
     """
     is_defined = ~np.isnan(_judged_count(judged, level))
     return np.where(is_defined, _found(judged, cutoff, level) / cutoff, np.nan)
+
+
+def grade_share(judged: Judged, cutoff: int, *, level: int) -> FloatArray:
+    """Return the share of ``cutoff`` ranks whose grade is ``level``, fractions rounded down.
+
+    Level 0 counts what is unjudged or not relevant, and ranks after the end of a short ranking, so
+    the shares of all grades add up to 1. NaN for a query without a relevant document.
+    """
+    gains = top_gains(judged, cutoff)
+    empty = cutoff - gains.shape[1] if level == 0 else 0
+    count = (np.floor(gains) == level).sum(axis=1) + empty
+    return where_defined(judged, count / cutoff)
 
 
 def relevance_score(
@@ -135,10 +150,57 @@ def _judged_count(judged: Judged, level: float) -> FloatArray:
     return np.where(count > 0, count, np.nan)
 
 
+@dataclass(frozen=True)
+class _OfGrade:
+    """Metrics of which there is one for each grade from ``lowest`` up."""
+
+    function: Callable[..., FloatArray]
+    lowest: int
+    description: str
+
+
+_OF_GRADE: Mapping[str, _OfGrade] = {
+    "recall_level": _OfGrade(level_recall, 1, "recall that counts grades from {} up"),
+    "precision_level": _OfGrade(level_precision, 1, "precision that counts grades from {} up"),
+    "share_grade": _OfGrade(grade_share, 0, "share of the k ranks whose grade is {}"),
+}
+_NAME = re.compile(rf"({'|'.join(_OF_GRADE)})(0|[1-9][0-9]{{0,2}})")
+
+
+def family_of(name: str) -> MetricFamily | None:
+    """Return the metric of one grade, such as ``recall_level4``; None for any other name."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    kind, level = _OF_GRADE[found.group(1)], int(found.group(2))
+    if level < kind.lowest:
+        return None
+    function = partial(kind.function, level=level)
+    return MetricFamily(function, "required", kind.description.format(level))
+
+
+def at_grades(name: str, judgements: Iterable[Mapping[str, float]]) -> list[str]:
+    """Write out a name in the plural for each grade that was judged; others stay as they are.
+
+    >>> at_grades("recall_levels@5", [{"d1": 1, "d2": 2}])
+    ['recall_level1@5', 'recall_level2@5']
+    >>> at_grades("share_grades@5", [{"d1": 0, "d2": 2}])
+    ['share_grade0@5', 'share_grade2@5']
+    """
+    plural, at, cutoff = name.partition("@")
+    kind = _OF_GRADE.get(plural.removesuffix("s"))
+    if kind is None or not plural.endswith("s"):
+        return [name]
+    found = {max(math.floor(grade), 0) for judged in judgements for grade in judged.values()}
+    levels = sorted(level for level in found | {kind.lowest} if level >= kind.lowest)
+    return [f"{plural.removesuffix('s')}{level}{at}{cutoff}" for level in levels]
+
+
 METRICS: Mapping[str, MetricFamily] = {
-    f"{name}_level{level}": MetricFamily(
-        partial(function, level=level), "required", f"{name} that counts grades from {level} up"
-    )
-    for name, function in (("recall", level_recall), ("precision", level_precision))
-    for level in NAMED_LEVELS
+    name: family
+    for kind in _OF_GRADE
+    for grade in USUAL_GRADES
+    # Level 1 is plain recall and precision; it has a name so that all levels can be listed.
+    if not (kind.endswith("level") and grade == 1)
+    and (family := family_of(name := f"{kind}{grade}")) is not None
 }

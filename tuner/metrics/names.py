@@ -1,6 +1,7 @@
 """From a metric's name to the metric: ``"ndcg@10"`` <-> ``Metric``.
 
-Every module of this package with a ``METRICS`` table takes part: a new metric is one new file.
+Every module of this package with a ``METRICS`` table takes part: a new metric is one new file. One
+with more metrics than a table can list has a function ``family_of(name)`` too.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import MetricError, did_you_mean
@@ -18,6 +20,7 @@ from tuner.core.rankings import FloatArray
 from tuner.metrics.base import Judged, Kind, MetricFamily
 
 if TYPE_CHECKING:  # these files hold tables of metrics, which this one reads
+    from tuner.metrics.context import Discount
     from tuner.metrics.efficiency import JudgedContexts
     from tuner.metrics.graph import JudgedGraph
 
@@ -34,12 +37,15 @@ class Metric:
             budget, the budget in tokens.
         function: see ``MetricFamily``.
         kind: what ``per_query`` reads.
+        highest, takes_discount: see ``MetricFamily``.
     """
 
     family: str
     cutoff: int | None
     function: Callable[..., FloatArray]
     kind: Kind = "ranking"
+    highest: float = 1.0
+    takes_discount: bool = False
 
     @property
     def is_ranking(self) -> bool:
@@ -50,6 +56,12 @@ class Metric:
     def name(self) -> str:
         """Return the name that ``parse`` understands."""
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    def with_discount(self, discount: Discount | None) -> Metric:
+        """Return the metric with the weights of the ranks, where it takes them."""
+        if not self.takes_discount or discount is None:
+            return self
+        return replace(self, function=partial(self.function, discount=discount))
 
     def per_query(self, judged: Judged | JudgedGraph | JudgedContexts) -> FloatArray:
         """Return one value a query, shape (queries,), NaN where undefined."""
@@ -68,7 +80,7 @@ def parse(name: str) -> Metric:
     """
     families = _families()
     family_name, at, cutoff = name.partition("@")
-    family = families.get(family_name)
+    family = families.get(family_name) or _of_no_table(family_name)
     if family is None:
         digits = re.search(r"[1-9][0-9]*", cutoff or name)
         choices = _examples(families, digits.group() if digits else "10")
@@ -78,7 +90,7 @@ def parse(name: str) -> Metric:
     if not at:
         if family.cutoff == "required":
             raise MetricError(f"metric {name!r} needs a cut-off; write for example '{name}@10'")
-        return Metric(family_name, None, family.function, family.kind)
+        return _metric(family_name, None, family)
     if family.cutoff == "none":
         raise MetricError(f"metric {name!r}: {family_name} takes no cut-off; write {family_name!r}")
     if not _CUTOFF.fullmatch(cutoff):
@@ -86,7 +98,7 @@ def parse(name: str) -> Metric:
             f"metric {name!r}: the cut-off is {cutoff!r}; it must be a whole number, at least 1, "
             f"such as '{family_name}@10'"
         )
-    return Metric(family_name, int(cutoff), family.function, family.kind)
+    return _metric(family_name, int(cutoff), family)
 
 
 def known_names() -> list[str]:
@@ -128,15 +140,34 @@ def _examples(families: Mapping[str, MetricFamily], cutoff: str) -> list[str]:
     return plain + cut
 
 
+def _metric(name: str, cutoff: int | None, family: MetricFamily) -> Metric:
+    return Metric(name, cutoff, family.function, family.kind, family.highest, family.takes_discount)
+
+
 @cache  # the files of the package do not change while it runs
-def _families() -> Mapping[str, MetricFamily]:
+def _modules() -> tuple[ModuleType, ...]:
     package = importlib.import_module("tuner.metrics")
+    names = (info.name for info in pkgutil.iter_modules(package.__path__))
+    return tuple(importlib.import_module(f"tuner.metrics.{name}") for name in names)
+
+
+@cache
+def _families() -> Mapping[str, MetricFamily]:
     families: dict[str, MetricFamily] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"tuner.metrics.{info.name}")
+    for module in _modules():
         table: Mapping[str, MetricFamily] = getattr(module, "METRICS", {})
         twice = families.keys() & table.keys()
         if twice:
-            raise MetricError(f"tuner.metrics.{info.name} defines {sorted(twice)} a second time")
+            raise MetricError(f"{module.__name__} defines {sorted(twice)} a second time")
         families.update(table)
     return families
+
+
+def _of_no_table(name: str) -> MetricFamily | None:
+    """Ask the modules with more metrics than a table can list, such as one for each grade."""
+    for module in _modules():
+        family_of: Callable[[str], MetricFamily | None] | None = getattr(module, "family_of", None)
+        family = family_of(name) if family_of is not None else None
+        if family is not None:
+            return family
+    return None

@@ -94,7 +94,7 @@ class Passages:
         """Read the documents' and queries' texts.
 
         Raises:
-            MetricError: unequally many ids and texts.
+            MetricError: unequally many ids and texts, or a text on which the tokenizer fails.
         """
         if len(document_ids) != len(texts):
             raise MetricError(f"{len(texts)} texts for {len(document_ids)} documents")
@@ -112,7 +112,9 @@ class Passages:
             for term in needed
         ]
         is_default = tokenizer is default_tokenizer
-        tokens = [len(row) for row in (words if is_default else map(tokenizer, texts))]
+        tokens = (
+            [len(row) for row in words] if is_default else _counts(tokenizer, document_ids, texts)
+        )
         return cls(
             document_ids=tuple(document_ids),
             tokens=np.array(tokens, dtype=np.float64),
@@ -207,6 +209,17 @@ def _gram_rows(words: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray, Rows
     ]
     own = [len(row) - len(others) for row, others in zip(different, shared, strict=True)]
     return np.array([len(row) for row in rows]), np.array(own), Rows.of(shared)
+
+
+def _counts(tokenizer: Tokenizer, document_ids: Sequence[str], texts: Sequence[str]) -> list[int]:
+    counts = []
+    for id_, text in zip(document_ids, texts, strict=True):
+        try:
+            counts.append(len(tokenizer(text)))
+        except Exception as error:  # whatever code from outside raises
+            reason = f"{type(error).__name__}: {error}"
+            raise MetricError(f"the tokenizer failed on document {id_!r}: {reason}") from error
+    return counts
 
 
 def _sums(rows: IntArray, values: FloatArray | IntArray, count: int) -> FloatArray:

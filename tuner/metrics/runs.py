@@ -9,10 +9,13 @@ from itertools import chain, repeat
 import numpy as np
 
 from tuner.core.errors import MetricError
+from tuner.core.rankings import FloatArray
+from tuner.metrics.aggregate import Undefined, mean_defined
 from tuner.metrics.base import Judged
 from tuner.metrics.judgements import grade_values, ideal_gains, padded
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.ordering import Answer, Duplicates, top_documents
+from tuner.metrics.tops import zero_without_relevant
 
 _log = logging.getLogger(__name__)
 
@@ -23,15 +26,19 @@ def evaluate_run(
     metric: str,
     *,
     duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
 ) -> dict[str, float]:
     """Score each judged query of a run with one metric, such as ``"ndcg@10"``.
 
     ``qrels`` is ``{query: {document: grade}}``; ``run`` is ``{query: {document: score}}`` or
     ``{query: [document, ...]}``, best first. Scores are compared as float64, ties by document id
-    in descending byte order. Judged queries that the run lacks and queries without a relevant
-    document (grade >= 1) are 0. Queries without judgements are left out and counted in a warning
-    of the log. Lists with a repeated document are an error; ``duplicates="first"`` keeps its
-    first place instead.
+    in descending byte order. Judged queries that the run lacks are 0. Queries without judgements
+    are left out and counted in a warning of the log. Lists with a repeated document are an error;
+    ``duplicates="first"`` keeps its first place instead.
+
+    ``undefined`` says what a query without a relevant document (grade >= 1) is: ``"zero"`` as in
+    trec_eval, NaN for ``"skip"``, or an error. A query with relevant documents but none of the
+    level that a metric such as ``recall_level2@10`` counts is NaN, and under ``"error"`` refused.
 
     >>> evaluate_run({"q1": {"d1": 1, "d2": 1}}, {"q1": {"d1": 0.3, "d9": 0.7}}, "recall@10")
     {'q1': 0.5}
@@ -40,7 +47,9 @@ def evaluate_run(
         MetricError: an unknown metric, a score or grade that is not a number, or a repeated
             document; names the query and the document.
     """
-    return evaluate_run_metrics(qrels, run, [metric], duplicates=duplicates)[metric]
+    return evaluate_run_metrics(qrels, run, [metric], duplicates=duplicates, undefined=undefined)[
+        metric
+    ]
 
 
 def evaluate_run_metrics(
@@ -49,6 +58,7 @@ def evaluate_run_metrics(
     metrics: Sequence[str],
     *,
     duplicates: Duplicates = "error",
+    undefined: Undefined = "zero",
 ) -> dict[str, dict[str, float]]:
     """Score each judged query with several metrics: ``{metric: {query: value}}``.
 
@@ -62,9 +72,13 @@ def evaluate_run_metrics(
     answers = [run.get(query_id, ()) for query_id in query_ids]
     tops = top_documents(query_ids, answers, depth=depth, duplicates=duplicates)
     judged = _judge(query_ids, list(qrels.values()), tops, depth)
+    values = {name: metric.per_query(judged) for name, metric in parsed.items()}
+    if undefined == "error":
+        for row in values.values():
+            mean_defined(row, undefined="error")
     return {
-        name: dict(zip(query_ids, _defined(metric, judged), strict=True))
-        for name, metric in parsed.items()
+        name: dict(zip(query_ids, _with_zeros(row, judged, undefined), strict=True))
+        for name, row in values.items()
     }
 
 
@@ -75,10 +89,11 @@ def _ranking_metric(name: str) -> Metric:
     return metric
 
 
-def _defined(metric: Metric, judged: Judged) -> list[float]:
-    values = metric.per_query(judged)
-    defined: list[float] = np.where(np.isnan(values), 0.0, values).tolist()
-    return defined
+def _with_zeros(values: FloatArray, judged: Judged, undefined: Undefined) -> list[float]:
+    if undefined == "zero":
+        values = zero_without_relevant(values, judged)
+    listed: list[float] = values.tolist()
+    return listed
 
 
 def _judge(

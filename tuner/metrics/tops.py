@@ -53,6 +53,14 @@ def where_defined(judged: Judged, values: FloatArray) -> FloatArray:
     return np.where(judged.is_defined, values, np.nan)
 
 
+def zero_without_relevant(values: FloatArray, judged: Judged) -> FloatArray:
+    """Return the values with 0 where the query has no relevant document, as trec_eval -c counts.
+
+    What is undefined for another reason stays NaN, such as the recall of a grade nobody gave.
+    """
+    return np.where(np.isnan(values) & ~judged.is_defined, 0.0, values)
+
+
 def total(values: FloatArray) -> FloatArray:
     """Return the sum of each row, strictly from left to right.
 
