@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -457,7 +458,7 @@ def test_a_thread_left_behind_does_not_keep_a_worker(tmp_path: Path) -> None:
         return Outcome({"pid": float(os.getpid())})
 
     pool = ProcessPool(evaluate, 2, close_grace_s=0.2)
-    outcomes = [pool.evaluate({"x": x}, None) for x in range(2)]
+    outcomes = [pool.evaluate(trial, None) for trial in trials(0, 1)]
     closing = threading.Thread(target=pool.close, daemon=True)
     closing.start()
     closing.join(WAIT_S)
@@ -474,7 +475,7 @@ def test_a_closed_pool_starts_no_worker() -> None:
     pool.close()
     with pytest.raises(CannotSendError, match="told to end"):
         pool.check()
-    assert pool.evaluate({"x": 1}, None).error is not None
+    assert pool.evaluate(trials(1)[0], None).error is not None
 
 
 @pytest.mark.parametrize("crashes", [True, False])
@@ -551,3 +552,22 @@ def test_an_exception_that_cannot_be_shown_costs_its_own_trial() -> None:
 
     ((_, outcome),) = make("inline").run(evaluate, trials(1))
     assert outcome.error == "ExitsWhenShown: (its message cannot be shown)"
+
+
+@pytest.mark.parametrize("kind", ["inline", "threads", "processes", "auto"])
+def test_a_rival_reaches_the_evaluation_and_only_where_there_is_one(kind: str) -> None:
+    def evaluate(params: Any, **rival: Any) -> Outcome:
+        from tuner.core.trial import Outcome
+
+        return Outcome({"rivals": float(len(rival)), "worth": sum(rival.get("rival", [0.0]))})
+
+    racing = [
+        replace(trial, rival=np.array([1.0, 2.0]) if trial.number == 1 else None)
+        for trial in trials(0, 1, 2)
+    ]
+    results = {t.number: o.metrics for t, o in make(kind).run(evaluate, racing)}
+    assert results == {
+        0: {"rivals": 0.0, "worth": 0.0},
+        1: {"rivals": 1.0, "worth": 3.0},
+        2: {"rivals": 0.0, "worth": 0.0},
+    }

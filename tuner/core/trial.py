@@ -46,7 +46,9 @@ class Trial:
 
     ``number`` is unique in the study and counts from 0 in the order of asking. ``objective`` is
     higher-is-better and None unless the trial is scored. ``violation`` adds up by how much the
-    objective's constraints are broken (0: feasible). Times are seconds since the epoch.
+    objective's constraints are broken (0: feasible). Times are seconds since the epoch. ``rival``
+    is not recorded: the objective by query, shape (queries,), of the trial that this one has to
+    beat; an evaluation that races ends early where it cannot.
     """
 
     number: int
@@ -61,6 +63,7 @@ class Trial:
     shared_from: int | None = None
     asked_at: float = 0.0
     told_at: float | None = None
+    rival: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_told(self) -> bool:

@@ -7,12 +7,12 @@ import threading
 import time
 from dataclasses import replace
 
-from tuner.core.trial import Outcome, Params
+from tuner.core.trial import Outcome, Trial
 from tuner.execution._plain import one_line, plain
 from tuner.execution.base import Evaluate
 
 
-def call(evaluate: Evaluate, params: Params) -> Outcome:
+def call(evaluate: Evaluate, trial: Trial) -> Outcome:
     """Evaluate; an exception or a wrong type becomes an outcome with the reason.
 
     The outcome is plain and its seconds hold ``"total"``. Only the user's KeyboardInterrupt passes
@@ -21,7 +21,10 @@ def call(evaluate: Evaluate, params: Params) -> Outcome:
     start = time.perf_counter()
     process_id = os.getpid()
     try:
-        outcome: object = evaluate(dict(params))
+        params = dict(trial.params)
+        # Only an evaluation that may end early is told what there is to beat.
+        rival = {} if trial.rival is None else {"rival": trial.rival}
+        outcome: object = evaluate(params, **rival)
         if os.getpid() != process_id:
             os._exit(0)  # a forked child: it must not go on with the study of its parent
         if isinstance(outcome, Outcome):
@@ -38,18 +41,18 @@ def call(evaluate: Evaluate, params: Params) -> Outcome:
     return _timed(outcome, time.perf_counter() - start)
 
 
-def call_within(evaluate: Evaluate, params: Params, timeout_s: float | None) -> Outcome:
+def call_within(evaluate: Evaluate, trial: Trial, timeout_s: float | None) -> Outcome:
     """Evaluate, but wait ``timeout_s`` at most (None: for ever).
 
     With a limit the evaluation has a thread of its own. Python cannot stop a thread: past the limit
     it is abandoned, and works on unseen until it ends or the process does.
     """
     if timeout_s is None:
-        return call(evaluate, params)
+        return call(evaluate, trial)
     outcomes: list[Outcome] = []
     start = time.perf_counter()
     thread = threading.Thread(
-        target=lambda: outcomes.append(call(evaluate, params)), name="evaluation", daemon=True
+        target=lambda: outcomes.append(call(evaluate, trial)), name="evaluation", daemon=True
     )
     thread.start()
     thread.join(min(timeout_s, threading.TIMEOUT_MAX))

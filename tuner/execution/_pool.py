@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
 
-from tuner.core.trial import Outcome, Params
+from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import failed, timed_out
 from tuner.execution._plain import one_line
 from tuner.execution._worker import Worker, enter, evaluate_here, load
@@ -68,11 +68,11 @@ class ProcessPool:
         finally:
             self._idle.put(process)
 
-    def evaluate(self, params: Params, timeout_s: float | None) -> Outcome:
+    def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
         """Evaluate in a worker that is idle; as many calls at once as there are workers."""
         process = self._idle.get()
         try:
-            return process.evaluate(params, timeout_s)
+            return process.evaluate(trial, timeout_s)
         finally:
             self._idle.put(process)
 
@@ -150,7 +150,7 @@ class _Process:
             self._kill()
             raise CannotSendError(problem)
 
-    def evaluate(self, params: Params, timeout_s: float | None) -> Outcome:
+    def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
         """Evaluate in the process; its death, or the end of its time, is an outcome."""
         begin = time.perf_counter()
         self._is_busy = True
@@ -160,7 +160,7 @@ class _Process:
                     break
                 self.start()
                 begin = time.perf_counter()
-                outcome = self._attempt(params, timeout_s, begin)
+                outcome = self._attempt(trial, timeout_s, begin)
                 if outcome is not None:
                     return outcome
             elapsed_s = time.perf_counter() - begin
@@ -184,11 +184,11 @@ class _Process:
             executor.shutdown(wait=True)
             self._pid = 0
 
-    def _attempt(self, params: Params, timeout_s: float | None, begin: float) -> Outcome | None:
+    def _attempt(self, trial: Trial, timeout_s: float | None, begin: float) -> Outcome | None:
         """Return the outcome; None where the process was dead before the evaluation began."""
         future = None
         try:
-            future = self._executor.submit(evaluate_here, params)
+            future = self._executor.submit(evaluate_here, trial)
             outcome: Outcome = future.result(timeout_s)
         except TimeoutError:
             if future is not None and future.done() and future.exception() is None:

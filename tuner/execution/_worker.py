@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any
 
-from tuner.core.trial import Outcome, Params
+from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import call, failed
 from tuner.execution._plain import one_line
 
@@ -58,12 +58,12 @@ def load() -> tuple[int, str | None]:
     return os.getpid(), None
 
 
-def evaluate_here(params: Params) -> Outcome:
+def evaluate_here(trial: Trial) -> Outcome:
     """Evaluate in this process."""
     _process["worker"].started.release()
     begin = time.perf_counter()
     try:
-        return call(_process["evaluate"], params)
+        return call(_process["evaluate"], trial)
     except KeyboardInterrupt as error:  # the user's does not come here, so it is the evaluation's
         return failed(one_line(error), time.perf_counter() - begin)
 

@@ -69,7 +69,7 @@ class Auto:
             if trial.number in suspects:
                 outcome, begin, is_crash = self._evaluate_apart(evaluate, trial)
             else:
-                outcome = call_within(evaluate, trial.params, self.trial_timeout_s)
+                outcome = call_within(evaluate, trial, self.trial_timeout_s)
             elapsed_ms = 1000 * (time.perf_counter() - begin)
             if outcome.error is None or self._is_timeout(elapsed_ms):
                 recent_ms.append(elapsed_ms)
@@ -87,15 +87,15 @@ class Auto:
             pool = ProcessPool(evaluate, 1)
         except CannotSendError:  # then there is no other place
             begin = time.perf_counter()
-            return call_within(evaluate, trial.params, timeout_s), begin, False
+            return call_within(evaluate, trial, timeout_s), begin, False
         with closing(pool):
             try:
                 pool.check()
             except CannotSendError:
                 begin = time.perf_counter()
-                return call_within(evaluate, trial.params, timeout_s), begin, False
+                return call_within(evaluate, trial, timeout_s), begin, False
             begin = time.perf_counter()
-            return pool.evaluate(trial.params, timeout_s), begin, pool.has_crashed
+            return pool.evaluate(trial, timeout_s), begin, pool.has_crashed
 
     def _judge(self, recent_ms: deque[float]) -> None:
         if min(recent_ms) <= SHORT_MS:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Generator, Iterable
 from typing import Protocol
 
-from tuner.core.trial import Outcome, Params, Trial
+from tuner.core.trial import Outcome, Trial
 
-Evaluate = Callable[[Params], Outcome]
+# Takes parameters (``Params``), and ``rival=`` as well where a trial has one: see ``Trial.rival``.
+Evaluate = Callable[..., Outcome]
 Outcomes = Generator[tuple[Trial, Outcome], None, None]
 
 

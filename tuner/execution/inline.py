@@ -46,4 +46,4 @@ class Inline:
     ) -> Outcomes:
         """Yield every trial with its outcome; the next is pulled after that."""
         for trial in trials:
-            yield trial, call_within(evaluate, trial.params, self.trial_timeout_s)
+            yield trial, call_within(evaluate, trial, self.trial_timeout_s)

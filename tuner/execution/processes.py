@@ -65,7 +65,7 @@ def run_in_pool(
     """Evaluate trials in a pool's workers, and close the pool at the end."""
 
     def call(trial: Trial) -> Outcome:
-        return pool.evaluate(trial.params, timeout_s)
+        return pool.evaluate(trial, timeout_s)
 
     try:
         yield from run_in_slots(call, trials, slots=slots)

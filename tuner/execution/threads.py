@@ -59,4 +59,4 @@ class Threads:
 
 
 def _call(evaluate: Evaluate, trial_timeout_s: float | None, trial: Trial) -> Outcome:
-    return call_within(evaluate, trial.params, trial_timeout_s)
+    return call_within(evaluate, trial, trial_timeout_s)
