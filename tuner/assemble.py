@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import platform
@@ -22,23 +23,28 @@ from tuner.config.model import BackendSection, TrackingSection
 from tuner.core import registry
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, Problem, TunerError
-from tuner.core.policy import Policy
+from tuner.core.policy import Policy, is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
-from tuner.evaluation.evaluator import Evaluator, metric_problems
+from tuner.datasets._runs import read_run
+from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import Bounds, Objective, paid_metric
-from tuner.evaluation.system_metrics import is_better_lower
+from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
 from tuner.execution.base import Execution
+from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval._knobs import knob_params, knob_problems
-from tuner.retrieval._policy import PolicyRetriever
-from tuner.retrieval.base import Retriever
+from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
+from tuner.retrieval.base import Knob, Retriever
 from tuner.study.results import BASELINE_ARM
 
 Say = Callable[[str], None]
 
 # Half of fewer queries tells two configurations apart only if they differ grossly.
 FEWEST_TO_SPLIT = 60
+
+CONTEXT_TOKENS = "context_tokens"
 
 _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 
@@ -52,11 +58,15 @@ class Plan:
     metric_names: tuple[str, ...]
     arms: tuple[tuple[str, Backend, int], ...]  # name, backend, budget
     execution: Execution
+    tokenizer: Tokenizer | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """A configuration with its data opened and its index built, ready to evaluate."""
+    """A configuration with its data opened and its index built, ready to evaluate.
+
+    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
+    """
 
     config: Config
     plan: Plan
@@ -65,6 +75,7 @@ class Assembly:
     holdout_queries: tuple[Query, ...]
     retriever: Retriever
     baseline: Params | None
+    policy: Policy | None = None
 
     def evaluator(self, queries: Sequence[Query]) -> Evaluator:
         """Make the evaluate function over some of the data set's queries."""
@@ -75,13 +86,15 @@ class Assembly:
             self.plan.metric_names,
             documents=self.dataset.corpus.documents,
             evidences=self.dataset.evidences,
+            tokenizer=self.plan.tokenizer,
+            discount=self.config.context.discount,
             fixed=self.fixed,
         )
 
     @property
     def fixed(self) -> Params:
         """Return the parameters that are not tuned: as the baseline has them, in every trial."""
-        baseline = self.baseline or {}
+        baseline = (self.baseline or {}) if self.policy is None else self.policy.default
         names = self.plan.space.names
         return {name: value for name, value in baseline.items() if name not in names}
 
@@ -102,11 +115,13 @@ class Assembly:
 
     def params(self, given: Mapping[str, Any]) -> Params:
         """Check parameters against the retriever's knobs; those left out take the baseline's
-        value where they are not tuned, else the default.
+        value where they are not tuned, else the default. Of a baseline that is a policy, all of it.
 
         Raises:
             InputError: a knob that does not exist, or a value outside its range.
         """
+        if self.policy is not None and POLICY in given:
+            return self.policy.to_record()
         return knob_params({**self.fixed, **given}, self.retriever.knobs)
 
     def choice(self, given: Mapping[str, Any]) -> Params | Policy:
@@ -115,11 +130,9 @@ class Assembly:
         Raises:
             InputError: a knob that does not exist, a value outside its range, or a broken policy.
         """
-        if "types" not in given:
-            return self.params(given)
-        policy = Policy.from_record(given)
-        types = {name: self.params(params) for name, params in policy.types.items()}
-        return Policy(self.params(policy.default), types, policy.rule)
+        if self.policy is not None and POLICY in given:
+            return self.policy
+        return _policy(given, self.params) if is_policy(given) else self.params(given)
 
     def answering(self, choice: Params | Policy) -> tuple[Retriever, Params]:
         """Return the retriever and the parameters that answer as a choice says."""
@@ -138,7 +151,7 @@ class Assembly:
         return {
             "space": self.plan.space.fingerprint,
             "objective": _digest(self.plan.objective.to_mapping()),
-            "metrics": _digest(self.plan.metric_names),
+            "metrics": _digest(_measuring(self.plan, self.config)),
             "dataset": self.dataset.fingerprint,
             "split": _digest(split),
             "fixed": _digest(self.fixed),
@@ -175,6 +188,12 @@ def make_plan(config: Config, source: Source) -> Plan:
     _collect(
         problems, ("retriever", "kind"), lambda: registry.load("retrieval", config.retriever.kind)
     )
+    name = config.context.tokenizer
+    tokenizer = (
+        None
+        if name is None
+        else _collect(problems, ("context", "tokenizer"), lambda: load_tokenizer(name))
+    )
     tracking = config.tracking
     if tracking is not None:
         _collect(problems, ("tracking",), lambda: _check_tracking(tracking))
@@ -187,7 +206,7 @@ def make_plan(config: Config, source: Source) -> Plan:
     # Latency is timed by turns when the verdict is due, not in every trial.
     guarded = (name for name in config.verdict.guardrails if not name.startswith("latency_"))
     names = tuple(dict.fromkeys((*objective.metric_names, *config.metrics, *guarded)))
-    return Plan(space, objective, names, arms, execution)
+    return Plan(space, objective, names, arms, execution, tokenizer)
 
 
 def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembly:
@@ -209,15 +228,15 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)):
         retriever = _retriever(config, dataset)
+    if not dataset.corpus.documents:
+        plan = _without_token_counts(plan, say)
     problems = knob_problems(plan.space, retriever.knobs)
     if problems:
         raise source.error(InputError(problems=problems))
-    with _located(source, ()):
-        baseline = (
-            None
-            if config.baseline is None
-            else knob_params(config.baseline, retriever.knobs, ("baseline",))
-        )
+    with _located(source, ("baseline",)):
+        baseline, policy = _baseline(config, retriever.knobs)
+    if policy is not None:
+        retriever = WithPolicy(retriever, policy)
     with _explained(config):
         retriever.prepare(dataset.queries)
     return Assembly(
@@ -228,7 +247,27 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         holdout_queries=tuple(by_id[id_] for id_ in holdout_ids),
         retriever=retriever,
         baseline=baseline,
+        policy=policy,
     )
+
+
+def _baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None, Policy | None]:
+    """Return the baseline's parameters and, where it is a policy, that policy."""
+    given = config.baseline
+    if given is None or isinstance(given, str):  # a file's name is read with the configuration
+        return None, None
+    if not is_policy(given):
+        return knob_params(given, knobs, ("baseline",)), None
+    if any(knob.name == POLICY for knob in knobs):
+        raise InputError(f"the retriever has a parameter {POLICY!r}, so a policy cannot be it")
+    policy = _policy(given, lambda params: knob_params(params, knobs))
+    return {POLICY: f"by query type ({_digest(policy.to_record())[:6]})"}, policy
+
+
+def _policy(record: Mapping[str, Any], checked: Callable[[Mapping[str, Any]], Params]) -> Policy:
+    policy = Policy.from_record(record)
+    types = {name: checked(params) for name, params in policy.types.items()}
+    return Policy(checked(policy.default), types, policy.rule)
 
 
 def _retriever(config: Config, dataset: Dataset) -> Retriever:
@@ -238,10 +277,25 @@ def _retriever(config: Config, dataset: Dataset) -> Retriever:
         message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
         raise InputError(message, key=("kind",))
     with _explained(config):
-        retriever: Retriever = registry.construct(
-            build, config.retriever.options, corpus=dataset.corpus, cache_dir=cache_dir()
-        )
+        given: dict[str, Any] = {"corpus": dataset.corpus, "cache_dir": cache_dir()}
+        # Rooms of families do not import each other, so a retriever is handed what reads files.
+        if "read_run" in inspect.signature(build).parameters:
+            given["read_run"] = _read_run
+        retriever: Retriever = registry.construct(build, config.retriever.options, **given)
     return retriever
+
+
+def _read_run(path: Path) -> Mapping[str, Any]:
+    return read_run(path).answers
+
+
+def _without_token_counts(plan: Plan, say: Say) -> Plan:
+    """Return the plan without context_tokens, unless the objective is made of it."""
+    if CONTEXT_TOKENS not in plan.metric_names or CONTEXT_TOKENS in plan.objective.metric_names:
+        return plan
+    say(f"note: the data set has no texts, so {CONTEXT_TOKENS} is not reported")
+    names = tuple(name for name in plan.metric_names if name != CONTEXT_TOKENS)
+    return replace(plan, metric_names=names)
 
 
 @contextmanager
@@ -297,11 +351,19 @@ def _objective(config: Config) -> Objective:
 
 def _metric_name_problems(config: Config) -> Iterator[Problem]:
     section = config.objective
+    metric_problems = partial(name_problems, discount=config.context.discount)
     for name in section.maximize:
         key = ("objective", "maximize", name)
         yield from metric_problems(name, key)
         if is_better_lower(name):
             yield Problem("better when it is lower; put it under price or constraints", key=key)
+    for name in of_another_scale(section.maximize):
+        yield Problem(
+            f"runs from 0 to 100 and the others from 0 to 1, so it would be nearly all of the "
+            f"composite; maximize its parts (density, coverage) beside them, or bound it: "
+            f"`constraints: {{{name}: {{min: 50}}}}`",
+            key=("objective", "maximize", name),
+        )
     for name in section.price:
         yield from metric_problems(paid_metric(name)[0], ("objective", "price", name))
     for name in section.constraints:
@@ -393,6 +455,12 @@ def _below(problem: Problem, key: tuple[str | int, ...]) -> Problem:
     if problem.file is not None or problem.key[: len(key)] == key:
         return problem
     return replace(problem, key=(*key, *problem.key))
+
+
+def _measuring(plan: Plan, config: Config) -> Any:
+    """Return what decides a metric's values; in the form of older studies where it can be."""
+    context = config.context.model_dump(exclude_defaults=True)
+    return [*plan.metric_names, context] if context else plan.metric_names
 
 
 def _digest(value: Any) -> str:

@@ -210,7 +210,8 @@ def _find(folder: Path, patterns: tuple[str, ...], hint: str, log: ProblemLog) -
         names = ", ".join(file.name for file in files)
         log.add("several", f"holds several of {hint}: {names}; keep one", folder)
     else:
-        log.add("missing", f"judgements alone are no data set; add {hint}", folder)
+        message = f"judgements alone are no data set; add {hint}, or write format: qrels for runs"
+        log.add("missing", message, folder)
     return None
 
 

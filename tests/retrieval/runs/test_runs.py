@@ -1,0 +1,164 @@
+"""The retriever over run files: reading, keeping, answering, and a whole study on atlas."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.errors import InputError
+from tuner.datasets._runs import read_run
+from tuner.retrieval.runs import Runs
+
+QUERIES = [Query("q1", "first"), Query("q2", "second"), Query("q3", "third")]
+TREC = "q1 Q0 d1 1 4 x\nq1 Q0 d2 2 3 x\nq1 Q0 d3 3 2 x\nq2 Q0 d1 1 1 x\n"
+JSON = json.dumps({"q1": {"d2": 10, "d4": 0}, "q3": ["d4", "d1"]})
+CORPUS = Corpus(tuple(Document(f"d{n}", "", "word " * n) for n in range(1, 5)))
+
+Build = Callable[..., Runs]
+
+
+def answers(path: Path) -> Mapping[str, object]:
+    return read_run(path).answers
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.run").write_text(TREC)
+    (tmp_path / "b.json").write_text(JSON)
+    return tmp_path
+
+
+@pytest.fixture
+def build(folder: Path) -> Build:
+    def made(corpus: Corpus = CORPUS, read: object = answers, **legs: str) -> Runs:
+        named = legs or {"a": "a.run", "b": "b.json"}
+        paths = {name: str(folder / file) for name, file in named.items()}
+        return Runs.build(corpus, cache_dir=folder / "cache", legs=paths, read_run=read)  # type: ignore[arg-type]
+
+    return made
+
+
+class TestAnswers:
+    def test_a_batch_in_its_order(self, build: Build) -> None:
+        rankings = build().retrieve(list(reversed(QUERIES)), {"top_k": 3})
+        assert list(rankings.query_ids) == ["q3", "q2", "q1"]
+        # q1: d2 .5 + 1, d1 1 + 0; of d3 and d4, both 0, the greater id
+        assert [rankings.ids(row) for row in range(3)] == [["d4", "d1"], ["d1"], ["d2", "d1", "d4"]]
+        assert rankings.scores is not None
+        assert rankings.scores.tolist() == [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 1.0, 0.0]]
+
+    def test_contexts_are_counted_by_the_corpus(self, build: Build) -> None:
+        rankings = build().retrieve(QUERIES, {"top_k": 2})
+        assert rankings.context_tokens is not None
+        # d2 + d1, d1, d4 + d1
+        assert rankings.context_tokens.tolist() == [3.0, 1.0, 5.0]
+
+    def test_without_a_corpus_any_document_will_do(self, build: Build) -> None:
+        rankings = build(Corpus(())).retrieve(QUERIES, {"top_k": 2})
+        assert rankings.ids(0) == ["d2", "d1"]
+        assert rankings.context_tokens is None
+
+    def test_unknown_queries_have_empty_answers(self, build: Build) -> None:
+        rankings = build().retrieve([Query("new", "?")], {})
+        assert rankings.ids(0) == []
+        assert build().retrieve([], {}).documents.shape[0] == 0
+
+    def test_knobs_tell_the_legs_and_their_depths(self, build: Build) -> None:
+        ranges = {knob.name: (knob.default, knob.low, knob.high) for knob in build().knobs}
+        assert ranges == {
+            "weight_a": (1.0, 0.0, 1.0),
+            "weight_b": (1.0, 0.0, 1.0),
+            "fusion": ("score", None, None),
+            "normalisation": ("min_max", None, None),
+            "rrf_k": (60, 1, 1000),
+            "depth_a": (3, 1, 3),
+            "depth_b": (2, 1, 2),
+            "top_k": (10, 1, 100),
+        }
+
+
+class TestKeeping:
+    def test_a_pickle_is_small_and_answers_alike(self, build: Build) -> None:
+        runs = build()
+        sent = pickle.dumps(runs)
+        assert len(sent) < 3000
+        again = pickle.loads(sent).retrieve(QUERIES, {"weight_a": 0.3})
+        assert (
+            again.documents.tolist() == runs.retrieve(QUERIES, {"weight_a": 0.3}).documents.tolist()
+        )
+
+    def test_files_are_read_once(self, build: Build) -> None:
+        first = build()
+
+        def refuse(path: Path) -> Mapping[str, object]:
+            raise AssertionError(f"{path} was read again")
+
+        assert build(read=refuse) == first
+
+    def test_the_fingerprint_tells_contents_and_names(self, build: Build, folder: Path) -> None:
+        names = {build().fingerprint, build(Corpus(())).fingerprint}
+        names |= {build(a="a.run", c="b.json").fingerprint}
+        (folder / "a.run").write_text(TREC + "q3 Q0 d1 1 1 x\n")
+        names |= {build().fingerprint}
+        assert len(names) == 4
+
+    def test_a_gzipped_file_and_lines_in_another_order_rank_alike(
+        self, build: Build, folder: Path
+    ) -> None:
+        lines = TREC.splitlines(keepends=True)
+        (folder / "a.run.gz").write_bytes(gzip.compress("".join(reversed(lines)).encode()))
+        one, other = build(), build(a="a.run.gz", b="b.json")
+        assert [one.retrieve(QUERIES, {}).ids(row) for row in range(3)] == [
+            other.retrieve(QUERIES, {}).ids(row) for row in range(3)
+        ]
+
+
+class TestWrong:
+    def test_everything_in_all_files_at_once(self, build: Build, folder: Path) -> None:
+        (folder / "a.run").write_text("q1 Q0 d1 1 high x\nq1 Q0 d2 2 nan x\nq1 Q0 d1 3 2 x\n")
+        with pytest.raises(InputError) as caught:
+            build(a="a.run", b="missing.run", c="b.json")
+        told = "\n".join(map(str, caught.value.problems))
+        for part in (
+            "a.run:1: ",
+            "'high'",
+            "a.run:2: ",
+            "'nan'",
+            "a.run:3: duplicate",
+            "no such file",
+        ):
+            assert part in told
+
+    @pytest.mark.parametrize(
+        ("legs", "message"),
+        [
+            (["a.run"], "must map names to run files"),
+            ({"a": "a.run"}, "a fusion needs two runs or more, got 1"),
+            ({"a": "a.run", "b-c": "b.run"}, "legs.b-c: a leg's name starts with a letter"),
+            ({"a": "a.run", "b": 3}, "legs.b: must be a run file, got 3"),
+        ],
+    )
+    def test_legs(self, tmp_path: Path, legs: object, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            Runs.build(CORPUS, cache_dir=tmp_path, legs=legs, read_run=answers)  # type: ignore[arg-type]
+
+    def test_a_leg_that_knows_none_of_the_queries(self, build: Build) -> None:
+        runs = build()
+        runs.prepare(QUERIES)
+        with pytest.raises(InputError) as caught:
+            runs.prepare([Query("q2", "second"), Query("query-3", "third")])
+        (problem,) = caught.value.problems
+        assert str(problem) == (
+            "retriever.legs.b: the run has none of the data set's queries: it has 'q1', 'q3', "
+            "the data set has 'q2', 'query-3'"
+        )
+
+    def test_documents_that_are_not_in_the_corpus(self, build: Build) -> None:
+        with pytest.raises(InputError, match=r"legs\.b: .*'d4' is not in the data set's corpus"):
+            build(Corpus(CORPUS.documents[:3]))

@@ -1,0 +1,148 @@
+"""Three legs of the built-in engine, written as run files and tuned by two backends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tuner.assemble import Assembly, assemble, make_plan
+from tuner.config import load_config
+from tuner.core.errors import InputError
+from tuner.core.rankings import Rankings
+from tuner.datasets import Dataset, open_dataset
+from tuner.retrieval.hybrid import Hybrid
+from tuner.tuning import begin
+
+CONFIG = """\
+study: {{name: legs, seed: 1, runs_dir: {folder}/runs}}
+dataset: {dataset}
+retriever:
+  kind: runs
+  legs: {{graph: {folder}/graph.run, text: {folder}/text.jsonl, near: {folder}/near.tsv}}
+space:
+  weight_graph: {{type: real, low: 0.0, high: 1.0}}
+  weight_text:  {{type: real, low: 0.0, high: 1.0}}
+  weight_near:  {{type: real, low: 0.0, high: 1.0}}
+  fusion: {{type: categorical, choices: [score, rrf]}}
+  normalisation: {{type: categorical, choices: [min_max, z, dbsf, max], when: {{fusion: score}}}}
+  rrf_k: {{type: integer, low: 1, high: 200, scale: log, when: {{fusion: rrf}}}}
+space_constraints: ["weight_graph + weight_text + weight_near > 0.01"]
+objective: {{maximize: {{ndcg@10: 1.0}}}}
+baseline: {{weight_graph: 1.0, weight_text: 1.0, weight_near: 1.0}}
+backends: [{{kind: gp, trials: 14}}, {{kind: tpe, trials: 25}}]
+execution: {{kind: inline}}
+tracking: null
+"""
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Dataset:
+    return open_dataset("builtin:atlas")
+
+
+@pytest.fixture(scope="module")
+def folder(atlas: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write runs at extreme settings, each in another format, and the judgements as TREC's."""
+    place = tmp_path_factory.mktemp("legs")
+    engine = Hybrid.build(atlas.corpus, cache_dir=place / "cache")
+    engine.prepare(atlas.queries)
+
+    def answered(**params: float) -> Rankings:
+        return engine.retrieve(atlas.queries, {"top_k": 100, **params})
+
+    graph = scored(answered(graph_weight=1.0, max_hops=5, temperature=0.01))
+    trec = (
+        f"{query} Q0 {id_} {rank} {score} graph\n"
+        for query, hits in graph
+        for rank, (id_, score) in enumerate(hits, start=1)
+    )
+    (place / "graph.run").write_text("".join(trec), encoding="utf-8")
+    text = (
+        json.dumps({"query_id": query, "docs": [{"doc_id": i, "score": s} for i, s in hits]})
+        for query, hits in scored(answered(graph_weight=0.0))
+    )
+    (place / "text.jsonl").write_text("\n".join(text) + "\n", encoding="utf-8")
+    near = scored(answered(graph_weight=1.0, max_hops=1, temperature=1.0))
+    lines = (f"{query}\t{id_}\t{score}\n" for query, hits in near for id_, score in hits)
+    (place / "near.tsv").write_text("".join(lines), encoding="utf-8")
+    judged = (
+        f"{query} 0 {id_} {grade:g}\n"
+        for query, grades in atlas.qrels.items()
+        for id_, grade in grades.items()
+    )
+    (place / "qrels.txt").write_text("".join(judged), encoding="utf-8")
+    return place
+
+
+def scored(rankings: Rankings) -> list[tuple[str, list[tuple[str, float]]]]:
+    assert rankings.scores is not None
+    return [
+        (query, list(zip(rankings.ids(row), rankings.scores[row].tolist(), strict=False)))
+        for row, query in enumerate(rankings.query_ids)
+    ]
+
+
+def assembled(folder: Path, *, dataset: str, cache: Path) -> tuple[Assembly, list[str]]:
+    path = folder / "config.yaml"
+    path.write_text(CONFIG.format(folder=folder, dataset=dataset), encoding="utf-8")
+    config, source = load_config(path, ())
+    said: list[str] = []
+    return assemble(config, source, make_plan(config, source), say=said.append), said
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_both_backends_beat_the_best_single_leg(folder: Path, cache: Path) -> None:
+    assembly, _ = assembled(folder, dataset="{path: 'builtin:atlas'}", cache=cache)
+    legs = {
+        leg: assembly.evaluate(
+            {f"weight_{other}": float(other == leg) for other in ("graph", "text", "near")},
+            assembly.tune_queries,
+        ).metrics["ndcg@10"]
+        for leg in ("graph", "text", "near")
+    }
+    tuned = begin(assembly).run(on_event=lambda event: None, say=lambda message: None)
+    best = {arm.arm: arm.tune_objective for arm in tuned.summary.arms}
+    assert best["gp"] > max(legs.values()) + 0.02
+    assert best["tpe"] > max(legs.values()) + 0.02
+
+
+def test_judgements_alone_are_enough(folder: Path, cache: Path) -> None:
+    whole, _ = assembled(folder, dataset="{path: 'builtin:atlas'}", cache=cache)
+    dataset = f"{{path: {folder}/qrels.txt, format: qrels}}"
+    alone, said = assembled(folder, dataset=dataset, cache=cache)
+    assert "note: the data set has no texts, so context_tokens is not reported" in said
+    params = whole.params({"weight_text": 0.5})
+    one = whole.evaluate(params, whole.dataset.queries).metrics
+    other = alone.evaluate(params, alone.dataset.queries).metrics
+    assert one.keys() - other.keys() == {"context_tokens"}
+    assert {name: one[name] for name in other} == pytest.approx(other, abs=1e-12)
+
+
+def test_judgements_alone_are_not_taken_for_a_data_set_unasked(folder: Path, cache: Path) -> None:
+    with pytest.raises(InputError, match="or write format: qrels for runs"):
+        assembled(folder, dataset=f"{{path: {folder}/qrels.txt}}", cache=cache)
+
+
+def test_a_broken_leg_ends_the_command_with_code_2(folder: Path, tmp_path: Path) -> None:
+    text = CONFIG.format(folder=folder, dataset="{path: 'builtin:atlas'}")
+    broken = text.replace("near.tsv", "nothing.tsv")
+    (tmp_path / "config.yaml").write_text(broken, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "tuner", "check", "config.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 2
+    assert "nothing.tsv: no such file" in done.stderr
+    assert "Traceback" not in done.stderr
