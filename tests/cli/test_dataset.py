@@ -83,7 +83,8 @@ def test_stats_as_a_table_and_as_json(tuner):
     record = json.loads(tuner("dataset", "stats", "data", "--json").stdout)
     assert record["counts"]["queries"] == 20
     assert record["query_types"] == {"market": 10, "river": 10}
-    assert record["reach"]["sharing_a_term"] == 1.0
+    assert record["reach"]["in_corpus"] == record["reach"]["by_words"] == 1.0
+    assert list(record["reach"]["by_either"]) == ["1", "2", "3", "4", "5", "6"]
     assert record["fingerprint"] == open_dataset(tuner.folder / "data").fingerprint
 
 

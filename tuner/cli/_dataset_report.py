@@ -20,6 +20,7 @@ from tuner.core.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from tuner.datasets import Dataset
+    from tuner.datasets.building.reach import Reach
     from tuner.datasets.building.statistics import Spread, Statistics
 
 _SHOWN = 3
@@ -34,22 +35,29 @@ _SHOWN = 3
 def stats(
     path: str, format_name: str | None, qrels: str | None, threshold: float, as_json: bool
 ) -> None:
-    """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers."""
+    """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers.
+
+    Reach is the highest recall at any depth: of any retriever (what is in the corpus), of matching
+    words, of walks of 1, 2, ... hops through the graph that the built-in engine makes of the
+    corpus, and of words and walks together. Only vectors may find the rest.
+    """
     from tuner.datasets import open_dataset
 
     dataset = open_dataset(path, format=format_name, split_name=qrels)
     found = _describe(dataset, threshold)
+    reach = _reach(dataset)
     if as_json:
         record = {
             "name": dataset.name,
             "path": dataset.path,
             "fingerprint": dataset.fingerprint,
             **asdict(found),
+            "reach": asdict(reach),
             "warnings": dataset.warnings,
         }
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
-    _print(dataset, found)
+    _print(dataset, found, reach)
     for warning in dataset.warnings:
         note(f"warning: {warning}")
 
@@ -88,11 +96,26 @@ commands: tuple[click.Command, ...] = (stats, check)
 
 
 def _describe(dataset: Dataset, threshold: float) -> Statistics:
+    from tuner.core.words import count_tokens
     from tuner.datasets.building.statistics import describe
-    from tuner.retrieval.hybrid.text import analyse
-    from tuner.retrieval.hybrid.words import count_tokens
 
-    return describe(dataset, count_tokens=count_tokens, terms_of=analyse, threshold=threshold)
+    return describe(dataset, count_tokens=count_tokens, threshold=threshold)
+
+
+def _reach(dataset: Dataset) -> Reach:
+    from tuner.cli._dataset_reach import graph_hops
+    from tuner.datasets.building.reach import measure_reach
+    from tuner.datasets.building.statistics import relevant_documents
+    from tuner.retrieval.hybrid.propagation import MOST_HOPS
+    from tuner.retrieval.hybrid.text import analyse
+
+    return measure_reach(
+        dataset,
+        relevant_documents(dataset),
+        terms_of=analyse,
+        walk=graph_hops,
+        most_hops=MOST_HOPS,
+    )
 
 
 def _errors(dataset: Dataset, found: Statistics) -> list[str]:
@@ -130,7 +153,7 @@ def _some(things: Sequence[Any]) -> str:
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
-def _print(dataset: Dataset, found: Statistics) -> None:
+def _print(dataset: Dataset, found: Statistics, reach: Reach) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console
@@ -138,13 +161,12 @@ def _print(dataset: Dataset, found: Statistics) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for name, value in _rows(dataset, found):
+    for name, value in _rows(dataset, found, reach):
         table.add_row(name, value)
     console().print(table)
 
 
-def _rows(dataset: Dataset, found: Statistics) -> list[tuple[str, str]]:
-    reach = found.reach
+def _rows(dataset: Dataset, found: Statistics, reach: Reach) -> list[tuple[str, str]]:
     rows = [("name", dataset.name), ("fingerprint", dataset.fingerprint[:12])]
     rows += [(name.replace("_", " "), str(count)) for name, count in found.counts.items()]
     rows += [
@@ -166,13 +188,11 @@ def _rows(dataset: Dataset, found: Statistics) -> list[tuple[str, str]]:
             "highest possible recall",
             ", ".join(f"@{k}: {_share(value)}" for k, value in found.recall_ceiling.items()),
         ),
-        ("gold with text", _share(reach.with_text)),
-        ("gold sharing a term", _share(reach.sharing_a_term)),
+        ("reach: in the corpus", _share(reach.in_corpus)),
+        ("reach: by shared words", _share(reach.by_words)),
+        ("reach: by graph, max_hops", _by_hops(reach.by_graph)),
+        ("reach: by words or graph", _by_hops(reach.by_either)),
     ]
-    if reach.within_hops:
-        hops = (f"{hops}: {_share(value)}" for hops, value in reach.within_hops.items())
-        rows.append(("gold within hops", ", ".join(hops)))
-    rows.append(("gold only vectors may find", _share(reach.neither)))
     return rows
 
 
@@ -190,6 +210,10 @@ def _spread(spread: Spread) -> str:
     if spread.mean is None:
         return "–"
     return f"{spread.least} to {spread.most}, median {spread.median:g}, mean {spread.mean:.2f}"
+
+
+def _by_hops(shares: Mapping[int, float | None]) -> str:
+    return ", ".join(f"{hops}: {_share(share)}" for hops, share in shares.items())
 
 
 def _share(value: float | None) -> str:

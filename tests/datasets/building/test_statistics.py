@@ -10,17 +10,8 @@ from tuner.datasets.building.near_duplicates import near_duplicates
 from tuner.datasets.building.statistics import Spread, describe
 
 
-def words(text: str) -> list[str]:
-    return [word.strip("?.,").lower() for word in text.split()]
-
-
 def described(dataset: Dataset, **options):
-    return describe(
-        dataset,
-        count_tokens=lambda text: len(text.split()),
-        terms_of=lambda texts: [[w for w in words(t) if len(w) > 3] for t in texts],
-        **options,
-    )
+    return describe(dataset, count_tokens=lambda text: len(text.split()), **options)
 
 
 def small() -> Dataset:
@@ -94,45 +85,6 @@ def test_gold_that_is_not_in_the_corpus():
     broken = replace(dataset, qrels={**dataset.qrels, "q2": {"d5": 1.0, "gone": 1.0}})
     found = described(broken)
     assert found.unknown_gold == (("q2", "gone"),)
-    # Of 6 pairs, d5 twice has no text, and one document is not there: 3 are left.
-    assert found.reach.with_text == pytest.approx(3 / 6)
-
-
-def test_reach_by_words_and_by_graph():
-    reach = described(small()).reach
-    assert reach.pairs == 5
-    assert reach.with_text == pytest.approx(3 / 5)
-    # Of more than three letters, "born" stands in d2. "Ada" is too short, "river" nowhere.
-    assert reach.sharing_a_term == pytest.approx(1 / 5)
-    # "Ada" names d1; Babbage leads to d2; London leads to d3. No name leads to the Thames.
-    assert reach.within_hops == pytest.approx({0: 1 / 5, 1: 2 / 5, 2: 3 / 5, 3: 3 / 5})
-    assert reach.neither == pytest.approx(2 / 5)
-
-
-def test_without_a_graph_there_are_no_hops():
-    dataset = small()
-    bare = Dataset.create(
-        "bare",
-        "here",
-        documents=dataset.corpus.documents,
-        queries=dataset.queries,
-        qrels=dataset.qrels,
-    )
-    reach = described(bare).reach
-    assert reach.within_hops == {}
-    assert reach.neither == pytest.approx(4 / 5)
-
-
-def test_chinese_names_are_found_without_spaces():
-    dataset = Dataset.create(
-        "zh",
-        "here",
-        documents=[Document("d1", "红楼梦", "小说"), Document("d2", "曹雪芹", "作家")],
-        queries=[Query("q1", "红楼梦的作者是谁？")],
-        qrels={"q1": {"d1": 1, "d2": 1}},
-        triples=[Triple("d1", "红楼梦", "作者", "曹雪芹")],
-    )
-    assert described(dataset).reach.within_hops == pytest.approx({0: 0.5, 1: 1, 2: 1, 3: 1})
 
 
 def test_the_highest_possible_recall():

@@ -1,4 +1,4 @@
-"""Describe a data set: its size, how it is judged, and how far any retriever can get on it."""
+"""Describe a data set: its size, how it is judged, and what is odd about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from statistics import median
 
 from tuner.datasets.building.facts import name_key
 from tuner.datasets.building.near_duplicates import Pair, near_duplicates
-from tuner.datasets.building.reach import Reach, measure_reach
 from tuner.datasets.dataset import RELEVANT_GRADE, Dataset
 
 CUT_OFFS = (5, 10, 20)
@@ -63,7 +62,6 @@ class Statistics:
     query_types: Mapping[str, int]
     difficulties: Mapping[str, int]
     recall_ceiling: Mapping[int, float | None]
-    reach: Reach
     unjudged: tuple[str, ...]
     without_relevant: tuple[str, ...]
     duplicate_queries: tuple[tuple[str, ...], ...]
@@ -78,14 +76,12 @@ def describe(
     dataset: Dataset,
     *,
     count_tokens: Callable[[str], int],
-    terms_of: Callable[[Iterable[str]], list[list[str]]],
     threshold: float = 0.9,
 ) -> Statistics:
     """Measure a data set.
 
-    ``count_tokens`` gives the length of a text; ``terms_of`` gives the index terms of each of
-    several texts, stop words left out, by which a query can find a document. Two queries with a
-    similarity of at least ``threshold`` are near duplicates (see `near_duplicates`).
+    ``count_tokens`` gives the length of a text. Two queries with a similarity of at least
+    ``threshold`` are near duplicates (see `near_duplicates`).
     """
     summary, corpus = dataset.summary(), dataset.corpus
     gold = relevant_documents(dataset)
@@ -113,7 +109,6 @@ def describe(
         query_types=summary.query_types,
         difficulties=summary.difficulties,
         recall_ceiling={k: _ceiling(gold, k) for k in CUT_OFFS},
-        reach=measure_reach(dataset, gold, terms_of),
         unjudged=dataset.unjudged,
         without_relevant=tuple(id_ for id_, ids in gold.items() if not ids),
         duplicate_queries=duplicate_queries(dataset),
