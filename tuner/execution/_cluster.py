@@ -1,0 +1,223 @@
+"""Seats on the workers of a cluster: who evaluates which trial, and what happens when one is lost.
+
+A seat is a place for one evaluation at a time, in a process of its own on a worker of the cluster
+(see ``_seat``). An evaluation that crashes its process is dealt with there, as on one machine. Here
+a worker is lost as a whole, with every seat on it: a machine that was switched off or taken away,
+or an evaluation that was the death of its machine. Nobody can tell these apart, so a trial whose
+worker was lost is evaluated a second time, alone on a worker: one that is to blame then fails by
+itself, and those that were beside it do not.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from tuner.core.errors import TunerError
+from tuner.core.trial import Outcome, Trial
+from tuner.execution._call import failed
+from tuner.execution._pool import CannotSendError
+
+# How long to wait for workers, where none is left or none has come yet.
+WORKERS_WAIT_S = 30.0
+# How often to look for workers that came or went, while somebody waits for a seat.
+LOOK_S = 0.5
+# A worker is asked again and again for an outcome, each time for so long. So one that vanished
+# without a word is noticed, and one whose client vanished ends what it does for that client.
+ASK_S = 5.0
+# An answer is lost, and not just late on a busy machine, after so much more.
+ANSWER_GRACE_S = 60.0
+
+
+class LostError(Exception):
+    """A worker of the cluster is gone, with all that was under way on it."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """An execution that needs something beyond this machine."""
+
+    def check(self) -> None:
+        """See whether it is there.
+
+        Raises:
+            InputError: it is not.
+        """
+        ...
+
+
+class RemoteSeat(Protocol):
+    """A ``_seat.Seat`` on a worker, seen from here. A method raises LostError with the worker."""
+
+    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
+        """Begin to evaluate; return the outcome, or None where there is none after ``wait_s``."""
+        ...
+
+    def answer(self, *, wait_s: float) -> Outcome | None:
+        """Return the outcome of what was begun, or None where there is none after ``wait_s``."""
+        ...
+
+
+class Cluster(Protocol):
+    """What a kind of cluster has to offer; its methods are called from many threads."""
+
+    def workers(self) -> Mapping[str, int]:
+        """Return the workers that are there now, each with the evaluations it can take at once.
+
+        Raises:
+            TunerError: the cluster is gone.
+        """
+        ...
+
+    def seat(self, worker: str) -> RemoteSeat:
+        """Make a seat on a worker, and bring the evaluate function there.
+
+        Raises:
+            LostError: the worker is gone.
+            CannotSendError: the evaluate function cannot be loaded there.
+        """
+        ...
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker and its seats; ``busy`` counts those that are being made as well."""
+
+    name: str
+    capacity: int
+    free: list[RemoteSeat] = field(default_factory=list)
+    busy: int = 0
+    is_reserved: bool = False
+
+
+class Seats:
+    """Evaluates on a cluster's workers, on seats that are made when they are first needed."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._workers: dict[str, _Worker] = {}
+        self._refused: dict[str, str] = {}
+        self._has_seated = False
+        self._changed = threading.Condition()
+        self._looked_at = -LOOK_S
+        self._worker_seen_at = time.monotonic()
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Return the workers that cannot load the evaluate function, each with the reason."""
+        return dict(self._refused)
+
+    def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
+        """Evaluate on a free seat; where the worker is lost, once more, alone on a worker.
+
+        Raises:
+            TunerError: the cluster is gone, or has no worker left that could evaluate.
+        """
+        begin = time.perf_counter()
+        reason = ""
+        for choose in (self._choose, self._reserve):
+            worker, seat = self._take(choose)
+            is_lost = True
+            try:
+                outcome = seat.evaluate(trial, timeout_s, wait_s=ASK_S)
+                while outcome is None:
+                    outcome = seat.answer(wait_s=ASK_S)
+                is_lost = False
+                return outcome
+            except LostError as error:
+                reason = str(error)
+                self._cluster.workers()  # where all of it is gone, no trial is to blame
+            finally:
+                self._leave(worker, None if is_lost else seat)
+        blame = "two workers of the cluster were lost while they evaluated this trial"
+        remark = f"{blame}, the second with nothing else on it: {reason}"
+        return failed(remark, time.perf_counter() - begin)
+
+    def _take(self, choose: Callable[[], _Worker | None]) -> tuple[_Worker, RemoteSeat]:
+        """Wait for a seat on a worker as chosen."""
+        while True:
+            with self._changed:
+                self._look()
+                worker = choose()
+                if worker is None:
+                    self._changed.wait(LOOK_S)
+                    continue
+                if worker.free:
+                    return worker, worker.free.pop()
+            try:
+                seat = self._cluster.seat(worker.name)
+                self._has_seated = True
+                return worker, seat
+            except LostError:
+                self._leave(worker, None)
+            except CannotSendError as error:
+                self._refused[worker.name] = str(error)
+                self._leave(worker, None)
+
+    def _choose(self) -> _Worker | None:
+        """Return the worker that is least busy, by one evaluation busier."""
+        able = [worker for worker in self._workers.values() if not worker.is_reserved]
+        able = [worker for worker in able if worker.busy < worker.capacity]
+        # A seat that is there costs less than a new one.
+        able = [worker for worker in able if worker.free] or able
+        if not able:
+            return None
+        worker = min(able, key=lambda worker: worker.busy)
+        worker.busy += 1
+        return worker
+
+    def _reserve(self) -> _Worker | None:
+        """Return a worker where nothing else is under way, and keep others away from it."""
+        able = [worker for worker in self._workers.values() if not worker.is_reserved]
+        if not able:
+            return None
+        worker = min(able, key=lambda worker: worker.busy)
+        worker.is_reserved = True
+        while worker.busy:
+            self._changed.wait(LOOK_S)
+            self._look()
+            if self._workers.get(worker.name) is not worker:  # lost as well
+                return None
+        worker.busy = 1
+        return worker
+
+    def _leave(self, worker: _Worker, seat: RemoteSeat | None) -> None:
+        """Give a seat back; None: the worker is lost. If it is not, it will be found again."""
+        with self._changed:
+            worker.busy -= 1
+            worker.is_reserved = False
+            if seat is not None:
+                worker.free.append(seat)
+            elif self._workers.get(worker.name) is worker:
+                del self._workers[worker.name]
+            self._changed.notify_all()
+
+    def _look(self) -> None:
+        """Take note of workers that came or went, now and then.
+
+        Raises:
+            TunerError: the cluster is gone, or there has been no worker for a while.
+        """
+        if time.monotonic() - self._looked_at < LOOK_S:
+            return
+        there = self._cluster.workers()
+        now = self._looked_at = time.monotonic()
+        for name in self._workers.keys() - there.keys():
+            del self._workers[name]
+        for name in there.keys() - self._workers.keys() - self._refused.keys():
+            self._workers[name] = _Worker(name, there[name])
+        if self._workers:
+            self._worker_seen_at = now
+            return
+        is_over = now - self._worker_seen_at > WORKERS_WAIT_S
+        if there and (is_over or not self._has_seated):
+            reasons = "; ".join(f"{self._refused[name]} (on {name})" for name in there)
+            raise TunerError(
+                f"no worker can load the evaluate function: {reasons}; install there what is "
+                "installed here"
+            )
+        if is_over:
+            raise TunerError(f"there has been no worker for {WORKERS_WAIT_S:g} s")

@@ -1,0 +1,295 @@
+"""Evaluations on the workers of a Dask cluster.
+
+joblib's dask backend makes a task of every call, and Dask runs a task again when its worker dies,
+with whatever else was under way there: with two workers an evaluation that kills its worker ran
+four times, and joblib's call never returned. It also pulls its input ahead of the results: one
+suggestion had not seen 13 results that were there. So joblib runs the slots, as it does for threads
+and processes, and each slot uses what lies below joblib's backend: an evaluation is a call of an
+actor on a worker, which Dask never repeats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from tuner.core.errors import InputError, TunerError
+from tuner.core.trial import Outcome, Trial
+from tuner.execution import _seat
+from tuner.execution._cluster import ANSWER_GRACE_S, WORKERS_WAIT_S, LostError, Seats
+from tuner.execution._options import check_options, counted
+from tuner.execution._plain import one_line
+from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
+from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
+from tuner.execution.base import Evaluate, Outcomes
+
+CONNECT_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 5.0
+
+Answer = TypeVar("Answer")
+
+
+class Dask:
+    """Evaluates on the Dask cluster whose scheduler is at ``address``.
+
+    ``workers`` is the largest number of evaluations at once; None: as many as the cluster's workers
+    have threads when the run begins. Each evaluation has a process of its own on its worker, with
+    one BLAS thread, as ``processes`` has: a crash, or a kill at ``trial_timeout_s``, costs its
+    trial and nothing else. A trial whose Dask worker is lost is evaluated once more. The evaluate
+    function reaches a worker once, however many trials it evaluates. A suggestion has seen all
+    results but those of the other trials under way.
+    """
+
+    def __init__(
+        self, workers: int | None = None, trial_timeout_s: float | None = None, *, address: str
+    ) -> None:
+        check_options(1 if workers is None else workers, trial_timeout_s)
+        if not isinstance(address, str) or not address.startswith(("tcp://", "tls://")):
+            message = f"{address!r} is no address of a scheduler; write tcp://host:8786"
+            raise InputError(message, key=("address",))
+        if find_spec("distributed") is None:
+            message = "dask is not installed: pip install 'graphrag-tuner[dask]'"
+            raise InputError(message, key=("kind",))
+        self.workers = workers
+        self.trial_timeout_s = trial_timeout_s
+        self.address = address
+        self._slots = workers or 1
+
+    @property
+    def slots(self) -> int:
+        """Return how many evaluations run at once; known once a run has begun."""
+        return self._slots
+
+    @property
+    def choice(self) -> str:
+        """Say where evaluations run."""
+        return f"evaluations run on Dask at {self.address}, {counted(self._slots, 'worker')}"
+
+    def check(self) -> None:
+        """See whether a scheduler answers.
+
+        Raises:
+            InputError: none does.
+        """
+        _connect(self.address).close()
+
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in such a place
+    ) -> Outcomes:
+        """Yield every trial with its outcome, in the order in which they end.
+
+        Raises:
+            InputError: the evaluate function cannot be pickled, or no scheduler answers.
+            TunerError: the scheduler is lost, or no worker is left that could evaluate.
+        """
+        try:
+            payload = _seat.pack(evaluate)
+        except CannotSendError as error:
+            message = f"the evaluate function cannot go to a cluster: {error}; use threads"
+            raise InputError(message, key=("execution", "kind")) from error
+        cluster = _Dask(self.address, payload)
+        try:
+            self._slots = self.workers or cluster.capacity()
+            seats = Seats(cluster)
+
+            def call(trial: Trial) -> Outcome:
+                return seats.evaluate(trial, self.trial_timeout_s)
+
+            yield from run_in_slots(call, trials, slots=self._slots)
+        finally:
+            cluster.close()
+
+
+class _Dask:
+    """A client of a scheduler, with an evaluate function to bring to the workers."""
+
+    def __init__(self, address: str, payload: bytes) -> None:
+        self._address = address
+        self._payload = payload
+        self._sending = threading.Lock()
+        self._sent: Any = None
+        self._seats: list[_DaskSeat] = []
+        self._client = _connect(address)
+
+    def capacity(self) -> int:
+        """Return how many evaluations the workers can take; wait for the first worker.
+
+        Raises:
+            InputError: none comes.
+        """
+        deadline = time.monotonic() + WORKERS_WAIT_S
+        while not (found := sum(self.workers().values())):
+            if time.monotonic() > deadline:
+                message = (
+                    f"the scheduler at {self._address} has no worker; start one: "
+                    f"dask worker {self._address}"
+                )
+                raise InputError(message, key=("execution", "address"))
+            time.sleep(LONGEST_WAIT_S)
+        return found
+
+    def workers(self) -> Mapping[str, int]:
+        """Return each worker's address and threads."""
+        try:
+            found: Mapping[str, int] = self.ask(self._client.scheduler.ncores, ANSWER_GRACE_S)
+        except LostError as error:
+            raise self._gone() from error
+        return found
+
+    def seat(self, worker: str) -> _DaskSeat:
+        """Make a seat on a worker, which fetches the evaluate function unless it has it."""
+        future = self._client.submit(
+            _seat.Seat,
+            self._evaluate_there(),
+            key=f"seat-{uuid.uuid4().hex}",
+            workers=[worker],
+            actor=True,
+        )
+        is_made = threading.Event()
+        future.add_done_callback(lambda _: is_made.set())
+        deadline = time.monotonic() + START_TIMEOUT_S + ANSWER_GRACE_S
+        while not is_made.wait(LONGEST_WAIT_S):
+            self.check()
+            if worker not in self.workers() or time.monotonic() > deadline:
+                future.cancel()
+                raise LostError(f"{worker} is gone")
+        try:
+            seat = _DaskSeat(self, worker, future, future.result(timeout=ANSWER_GRACE_S))
+        except CannotSendError:
+            raise
+        except ImportError as error:  # of the tuner itself
+            raise CannotSendError(one_line(error)) from error
+        except Exception as error:
+            raise LostError(f"{worker}: {one_line(error)}") from error
+        self._seats.append(seat)
+        return seat
+
+    def ask(
+        self,
+        make: Callable[[], Awaitable[Answer]],
+        timeout_s: float,
+        *,
+        is_lost: Callable[[], bool] = lambda: False,
+    ) -> Answer:
+        """Await something in the client's loop, but no longer than there is hope.
+
+        Raises:
+            LostError: no answer within the time, or from one that is lost, or it is an error.
+            TunerError: the scheduler is gone.
+        """
+
+        async def answer() -> Answer:
+            return await make()
+
+        future = asyncio.run_coroutine_threadsafe(answer(), self._client.loop.asyncio_loop)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return future.result(LONGEST_WAIT_S)
+            except Exception as error:
+                if future.done():
+                    self.check()
+                    raise LostError(one_line(error)) from error
+            self.check()
+            if is_lost() or time.monotonic() > deadline:
+                future.cancel()
+                raise LostError("it does not answer")
+
+    def check(self) -> None:
+        """See whether the scheduler is there.
+
+        Raises:
+            TunerError: it is not. A scheduler that came back would not know of this client.
+        """
+        if self._client.status != "running":
+            raise self._gone()
+
+    def as_current(self) -> AbstractContextManager[Any]:
+        """Make the client that which actors find."""
+        current: AbstractContextManager[Any] = self._client.as_current()
+        return current
+
+    def close(self) -> None:
+        """End what is under way, and leave the cluster."""
+        if self._client.status == "running":
+            with suppress(LostError, TunerError):
+                ends = [seat.end for seat in self._seats if not seat.is_lost]
+                self.ask(lambda: asyncio.gather(*(end() for end in ends)), CLOSE_TIMEOUT_S)
+        self._seats.clear()
+        self._sent = None
+        self._client.close(timeout=CLOSE_TIMEOUT_S)
+
+    def _evaluate_there(self) -> Any:
+        """Return the pickled evaluate function as it lies on some worker, for others to fetch."""
+        with self._sending:
+            if self._sent is None or self._sent.status != "finished":
+                self._sent = self._client.scatter(self._payload, hash=False)
+            return self._sent
+
+    def _gone(self) -> TunerError:
+        return TunerError(
+            f"the Dask scheduler at {self._address} is gone; what has been evaluated is kept: "
+            "start scheduler and workers again and resume the study"
+        )
+
+
+class _DaskSeat:
+    """An actor on a worker."""
+
+    def __init__(self, cluster: _Dask, worker: str, future: Any, actor: Any) -> None:
+        self._cluster = cluster
+        self._worker = worker
+        self._future = future
+        # Bound now: the actor looks for a client when it is asked for a method, and finds this one
+        # only if it is the current one, which it is not outside.
+        with cluster.as_current():
+            self._evaluate = actor.evaluate
+            self._answer = actor.answer
+            self._close = actor.close
+
+    @property
+    def is_lost(self) -> bool:
+        return bool(self._future.status != "finished")
+
+    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
+        return self._call(lambda: self._evaluate(trial, timeout_s, wait_s=wait_s), wait_s)
+
+    def answer(self, *, wait_s: float) -> Outcome | None:
+        return self._call(lambda: self._answer(wait_s=wait_s), wait_s)
+
+    def end(self) -> Awaitable[None]:
+        ended: Awaitable[None] = self._close()
+        return ended
+
+    def _call(self, make: Callable[[], Awaitable[Outcome | None]], wait_s: float) -> Outcome | None:
+        try:
+            return self._cluster.ask(make, wait_s + ANSWER_GRACE_S, is_lost=lambda: self.is_lost)
+        except LostError as error:
+            raise LostError(f"{self._worker}: {error}") from error
+
+
+def _connect(address: str) -> Any:
+    """Return a client of the scheduler.
+
+    Raises:
+        InputError: no scheduler answers.
+    """
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
+    except Exception as error:  # OSError, and whatever a server of another kind makes of it
+        message = (
+            f"no Dask scheduler answers at {address} ({one_line(error)}); start one: dask scheduler"
+        )
+        raise InputError(message, key=("execution", "address")) from error
