@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import InputError
-
-BEST_FILE = "best.yaml"
 
 
 def read_params(text: str, option: str) -> dict[str, Any]:
@@ -17,20 +14,9 @@ def read_params(text: str, option: str) -> dict[str, Any]:
     Raises:
         InputError: not JSON, no such file, a run directory without a result, or no mapping.
     """
-    from tuner.config.source import read_source
+    from tuner.config.params import read_params_file
 
-    if text.lstrip().startswith("{"):
-        return _from_json(text, option)
-    path = Path(text)
-    if path.is_dir():
-        path = path / BEST_FILE
-        if not path.is_file():
-            raise InputError(f"{option} {text}: this folder holds no {BEST_FILE}")
-    source = read_source(path)
-    params = source.data.get("params", source.data)
-    if not isinstance(params, dict):
-        raise InputError("must be a mapping of parameters", file=str(path), key=("params",))
-    return params
+    return _from_json(text, option) if text.lstrip().startswith("{") else read_params_file(text)
 
 
 def _from_json(text: str, option: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tuner.config.model import Config
+from tuner.config.params import read_params_file
 from tuner.config.source import Source, read_source, with_overrides
 from tuner.core.errors import InputError, Problem, did_you_mean
 
@@ -31,16 +33,25 @@ def load_config(path: str | Path, settings: Sequence[str] = ()) -> tuple[Config,
 
 
 def parse_config(source: Source) -> Config:
-    """Check plain data against the model of the configuration.
+    """Check plain data against the model of the configuration, and read the baseline's file.
 
     Raises:
         InputError: with every problem found.
     """
     try:
-        return Config.model_validate(source.data)
+        config = Config.model_validate(source.data)
     except ValidationError as error:
         problems = _unique([_problem(details, source.data) for details in error.errors()])
         raise source.error(InputError(problems=problems)) from None
+    if not isinstance(config.baseline, str):
+        return config
+    try:
+        baseline = read_params_file(config.baseline)
+    except InputError as error:
+        problems = [replace(problem, key=("baseline", *problem.key)) for problem in error.problems]
+        raise source.error(InputError(problems=problems)) from error
+    # What the file says now is what the study's own copy of the configuration will hold.
+    return config.model_copy(update={"baseline": baseline})
 
 
 def _problem(details: ErrorDetails, data: Any) -> Problem:

@@ -8,7 +8,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
@@ -16,7 +15,6 @@ from pydantic import (
 )
 
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
-ConfigScalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
 
 class Section(BaseModel):
@@ -131,6 +129,21 @@ class VerdictSection(Section):
     guardrails: dict[str, GuardrailSection] = Field(default_factory=dict)
 
 
+class ContextSection(Section):
+    """How the passages that a query retrieved are measured."""
+
+    tokenizer: str | None = Field(
+        default=None,
+        description="package.module:function from a text to its tokens; by default words, and "
+        "characters where the script has no spaces",
+    )
+    discount: list[Annotated[Number, Field(ge=0)]] | None = Field(
+        default=None,
+        min_length=1,
+        description="the weight of each rank, from the first on, for discounted_precision_fitted@k",
+    )
+
+
 class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
@@ -155,8 +168,11 @@ class Config(Section):
         default=["recall@5", "recall@10", "mrr@10", "ndcg@10", "context_tokens"],
         description="reported for every trial, beside those of the objective",
     )
-    baseline: dict[str, ConfigScalar] | None = Field(
-        default=None, description="the parameters that run today; the winner is compared with them"
+    context: ContextSection = ContextSection()
+    baseline: dict[str, Any] | StrictStr | None = Field(
+        default=None,
+        description="the parameters that run today, or a file that holds them or a policy, such as "
+        "best.yaml or policy.yaml; the winner is compared with them",
     )
     backends: list[BackendSection] = Field(min_length=1)
     verdict: VerdictSection = VerdictSection()

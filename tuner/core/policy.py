@@ -11,6 +11,8 @@ from tuner.core.errors import InputError
 from tuner.core.trial import Params
 from tuner.core.words import split_words
 
+_NOT_ONE = "not a policy as `tuner policy` writes it"
+
 FIRST_WORD = "first word "
 HAS_NAME = "a capital after the first word"
 
@@ -94,12 +96,27 @@ class Policy:
                 {str(name): dict(params) for name, params in record["types"].items()},
                 WordRule(start, weights),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"not a policy as `tuner policy` writes it: {error!r}") from error
+        except KeyError as error:
+            raise InputError(f"{_NOT_ONE}: {error.args[0]!r} is missing") from error
+        except ValueError as error:
+            raise InputError(f"{_NOT_ONE}: {error}") from error
+        except (TypeError, AttributeError) as error:
+            raise InputError(
+                f"{_NOT_ONE}: `default` and `types` hold parameters, `rule` holds `start` and "
+                "`weights`"
+            ) from error
         unknown = {name for by_type in weights.values() for name in by_type} - set(start)
-        if unknown or not start:
-            raise InputError(f"the policy's rule weighs types that it does not start: {unknown}")
+        if not start:
+            raise InputError(f"{_NOT_ONE}: the rule knows no type")
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            raise InputError(f"{_NOT_ONE}: the rule weighs types that it does not start: {names}")
         return policy
+
+
+def is_policy(params: Mapping[str, Any]) -> bool:
+    """Say whether what stands in the place of parameters is a policy."""
+    return "types" in params
 
 
 def _number(value: Any) -> float:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.corpus import Query
+from tuner.core.errors import MetricError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Rankings
 from tuner.core.trial import Params
+from tuner.metrics.names import parse
 from tuner.retrieval.base import Retriever, Serves
 
 # Serving latency is taken from this many queries, evenly spread: enough for a p95 that tells 20 ms
@@ -59,13 +61,28 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
 }
 
 
-# Everything here but the graph's share, and the one metric of texts that grows with waste.
-COSTS = frozenset(SYSTEM_METRICS) - {"graph_used"} | {"redundancy"}
+# Everything here but the graph's share, the one metric of texts that grows with waste, and the
+# share of ranks that are wasted.
+COSTS = frozenset(SYSTEM_METRICS) - {"graph_used"} | {"redundancy", "share_grade0"}
 
 
 def is_better_lower(name: str) -> bool:
     """Say whether a metric is a cost, which an objective must not maximise."""
-    return name in COSTS
+    return name.partition("@")[0] in COSTS
+
+
+def of_another_scale(weights: Mapping[str, float]) -> list[str]:
+    """Return the metrics of a composite that run from 0 to 100 where others run from 0 to 1."""
+    weighted = [name for name, weight in weights.items() if weight]
+    large = [name for name in weighted if _highest(name) > 1.0]
+    return large if len(large) < len(weighted) else []
+
+
+def _highest(name: str) -> float:
+    try:
+        return parse(name).highest
+    except MetricError:  # a metric of the answering, or a name that is refused elsewhere
+        return 1.0
 
 
 def needs_latency(names: Sequence[str]) -> bool:

@@ -1,0 +1,29 @@
+"""Parameters in a file: any YAML of parameters, best.yaml, policy.yaml, or a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tuner.config.source import read_source
+from tuner.core.errors import InputError
+
+BEST_FILE = "best.yaml"
+
+
+def read_params_file(written: str) -> dict[str, Any]:
+    """Read a file's parameters: its ``params``, or all of it; of a run directory, its best.yaml.
+
+    Raises:
+        InputError: no such file, not YAML, a run directory without a result, or no mapping.
+    """
+    path = Path(written).expanduser()
+    if path.is_dir():
+        path = path / BEST_FILE
+        if not path.is_file():
+            raise InputError(f"{written}: this folder holds no {BEST_FILE}")
+    data = read_source(path).data
+    params = data.get("params", data)
+    if not isinstance(params, dict):
+        raise InputError("must be a mapping of parameters", file=str(path), key=("params",))
+    return params
