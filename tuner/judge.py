@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,20 +19,19 @@ from tuner.evaluation.objective import paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
+from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
+from tuner.study.looks import EarlierLooks, count_look
 from tuner.study.reading import read_per_query
 from tuner.study.verdict import (
     HELD_OUT,
     WINNER,
-    FewQueriesVerdict,
     Guardrail,
     Measured,
     Verdict,
     composite_values,
     decide,
-    decide_without_holdout,
 )
 
-LOOKS_FILE = "holdouts.jsonl"
 # Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
 # does not count as the system's.
 LATENCY_QUERIES = 200
@@ -75,11 +72,13 @@ class Duel:
 def duel(assembly: Assembly, first: Choice, second: Choice, part: str) -> Duel:
     """Compare two configurations by every metric on a part of the queries, and decide.
 
-    On the held-out part this is a look, and is counted as one.
+    On held-out queries this is a look, and is remembered as one.
     """
     queries = assembly.part(part)
     is_held_out = part == "holdout"
-    looks = count_look(Path(assembly.config.study.runs_dir), assembly) if is_held_out else 0
+    looks = None
+    if part != "tune" and assembly.holdout_queries:
+        looks = look(Path(assembly.config.study.runs_dir), assembly)
     seed = assembly.config.study.seed
     a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
@@ -96,7 +95,7 @@ def duel(assembly: Assembly, first: Choice, second: Choice, part: str) -> Duel:
             second,
             first,
             queries,
-            looks=looks,
+            looks=looks if is_held_out else None,
             called="B",
             where=HELD_OUT if is_held_out else "queries",
         ),
@@ -145,7 +144,7 @@ def judge(
     baseline: Choice,
     queries: Sequence[Query],
     *,
-    looks: int = 0,
+    looks: EarlierLooks | None = None,
     called: str = WINNER,
     where: str = HELD_OUT,
 ) -> Verdict:
@@ -239,21 +238,15 @@ def paired_latency_ms(
     return fastest[0], fastest[1]
 
 
-def count_look(runs_dir: Path, assembly: Assembly) -> int:
-    """Return how often these held-out queries have decided before, and remember this time."""
-    ids = sorted(query.id for query in assembly.holdout_queries)
-    text = json.dumps([assembly.dataset.fingerprint, ids])
-    key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = runs_dir / LOOKS_FILE
-    before = 0
-    if path.is_file():
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        before = sum(f'"{key}"' in line for line in lines)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    record = {"holdout": key, "dataset": assembly.dataset.name, "time": time.time()}
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
-    return before
+def look(runs_dir: Path, assembly: Assembly) -> EarlierLooks:
+    """Return what verdicts the held-out queries have given before, and remember this one."""
+    return count_look(
+        runs_dir,
+        assembly.holdout_queries,
+        study=assembly.config.study.name,
+        dataset=assembly.dataset.name,
+        fingerprint=assembly.dataset.fingerprint,
+    )
 
 
 def _utility(assembly: Assembly, trial: Trial, per_query: Mapping[str, FloatArray]) -> FloatArray:

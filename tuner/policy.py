@@ -12,7 +12,8 @@ from tuner.assemble import Assembly
 from tuner.core.errors import InputError
 from tuner.core.policy import Policy
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.judge import count_look, judge, utilities
+from tuner.judge import judge, look, utilities
+from tuner.retrieval._policy import POLICY
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.study.reading import JournalContent
 from tuner.study.verdict import Verdict
@@ -75,7 +76,11 @@ def derive_policy(
             "a policy needs at least two query types among the tune queries; "
             "write them as `query_type` in queries.jsonl"
         )
-    trials = [trial for trial in content.trials.values() if trial.is_told]
+    trials = [
+        trial
+        for trial in content.trials.values()
+        if trial.is_told and POLICY not in trial.params  # a baseline that is a policy itself
+    ]
     values = utilities(assembly, run_dir / JOURNAL_FILE, trials)
     winner = choose_winner(trials, values)
     if winner is None or winner.number not in values:
@@ -93,7 +98,7 @@ def derive_policy(
     )
     verdict = None
     if assembly.holdout_queries:
-        looks = count_look(run_dir.parent, assembly)
+        looks = look(run_dir.parent, assembly)
         verdict = judge(
             assembly,
             policy,

@@ -20,7 +20,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.datasets import BUILTIN
-from tuner.judge import count_look, judge, judge_without_holdout, utilities
+from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import JournalContent, read_journal
@@ -133,7 +133,7 @@ class Session:
         if not assembly.holdout_queries:
             few = judge_without_holdout(assembly, winner, baseline, values)
             return None if few is None else few.to_record()
-        looks = count_look(self.run_dir.parent, assembly)
+        looks = look(self.run_dir.parent, assembly)
         try:
             verdict = judge(
                 assembly, winner.params, baseline.params, assembly.holdout_queries, looks=looks

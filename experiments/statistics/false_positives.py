@@ -23,7 +23,8 @@ import numpy as np
 from populations import ATLAS, BASELINE, as_trials, equalised, measure_population, shuffled
 
 from tuner.stats import compare_paired
-from tuner.study.verdict import ALPHA, Measured, decide, decide_without_holdout
+from tuner.study.few_queries import decide_without_holdout
+from tuner.study.verdict import ALPHA, Measured, decide
 from tuner.study.winner import choose_winner
 
 QUERIES = (60, 100, 200, 500)

@@ -31,7 +31,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from interval_coverage import QUERIES, random_pairs, shape_of
+from interval_coverage import QUERIES, degrees_by_row, random_pairs, shape_of
 from populations import ATLAS, measure_population
 from scipy import stats
 
@@ -94,7 +94,6 @@ def intervals(sample, *, resamples, random):
     m2 = (centred**2).mean(axis=1)
     safe = np.where(m2 > 1e-18, m2, 1.0)
     skew = (centred**3).mean(axis=1) / safe**1.5
-    kurtosis = (centred**4).mean(axis=1) / safe**2
 
     def symmetric(critical):
         return mean - critical * error, mean + critical * error
@@ -108,9 +107,6 @@ def intervals(sample, *, resamples, random):
     tail = np.array([ALPHA / 2, 1 - ALPHA / 2])
     critical = stats.t.ppf(1 - ALPHA / 2, n - 1)
     differing = np.maximum(np.count_nonzero(np.abs(sample) > 1e-12, axis=1) - 1, 1)
-    degrees = 2 / (np.maximum(kurtosis - 1, 0) / n + 2 / (n * (n - 1)))
-    degrees = np.minimum(degrees, n - 1)
-
     counts = random.multinomial(n, np.full(n, 1 / n), size=resamples).astype(float)
     # About the sample's mean, where the third moment needs no differences of large numbers.
     first = centred @ counts.T / n
@@ -132,7 +128,7 @@ def intervals(sample, *, resamples, random):
     return {
         "t": symmetric(critical),
         "t, differing": symmetric(stats.t.ppf(1 - ALPHA / 2, differing)),
-        "t, kurtosis": symmetric(stats.t.ppf(1 - ALPHA / 2, degrees)),
+        "t, kurtosis": symmetric(stats.t.ppf(1 - ALPHA / 2, degrees_by_row(sample))),
         "Hall": between(unhall(-critical, skew, n), unhall(critical, skew, n)),
         "bootstrap-t": between(low_t, high_t),
         "symmetric bootstrap-t": between(-absolute, absolute),

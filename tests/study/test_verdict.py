@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from tuner.core.trial import Trial, TrialState
-from tuner.study.verdict import (
-    Guardrail,
-    Measured,
-    composite_values,
-    decide,
-    decide_without_holdout,
-)
+from tuner.study.few_queries import decide_without_holdout
+from tuner.study.looks import EarlierLooks
+from tuner.study.verdict import Guardrail, Measured, composite_values, decide
 from tuner.study.winner import choose_winner
 
 ALTERNATING = np.tile([0.0, 0.02], 50)
@@ -138,11 +134,33 @@ def test_a_lower_latency_is_never_held_against_the_winner():
     assert verdict.outcome == "deploy"
 
 
-def test_a_second_look_is_said():
-    verdict = decide(
-        measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.5)), looks=2
+def decided(looks):
+    return decide(
+        measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.5)), looks=looks
     )
+
+
+def test_a_second_look_is_said():
+    verdict = decided(EarlierLooks(2, 100, 100, "nightly", "2026-11-28"))
+    assert "All 100 held-out queries were already used for a verdict" in verdict.sentence
+    assert "last on 2026-11-28 by the study nightly" in verdict.sentence
     assert "have decided 2 times before" in verdict.sentence
+    assert (verdict.looks, verdict.seen_before) == (2, 100)
+
+
+def test_an_overlap_with_an_earlier_holdout_is_said():
+    verdict = decided(EarlierLooks(1, 41, 100, "nightly", "2026-11-28"))
+    assert "(41 of the 100 held-out queries were already used for a verdict" in verdict.sentence
+    assert "have decided once before" in verdict.sentence
+    verdict = decided(EarlierLooks(0, 4, 100, "nightly", "2026-11-28"))
+    assert "(4 of the 100 held-out queries were already used" in verdict.sentence
+    assert "too few to count as a further look" in verdict.sentence
+    assert verdict.looks == 0
+
+
+def test_fresh_queries_are_not_remarked_on():
+    assert "already used" not in decided(EarlierLooks(0, 0, 100)).sentence
+    assert "already used" not in decided(None).sentence
 
 
 def test_an_interval_that_rests_on_few_queries_is_said_to():
@@ -152,6 +170,38 @@ def test_an_interval_that_rests_on_few_queries_is_said_to():
     assert "Only 6 of the queries differ" in verdict.sentence
     verdict = decide(measured("new", 0.6 + ALTERNATING), measured("old", np.full(100, 0.5)))
     assert "Only" not in verdict.sentence
+
+
+@pytest.mark.parametrize(("queries", "is_warned"), [(48, True), (50, False)])
+def test_fewer_queries_than_the_intervals_promise_holds_for_are_said(queries, is_warned):
+    values = 0.6 + ALTERNATING[:queries]
+    verdict = decide(measured("new", values), measured("old", np.full(queries, 0.5)))
+    assert ("(There are fewer than 50 queries:" in verdict.sentence) == is_warned
+
+
+def test_identical_values_are_said_to_be():
+    values = 0.5 + ALTERNATING
+    verdict = decide(measured("new", values), measured("old", values))
+    assert verdict.outcome == "keep the baseline"
+    assert verdict.sentence == "Keep the baseline: the two are identical on all 100 queries."
+
+
+def test_a_constant_difference_is_said_to_be():
+    old = 0.5 + ALTERNATING
+    verdict = decide(measured("new", 0.1 + old), measured("old", old))
+    assert verdict.outcome == "deploy"
+    assert "check that the two were measured independently" in verdict.sentence
+    verdict = decide(measured("new", 0.1 + old[:2]), measured("old", old[:2]))
+    assert verdict.outcome == "not enough queries"
+    assert "both queries differ by the same amount (0.1)" in verdict.sentence
+    assert "at least 6 queries" in verdict.sentence
+
+
+def test_undefined_values_are_said_to_be():
+    nothing = np.full(3, np.nan)
+    verdict = decide(measured("new", nothing), measured("old", np.full(3, 0.5)))
+    assert verdict.outcome == "not enough queries"
+    assert "none of the 3 queries has a value from both" in verdict.sentence
 
 
 def test_types_are_compared_apart():

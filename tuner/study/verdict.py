@@ -11,25 +11,25 @@ import numpy as np
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
 from tuner.stats import (
-    CorrectedEstimate,
     GroupComparison,
     NonInferiority,
     PairedComparison,
-    bootstrap_corrected,
     compare_paired,
     non_inferior_quantile,
     non_inferiority,
     per_group,
     queries_needed,
 )
+from tuner.study.looks import EarlierLooks
 
 Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.
 MIN_EFFECT = 0.01
-# Where fewer queries differ, 95 % intervals were found to cover about 84 to 93 %
-# (experiments/statistics/interval_coverage.py).
+# With fewer queries, or where fewer differ, 95 % intervals were found to cover less than 94 % for a
+# good part of the pairs (experiments/statistics/README.md).
+FEWEST_QUERIES = 50
 FEWEST_THAT_DIFFER = 20
 
 WINNER = "the winner"
@@ -89,7 +89,8 @@ class Verdict:
         guardrails: each guard-rail's test by metric.
         by_type: the comparison within each query type, where there are several.
         more_queries: how many more would show ``difference_to_show``; None where that is moot.
-        looks: how often these queries had decided before.
+        looks: how often these queries, or a tenth of them and more, had decided before.
+        seen_before: how many of these queries any earlier verdict was given on.
     """
 
     outcome: Outcome
@@ -102,6 +103,7 @@ class Verdict:
     more_queries: int | None = None
     difference_to_show: float | None = None
     looks: int = 0
+    seen_before: int = 0
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
@@ -115,59 +117,6 @@ class Measured:
     params: Params
     composite: FloatArray
     metrics: Mapping[str, FloatArray] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class FewQueriesVerdict:
-    """What to do where the queries were too few to hold any out; see ``decide_without_holdout``."""
-
-    outcome: Outcome
-    sentence: str
-    corrected: CorrectedEstimate | None = None
-    guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the verdict as a JSON-ready mapping."""
-        return asdict(self)
-
-
-def decide_without_holdout(
-    gains: FloatArray,
-    guardrails: Mapping[str, NonInferiority],
-    *,
-    is_baseline: bool,
-    min_effect: float = MIN_EFFECT,
-    seed: int = 0,
-) -> FewQueriesVerdict:
-    """Decide by the gain over the baseline that the search would have on new queries.
-
-    ``gains`` has shape (trials, queries): each trial less the baseline. The gain of the best is
-    corrected for having been chosen (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018).
-    Guard-rails were tested on the queries that were tuned on, which flatters the winner.
-    """
-    if is_baseline:
-        return FewQueriesVerdict(
-            "keep the baseline", "Keep the baseline: no configuration did better than it."
-        )
-    corrected = bootstrap_corrected(gains, seed=seed)
-    low, high = corrected.interval
-    seen = (
-        f"with only {corrected.queries} queries none was held out; corrected for the search's luck "
-        f"the gain over the baseline is {corrected.estimate:+.3f} (95 % interval {low:+.3f} to "
-        f"{high:+.3f}; uncorrected {corrected.naive:+.3f})"
-    )
-    failed = [name for name, test in guardrails.items() if not test.is_non_inferior]
-    if failed:
-        outcome: Outcome = "keep the baseline"
-        seen += f", but {' and '.join(failed)} could not be shown to stay within the guard-rail"
-    elif high < min_effect:
-        outcome = "keep the baseline"
-        seen += f", less than the {min_effect:g} that would matter"
-    else:
-        outcome = "deploy" if low > 0 else "not enough queries"
-    return FewQueriesVerdict(
-        outcome, f"{outcome.capitalize()}: {seen}.", corrected, dict(guardrails)
-    )
 
 
 def composite_values(
@@ -191,7 +140,7 @@ def decide(
     guardrails: Sequence[Guardrail] = (),
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
-    looks: int = 0,
+    looks: EarlierLooks | None = None,
     called: str = WINNER,
     where: str = HELD_OUT,
     seed: int = 0,
@@ -206,8 +155,7 @@ def decide(
     says how many more would show the difference that was seen (at least ``min_effect``).
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
     ``called`` names the winner in the sentence, ``where`` the queries. ``permutations`` and
-    ``resamples`` go to ``compare_paired``; 0 saves most of the time and alters the outcome only
-    where all differences are the same, as the sign-flip test then answers alone.
+    ``resamples`` go to ``compare_paired``; 0 saves most of the time and alters no outcome.
     """
     comparison = compare_paired(
         winner.composite,
@@ -250,7 +198,7 @@ def decide(
         sentence=(
             f"{outcome.capitalize()}: "
             f"{reason.replace(WINNER, called).replace(HELD_OUT, where)}"
-            f"{_few_differ(comparison)}{_second_look(looks)}"
+            f"{_few_queries(comparison)}{_second_look(looks)}"
         ),
         winner=winner.params,
         baseline=baseline.params,
@@ -259,7 +207,8 @@ def decide(
         by_type=groups,
         more_queries=more,
         difference_to_show=to_show,
-        looks=looks,
+        looks=0 if looks is None else looks.count,
+        seen_before=0 if looks is None else looks.seen,
     )
 
 
@@ -275,6 +224,8 @@ def _outcome(
     difference, interval = comparison.mean_difference, comparison.interval
     if is_same:
         return "keep the baseline", "no configuration did better than it.", None, None
+    if comparison.interval_kind == "constant" and difference == 0.0:
+        return "keep the baseline", f"{comparison.remark}.", None, None
     if difference is None or interval is None or comparison.p_value is None:
         why = comparison.remark or "too few queries have a value from both"
         return "not enough queries", f"{why}.", None, None
@@ -290,7 +241,8 @@ def _outcome(
         reason = f"the winner is better by {seen}, less than the {min_effect:g} that would matter."
         return "keep the baseline", reason, None, None
     if is_clear and difference > 0 and not doubtful:
-        return "deploy", f"the winner is better by {seen}.", None, None
+        check = f" ({comparison.remark})" if comparison.remark else ""
+        return "deploy", f"the winner is better by {seen}{check}.", None, None
     if is_clear and difference > 0:
         reason = (
             f"the winner gains {seen}, but {' and '.join(doubtful)} could not be shown to stay "
@@ -312,21 +264,34 @@ def _outcome(
     return "not enough queries", reason, more, to_show
 
 
-def _few_differ(comparison: PairedComparison) -> str:
+def _few_queries(comparison: PairedComparison) -> str:
     """Warn of an interval that rests on a handful of queries: it covers less than it promises."""
+    if comparison.interval_kind != "t":
+        return ""
     differ = comparison.wins + comparison.losses
-    if comparison.n < 2 or comparison.interval_kind != "t" or differ >= FEWEST_THAT_DIFFER:
+    if differ < FEWEST_THAT_DIFFER:
+        few = f"Only {differ} of the queries differ"
+    elif comparison.n < FEWEST_QUERIES:
+        few = f"There are fewer than {FEWEST_QUERIES} queries"
+    else:
         return ""
-    return f" (Only {differ} of the queries differ: the interval is narrower than it should be.)"
+    return f" ({few}: the truth lies outside such an interval more often than it promises.)"
 
 
-def _second_look(looks: int) -> str:
-    if looks == 0:
+def _second_look(looks: EarlierLooks | None) -> str:
+    if looks is None or looks.seen == 0:
         return ""
-    times = "once" if looks == 1 else f"{looks} times"
+    some = "All" if looks.seen == looks.queries else f"{looks.seen} of the"
+    times = "once" if looks.count == 1 else f"{looks.count} times"
+    counted = (
+        f"These queries have decided {times} before: every further look makes a false winner more "
+        "likely; hold out fresh queries for a decision that matters."
+        if looks.count
+        else "That is too few to count as a further look."
+    )
     return (
-        f" (These held-out queries have decided {times} before: every further look makes a false "
-        "winner more likely; hold out fresh queries for a decision that matters.)"
+        f" ({some} {looks.queries} held-out queries were already used for a verdict, last on "
+        f"{looks.last_date} by the study {looks.last_study}. {counted})"
     )
 
 
