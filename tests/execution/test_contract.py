@@ -24,8 +24,18 @@ from tuner.execution.base import Execution
 
 KINDS = registry.kinds("execution")
 # Evaluations in the process itself share its fate, as their documentation says.
-CONTAINED = [kind for kind in KINDS if kind in ("auto", "processes")]
+CONTAINED = [kind for kind in KINDS if kind in ("auto", "dask", "processes", "ray")]
 WAIT_S = 60.0
+# Of the clusters that this file's tests use, by kind.
+ADDRESSES: dict[str, str] = {}
+
+
+@pytest.fixture(autouse=True)
+def _cluster(request: pytest.FixtureRequest) -> None:
+    """Start what a kind needs beyond this machine's Python, or skip."""
+    kind = getattr(request.node, "callspec", None) and request.node.callspec.params.get("kind")
+    if kind in ("dask", "ray"):
+        ADDRESSES[kind] = request.getfixturevalue(f"{kind}_address")
 
 
 def trials(*values: object) -> list[Trial]:
@@ -33,7 +43,11 @@ def trials(*values: object) -> list[Trial]:
 
 
 def make(kind: str, workers: int = 2, **options: Any) -> Execution:
-    return registry.load("execution", kind)(workers=workers, **options)  # type: ignore[no-any-return]
+    return registry.load("execution", kind)(workers=workers, **address(kind), **options)  # type: ignore[no-any-return]
+
+
+def address(kind: str) -> dict[str, str]:
+    return {"address": ADDRESSES[kind]} if kind in ADDRESSES else {}
 
 
 # Functions within functions travel to workers by value: those cannot import this file.
@@ -346,7 +360,7 @@ def test_auto_falls_back_to_threads(way: str) -> None:
 )
 def test_bad_options_are_named(kind: str, options: dict[str, Any], key: str) -> None:
     with pytest.raises(InputError) as caught:
-        registry.load("execution", kind)(**options)
+        registry.load("execution", kind)(**address(kind), **options)
     assert caught.value.problems[0].key == (key,)
 
 
