@@ -24,7 +24,8 @@ class Backend(Protocol):
         leave so little that tens of thousands of draws do not hit it.
 
         The same arguments give the same answer, always, from any instance. ``history`` holds the
-        arm's trials in the order of asking: finished, shared, failed and still running. Higher
-        objectives are better. No point of the history is suggested again while unseen ones remain.
+        arm's trials in the order of asking: finished, shared, raced out, failed and still running.
+        Higher ``worth`` is better. No point of the history is suggested again while unseen ones
+        remain.
         """
         ...

@@ -108,8 +108,8 @@ class _Model:
         cls, space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
     ) -> _Model:
         """Learn the kernel's parameters."""
-        losses = np.array([-float(trial.objective or 0.0) for trial in scored])
-        is_feasible = np.array([trial.is_feasible for trial in scored])
+        losses = np.array([-float(trial.worth or 0.0) for trial in scored])
+        is_feasible = np.array([trial.violation <= 0.0 for trial in scored])
         if is_feasible.any():
             losses[~is_feasible] = losses.max()
         else:

@@ -244,7 +244,7 @@ def _frozen_trial(
     state = TrialState.COMPLETE if is_scored else TrialState.FAIL
     frozen = create_trial(
         state=state if trial.is_told else TrialState.RUNNING,
-        value=trial.objective if is_scored else None,
+        value=trial.worth if is_scored else None,
         params={name: _to_optuna(space.parameters[name], trial.params[name]) for name in names},
         distributions={name: distributions[name] for name in names},
         constraints={"violation": trial.violation} if trial.violation > 0 else None,

@@ -92,6 +92,7 @@ class StudySummary:
     seconds: float
     winner: Standing | None = None
     verdict: Mapping[str, Any] | None = None
+    raced_out_trials: int = 0
 
     @property
     def chosen(self) -> Standing | None:

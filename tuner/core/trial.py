@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -14,12 +14,34 @@ Params = dict[str, Scalar]
 
 
 class TrialState(StrEnum):
-    """Where a trial stands. ``SHARED`` took its result from an equal trial of another arm."""
+    """Where a trial stands.
+
+    ``SHARED`` took its result from an equal trial of another arm. ``RACED_OUT`` was stopped after
+    some of the queries, since it fell behind the best trial.
+    """
 
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
     SHARED = "shared"
+    RACED_OUT = "raced_out"
+
+
+@dataclass(frozen=True)
+class Race:
+    """How far behind an evaluation was when it was stopped.
+
+    Attributes:
+        queries: how many were asked.
+        estimate: the objective of the trial to beat plus the mean difference to it on the queries
+            that were asked: paired, so that an easy sample of queries does not flatter.
+        low, high: the 95 % interval of the estimate.
+    """
+
+    queries: int
+    estimate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -32,12 +54,15 @@ class Outcome:
             report means only. NaN marks a query for which the metric is undefined.
         seconds: wall time by stage; ``"total"`` is always there.
         error: why it failed, in one line, or None.
+        race: how it was stopped early, or None; metrics are then means over the queries asked, and
+            values of the others are NaN.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     per_query: Mapping[str, FloatArray] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     error: str | None = None
+    race: Race | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +88,7 @@ class Trial:
     shared_from: int | None = None
     asked_at: float = 0.0
     told_at: float | None = None
+    race: Race | None = None
     rival: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -74,6 +100,16 @@ class Trial:
     def is_scored(self) -> bool:
         """Say whether the trial has an objective to compare by."""
         return self.objective is not None
+
+    @property
+    def evaluated_as(self) -> int:
+        """Return the number of the trial whose evaluation gave the result."""
+        return self.number if self.shared_from is None else self.shared_from
+
+    @property
+    def worth(self) -> float | None:
+        """Return what a search can learn from: the objective, or its estimate after a race."""
+        return self.race.estimate if self.race is not None else self.objective
 
     @property
     def is_feasible(self) -> bool:
@@ -99,6 +135,7 @@ class Trial:
             "shared_from": self.shared_from,
             "asked_at": self.asked_at,
             "told_at": self.told_at,
+            **({} if self.race is None else {"race": asdict(self.race)}),
         }
 
     @classmethod
@@ -117,6 +154,7 @@ class Trial:
             shared_from=record.get("shared_from"),
             asked_at=record.get("asked_at", 0.0),
             told_at=record.get("told_at"),
+            race=Race(**record["race"]) if record.get("race") else None,
         )
 
 

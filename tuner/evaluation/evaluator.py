@@ -144,8 +144,7 @@ class Evaluator:
         if self.labels is not None:
             seconds["explain"] = explained - retrieved
         if needs_latency(self.system_metrics):
-            latency_ms = serving_latency_ms(self.retriever, self.queries, params)
-            metrics |= self._summaries({"latency_ms": latency_ms})
+            metrics |= self.latency(params)
             seconds["latency_pass"] = time.perf_counter() - measured
         seconds["total"] = time.perf_counter() - begin
         return Outcome(metrics=metrics, per_query=outcome.per_query, seconds=seconds)
@@ -162,7 +161,6 @@ class Evaluator:
         per_query: dict[str, FloatArray] = {
             metric.name: metric.per_query(inputs[metric.kind]) for metric in self.metrics
         }
-        metrics = {name: mean_defined(values)[0] for name, values in per_query.items()}
         sources = observed(rankings)
         if self.passages is not None and (self.counts_tokens or "context_tokens" not in sources):
             sources["context_tokens"] = self.passages.context_tokens(rankings)
@@ -175,8 +173,21 @@ class Evaluator:
                     f"metric {name!r} needs the retriever to report {source}; leave the metric out"
                 )
             per_query[source] = sources[source]
-        metrics |= self._summaries(sources)
-        return Outcome(metrics=metrics, per_query=per_query)
+        return Outcome(metrics=self.means(per_query), per_query=per_query)
+
+    def means(self, per_query: Mapping[str, FloatArray]) -> dict[str, float]:
+        """Return what per-query values amount to, by metric, for any number of queries."""
+        means = {
+            metric.name: mean_defined(per_query[metric.name])[0]
+            for metric in self.metrics
+            if metric.name in per_query
+        }
+        return means | self._summaries(per_query)
+
+    def latency(self, params: Params) -> dict[str, float]:
+        """Time queries one by one, and return the metrics of latency."""
+        answer_ms = serving_latency_ms(self.retriever, self.queries, {**self.fixed, **params})
+        return self._summaries({"latency_ms": answer_ms})
 
     def _check_queries(self, rankings: Rankings) -> None:
         """Refuse answers to other queries, or in another order: values would be mispaired."""

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.rankings import FloatArray
 
 PER_1000 = "_per_1000"
 # Weights and prices beyond this are slips of the keyboard, and their sums would overflow.
 LARGEST = 1e9
 # Violations are relative to the bound, down to this size of it.
 SMALLEST_BOUND = 1e-9
+NO_MEANS: Mapping[str, float] = {}
 DEFAULT_WEIGHTS: Mapping[str, float] = {"recall": 0.5, "mrr": 0.3, "ndcg": 0.2}
 
 
@@ -88,6 +92,27 @@ class Objective:
             bounds.violation(values[name]) for name, bounds in self.constraints.items()
         )
         return Score(composite - cost, composite, violation)
+
+    def by_query(
+        self, per_query: Mapping[str, FloatArray], means: Mapping[str, float] = NO_MEANS
+    ) -> FloatArray:
+        """Return the objective of each query, shape (queries,); NaN where a metric is undefined.
+
+        Prices of what is known by query (tokens) are paid by query; those of other metrics are the
+        same for all queries, and paid from ``means`` where they are there.
+
+        >>> paid = Objective({"ndcg@10": 1.0}, price={"context_tokens_per_1000": 0.02})
+        >>> paid.by_query({"ndcg@10": np.array([0.7, 1.0])}, {"context_tokens": 500.0})
+        array([0.69, 0.99])
+        """
+        total = math.fsum(self.weights.values())
+        parts = [w * np.asarray(per_query[name]) for name, w in self.weights.items() if w]
+        values: FloatArray = np.sum(parts, axis=0) / total
+        for name, price in self.price.items():
+            metric, units = paid_metric(name)
+            amount = per_query.get(metric, means.get(metric, 0.0))
+            values = values - price * np.asarray(amount) / units
+        return values
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the objective as the configuration writes it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
-from tuner.core.trial import Outcome
+from tuner.core.trial import Outcome, Race
 
 LONGEST_ERROR = 500
 # The names of per-query values become names of files in an archive.
@@ -33,7 +33,8 @@ def plain(outcome: Outcome) -> Outcome:
     error = _text(outcome.error)
     if error is None and problems:
         error = problems[0]
-    return Outcome(metrics, per_query, seconds, error)
+    race = outcome.race if error is None and isinstance(outcome.race, Race) else None
+    return Outcome(metrics, per_query, seconds, error, race)
 
 
 def one_line(error: BaseException) -> str:

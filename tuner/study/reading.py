@@ -14,7 +14,7 @@ import numpy as np
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
-from tuner.core.trial import Trial, TrialState
+from tuner.core.trial import Race, Trial, TrialState
 
 FORMAT = 1
 # The kinds of the notes with which a run begins, and with which it ends in whatever state.
@@ -34,6 +34,7 @@ _TRIAL_TYPES: dict[str, tuple[type, ...]] = {
     "shared_from": (int, _NOTHING),
     "asked_at": (int, float),
     "told_at": (int, float, _NOTHING),
+    "race": (Race, _NOTHING),
 }
 _MEMBER_TYPES: dict[str, tuple[type, ...]] = {
     "params": (bool, int, float, str, _NOTHING),

@@ -33,21 +33,22 @@ def summarise(
 ) -> StudySummary:
     """Sum up a study.
 
-    The best configuration is chosen by the tune queries alone; the holdout only reports. Equal
-    parameters are scored on the holdout once. The baseline can be the best configuration.
+    The best configuration is chosen by the tune queries alone. Only the winner and the baseline are
+    scored on the holdout: to show every arm's best there would be to look once for each, and to
+    invite a choice by what was held out. The baseline can be the best configuration.
     """
     told = [trial for trial in trials if trial.is_told]
+    baseline = best_trial([trial for trial in told if trial.arm == BASELINE_ARM])
     scored: dict[str, HoldoutResult | None] = {}
+    for trial in (winner, baseline):
+        if score_holdout is not None and trial is not None and trial.objective is not None:
+            key = _key(trial)
+            scored[key] = scored[key] if key in scored else score_holdout(trial.params)
 
     def standing(trial: Trial | None) -> Standing | None:
         if trial is None or trial.objective is None:
             return None
-        result = None
-        if score_holdout is not None:
-            key = repr(sorted(trial.params.items()))
-            if key not in scored:
-                scored[key] = score_holdout(trial.params)
-            result = scored[key]
+        result = scored.get(_key(trial))
         return Standing(
             arm=trial.arm,
             trial=trial.number,
@@ -67,11 +68,16 @@ def summarise(
     return StudySummary(
         state=state,
         best=standing(best_trial(told)),
-        baseline=standing(best_trial([trial for trial in told if trial.arm == BASELINE_ARM])),
+        baseline=standing(baseline),
         arms=tuple(arm for arm in arms if arm is not None),
         finished_trials=sum(trial.state is TrialState.FINISHED for trial in told),
         failed_trials=sum(trial.state is TrialState.FAILED for trial in told),
         shared_trials=sum(trial.state is TrialState.SHARED for trial in told),
+        raced_out_trials=sum(trial.state is TrialState.RACED_OUT for trial in told),
         seconds=seconds,
         winner=standing(winner),
     )
+
+
+def _key(trial: Trial) -> str:
+    return repr(sorted(trial.params.items()))

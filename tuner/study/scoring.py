@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.core.errors import InputError
-from tuner.core.trial import Outcome, TrialState
+from tuner.core.trial import Outcome, Race, TrialState
 from tuner.execution._plain import one_line
 
 
@@ -48,12 +48,19 @@ class Result:
     metrics: Mapping[str, float]
     seconds: Mapping[str, float]
     error: str | None
+    race: Race | None = None
 
 
 def result_of(outcome: Outcome, objective: Objective) -> Result:
-    """Score a plain outcome; FAILED with the reason where that cannot be done."""
+    """Score a plain outcome; FAILED with the reason where that cannot be done.
+
+    One that was stopped early has no score, and its constraints are not judged.
+    """
     error, metrics, seconds = outcome.error, outcome.metrics, outcome.seconds
     try:
+        if outcome.race is not None:
+            raced_out = TrialState.RACED_OUT
+            return Result(raced_out, None, 0.0, _defined(metrics), seconds, None, outcome.race)
         if error is None:
             score = objective.score(metrics)
             value, violation = float(score.objective), float(score.violation)

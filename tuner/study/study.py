@@ -19,8 +19,10 @@ from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
 from tuner.execution._plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, next_arm
 from tuner.study.journal import Journal
+from tuner.study.reading import read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.study.resume import check_same_study
+from tuner.study.rival import ByQuery, Rival
 from tuner.study.scoring import Objective, Result, result_of
 
 
@@ -32,6 +34,9 @@ class Study:
     trial with the params of an earlier one is told with the same result, as soon as that is known
     (state SHARED; where the evaluation failed, FAILED with the same reason). A trial whose metrics
     cannot be scored is FAILED with the reason.
+
+    With ``by_query`` trials race: each is sent out with the best trial so far to beat, and is
+    RACED_OUT where its evaluation was stopped early. The baseline is always evaluated whole.
 
     All methods may be called from any thread. After an interruption, trials that were asked but not
     told come first, with their numbers, and the backends see the same history as if nothing had
@@ -47,6 +52,7 @@ class Study:
         objective: Objective,
         journal: Journal | None = None,
         arms_see: ArmsSee = "own",
+        by_query: ByQuery | None = None,
         trials: Mapping[int, Trial] | None = None,
         suspects: frozenset[int] = frozenset(),
     ) -> None:
@@ -57,6 +63,7 @@ class Study:
         self._space = space
         self._objective = objective
         self._arms_see = arms_see
+        self._rival = None if by_query is None else Rival(by_query)
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
         self._is_stopped = False
@@ -72,6 +79,8 @@ class Study:
         for trial in self._trials:
             if trial.is_told and trial.shared_from is None:
                 self._evaluated[_key(trial.params)] = trial.number
+        if self._rival is not None and journal is not None and (best := self.best) is not None:
+            self._rival.offer(best, read_per_query(journal.path, best.evaluated_as))
 
     @classmethod
     def create(
@@ -83,6 +92,7 @@ class Study:
         objective: Objective,
         path: Path | None = None,
         arms_see: ArmsSee = "own",
+        by_query: ByQuery | None = None,
         keep_per_query: bool = True,
     ) -> Self:
         """Begin a study, with its journal at ``path`` (None: it is not written down).
@@ -90,7 +100,14 @@ class Study:
         Raises:
             InputError: ``path`` holds a study already, or two arms have one name.
         """
-        study = cls(header, arms=arms, space=space, objective=objective, arms_see=arms_see)
+        study = cls(
+            header,
+            arms=arms,
+            space=space,
+            objective=objective,
+            arms_see=arms_see,
+            by_query=by_query,
+        )
         if path is not None:
             study.journal = Journal.create(path, header, keep_per_query=keep_per_query)
         return study
@@ -105,6 +122,7 @@ class Study:
         objective: Objective,
         path: Path,
         arms_see: ArmsSee = "own",
+        by_query: ByQuery | None = None,
         keep_per_query: bool = True,
     ) -> Self:
         """Continue the study in the journal at ``path``; ``header`` says what is there to run now.
@@ -132,6 +150,7 @@ class Study:
                 objective=objective,
                 journal=journal,
                 arms_see=arms_see,
+                by_query=by_query,
                 trials=content.trials,
                 suspects=content.suspects,
             )
@@ -189,6 +208,8 @@ class Study:
             result = result_of(outcome, self._objective)
             per_query = outcome.per_query if result.error is None else {}
             told = self._end(known, result, per_query)
+            if self._rival is not None:
+                self._rival.offer(told, per_query)
             for waiting in self._waiting.pop(told.number, []):
                 self._share(waiting, told)
             return self.unreported()
@@ -217,7 +238,7 @@ class Study:
                     return None
                 first = self._evaluated.setdefault(_key(trial.params), trial.number)
                 if first == trial.number:
-                    return trial
+                    return trial if self._rival is None else self._rival.sent_against(trial)
                 if self._trials[first].is_told:
                     self._share(trial, self._trials[first])
                 else:
@@ -253,8 +274,10 @@ class Study:
         return trial.arm != BASELINE_ARM or self._space.contains(trial.params)
 
     def _share(self, trial: Trial, first: Trial) -> None:
-        state = TrialState.SHARED if first.is_scored else TrialState.FAILED
-        result = Result(state, first.objective, first.violation, first.metrics, {}, first.error)
+        state = TrialState.SHARED if first.is_scored else first.state
+        result = Result(
+            state, first.objective, first.violation, first.metrics, {}, first.error, first.race
+        )
         self._end(trial, result, {}, shared_from=first.number)
 
     def _end(

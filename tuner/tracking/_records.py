@@ -134,6 +134,8 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
     values["objective"] = trial.objective
     if trial.is_scored:
         values["violation"] = trial.violation
+    if trial.race is not None:
+        values |= {"estimate": trial.race.estimate, "raced_queries": trial.race.queries}
     metrics, not_finite = _metrics(values)
     params, long_params = _params(trial.params)
     tags = {
@@ -170,6 +172,7 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "finished_trials": summary.finished_trials,
         "failed_trials": summary.failed_trials,
         "shared_trials": summary.shared_trials,
+        "raced_out_trials": summary.raced_out_trials,
         "seconds": summary.seconds,
     }
     chosen = summary.chosen
