@@ -13,15 +13,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from tuner.backends.base import Backend
 from tuner.config import Config, Source
-from tuner.config.model import BackendSection, TrackingSection
+from tuner.config.model import (
+    BackendSection,
+    DatasetSection,
+    RetrieverSection,
+    TrackingSection,
+)
 from tuner.core import registry
-from tuner.core.corpus import Query
+from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError, Problem, TunerError
 from tuner.core.policy import Policy, is_policy
 from tuner.core.space import SearchSpace
@@ -31,12 +37,21 @@ from tuner.datasets._runs import read_run
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import Bounds, Objective, paid_metric
+from tuner.evaluation.racing import Racing, check_racing
+from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
 from tuner.execution.base import Execution
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
-from tuner.retrieval.base import Knob, Retriever
+from tuner.retrieval.base import (
+    DeclaresKnobs,
+    Knob,
+    Measures,
+    MeasuresKind,
+    ResolvesOptions,
+    Retriever,
+)
 from tuner.study.results import BASELINE_ARM
 
 Say = Callable[[str], None]
@@ -45,6 +60,9 @@ Say = Callable[[str], None]
 FEWEST_TO_SPLIT = 60
 
 CONTEXT_TOKENS = "context_tokens"
+
+# What stands in the place of a data set where the system measures itself.
+NO_DATASET = Dataset("", "", Corpus(()), (), {})
 
 _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 
@@ -73,14 +91,19 @@ class Assembly:
     dataset: Dataset
     tune_queries: tuple[Query, ...]
     holdout_queries: tuple[Query, ...]
-    retriever: Retriever
+    retriever: Retriever | Measures
     baseline: Params | None
     policy: Policy | None = None
 
-    def evaluator(self, queries: Sequence[Query]) -> Evaluator:
+    def evaluator(self, queries: Sequence[Query]) -> Evaluator | SelfMeasured:
         """Make the evaluate function over some of the data set's queries."""
+        if isinstance(self.retriever, Measures):
+            return SelfMeasured(self.retriever, self.fixed)
+        return self._evaluator(self.retriever, queries)
+
+    def _evaluator(self, retriever: Retriever, queries: Sequence[Query]) -> Evaluator:
         return Evaluator.build(
-            self.retriever,
+            retriever,
             queries,
             self.dataset.qrels,
             self.plan.metric_names,
@@ -89,6 +112,28 @@ class Assembly:
             tokenizer=self.plan.tokenizer,
             discount=self.config.context.discount,
             fixed=self.fixed,
+        )
+
+    def trial_evaluator(self) -> Evaluator | SelfMeasured | Racing:
+        """Make the evaluate function of the trials: over the tune queries, racing if configured.
+
+        Raises:
+            InputError: a race over the queries of a system that measures itself.
+        """
+        section, dataset = self.config.racing, self.config.dataset
+        if section is None:
+            return self.evaluator(self.tune_queries)
+        if dataset is None or isinstance(self.retriever, Measures):
+            message = "the retriever measures itself, so there are no queries to race over"
+            raise InputError(f"{message}; leave it out", key=("racing",))
+        return Racing.build(
+            partial(self._evaluator, self.retriever),
+            self.tune_queries,
+            self.plan.objective,
+            shares=section.rungs,
+            stop_below=section.stop_below,
+            stratify_by=dataset.split.stratify_by,
+            seed=self.config.study.seed,
         )
 
     @property
@@ -109,6 +154,11 @@ class Assembly:
             "tune": self.tune_queries,
             "holdout": self.holdout_queries,
         }
+        if self.config.dataset is None and name == "all":
+            return ()
+        if self.config.dataset is None:
+            kind = self.config.retriever.kind
+            raise InputError(f"the retriever {kind!r} measures itself: there are no queries")
         if not parts[name]:
             raise InputError("no query is held out; write --queries all")
         return parts[name]
@@ -135,19 +185,30 @@ class Assembly:
         return _policy(given, self.params) if is_policy(given) else self.params(given)
 
     def answering(self, choice: Params | Policy) -> tuple[Retriever, Params]:
-        """Return the retriever and the parameters that answer as a choice says."""
+        """Return the retriever and the parameters that answer as a choice says.
+
+        Raises:
+            InputError: the system measures itself, so it answers no queries.
+        """
+        if isinstance(self.retriever, Measures):
+            raise InputError(f"{self.config.retriever.kind!r} measures itself: it answers nothing")
         if isinstance(choice, Policy):
             return PolicyRetriever(self.retriever, choice), {}
         return self.retriever, choice
 
     def evaluate(self, choice: Params | Policy, queries: Sequence[Query]) -> Outcome:
         """Evaluate parameters or a policy on some of the data set's queries."""
-        retriever, params = self.answering(choice)
-        return replace(self.evaluator(queries), retriever=retriever)(params)
+        evaluator = self.evaluator(queries)
+        if isinstance(evaluator, Evaluator):
+            retriever, params = self.answering(choice)
+            return replace(evaluator, retriever=retriever)(params)
+        if isinstance(choice, Policy):
+            raise InputError("a policy needs queries, and the retriever measures itself")
+        return evaluator(choice)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a hash for each part of the study that must not change when it is resumed."""
-        split = sorted(query.id for query in self.tune_queries)
+        split, racing = sorted(query.id for query in self.tune_queries), self.config.racing
         return {
             "space": self.plan.space.fingerprint,
             "objective": _digest(self.plan.objective.to_mapping()),
@@ -156,10 +217,13 @@ class Assembly:
             "split": _digest(split),
             "fixed": _digest(self.fixed),
             "retriever": self.retriever.fingerprint,
+            **({} if racing is None else {"racing": _digest(racing.model_dump())}),
         }
 
     def dataset_record(self) -> dict[str, Any]:
-        """Describe the data for the study's header."""
+        """Describe the data for the study's header; empty where there are none."""
+        if self.config.dataset is None:
+            return {}
         return {
             "name": self.dataset.name,
             "path": self.dataset.path,
@@ -182,12 +246,17 @@ def make_plan(config: Config, source: Source) -> Plan:
         problems, (), lambda: SearchSpace.from_mapping(config.space, config.space_constraints)
     )
     objective = _collect(problems, (), lambda: _objective(config))
-    problems += _metric_name_problems(config)
+    if config.dataset is not None:  # else the system's metrics have names of its own
+        problems += _metric_name_problems(config)
     arms = _arms(config, problems)
+    if (racing := config.racing) is not None:
+        _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
     execution = _collect(problems, ("execution",), lambda: _execution(config))
-    _collect(
+    kind = _collect(
         problems, ("retriever", "kind"), lambda: registry.load("retrieval", config.retriever.kind)
     )
+    if config.dataset is None and kind is not None:
+        problems += _no_dataset_problems(config, kind)
     name = config.context.tokenizer
     tokenizer = (
         None
@@ -205,7 +274,8 @@ def make_plan(config: Config, source: Source) -> Plan:
         raise source.error(InputError(problems=problems))
     # Latency is timed by turns when the verdict is due, not in every trial.
     guarded = (name for name in config.verdict.guardrails if not name.startswith("latency_"))
-    names = tuple(dict.fromkeys((*objective.metric_names, *config.metrics, *guarded)))
+    further = config.metrics if config.dataset is not None else ()
+    names = tuple(dict.fromkeys((*objective.metric_names, *further, *guarded)))
     return Plan(space, objective, names, arms, execution, tokenizer)
 
 
@@ -215,19 +285,24 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
     Raises:
         InputError: a problem in the data, the retriever's options, its knobs, or the baseline.
     """
+    with _located(source, ("retriever",)):
+        config = _resolved(config, source)
+    section = config.dataset
+    if section is None:
+        return _assemble_measured(config, source, plan)
     with _located(source, ("dataset",)):
-        dataset = open_dataset(config.dataset.path, format=config.dataset.format)
+        dataset = open_dataset(section.path, format=section.format)
         tune_ids, holdout_ids = split_queries(
             dataset.queries,
-            holdout=_holdout(config, len(dataset.queries), say),
-            stratify_by=config.dataset.split.stratify_by,
+            holdout=_holdout(section, len(dataset.queries), say),
+            stratify_by=section.split.stratify_by,
             seed=config.study.seed,
         )
     for warning in dataset.warnings:
         say(f"note: {warning}")
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)):
-        retriever = _retriever(config, dataset)
+        retriever = _retriever(config, plan, dataset)
     if not dataset.corpus.documents:
         plan = _without_token_counts(plan, say)
     problems = knob_problems(plan.space, retriever.knobs)
@@ -270,18 +345,97 @@ def _policy(record: Mapping[str, Any], checked: Callable[[Mapping[str, Any]], Pa
     return Policy(checked(policy.default), types, policy.rule)
 
 
-def _retriever(config: Config, dataset: Dataset) -> Retriever:
+def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
+    """Assemble a system that measures itself."""
     kind = registry.load("retrieval", config.retriever.kind)
-    build = getattr(kind, "build", None)
-    if not callable(build):
+    with _located(source, ("retriever",)), _explained(config):
+        given = _named(kind.build_measure, {"space": plan.space, "baseline": _today(config)})
+        system: Measures = registry.construct(kind.build_measure, config.retriever.options, **given)
+    problems = knob_problems(plan.space, system.knobs)
+    if problems:
+        raise source.error(InputError(problems=problems))
+    with _located(source, ("baseline",)):
+        baseline, policy = _baseline(config, system.knobs)
+        if policy is not None:
+            raise InputError("a policy needs queries, and the retriever measures itself")
+    return Assembly(config, plan, NO_DATASET, (), (), system, baseline)
+
+
+def _no_dataset_problems(config: Config, kind: Any) -> Iterator[Problem]:
+    if not isinstance(kind, MeasuresKind):
+        yield Problem("this key is required", key=("dataset",))
+        return
+    if config.racing is not None:
+        yield Problem("there is no data set, so no queries to race over", key=("racing",))
+    if config.verdict.guardrails:
+        message = "a guard-rail is tested on held-out queries, and there is no data set"
+        yield Problem(message, key=("verdict", "guardrails"))
+
+
+def _resolved(config: Config, source: Source) -> Config:
+    """Return the configuration with the retriever's options as they hold from any folder."""
+    kind = registry.load("retrieval", config.retriever.kind)
+    if not isinstance(kind, ResolvesOptions):
+        return config
+    folder = Path(source.file).parent
+    options = kind.resolve_options(config.retriever.options, folder)
+    section = RetrieverSection(kind=config.retriever.kind, **options)
+    return config.model_copy(update={"retriever": section})
+
+
+def _today(config: Config) -> Params:
+    """Return the baseline's parameters; of a policy those that hold where no type is known."""
+    if not isinstance(config.baseline, Mapping):
+        return {}
+    if not is_policy(config.baseline):
+        return dict(config.baseline)
+    default = config.baseline.get("default")
+    return dict(default) if isinstance(default, Mapping) else {}
+
+
+def _named(build: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of what can be given that ``build`` names."""
+    names = inspect.signature(build).parameters
+    return {name: value for name, value in given.items() if name in names}
+
+
+def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ...]:
+    """Return the knobs of a kind of retriever, as far as its options tell them.
+
+    Raises:
+        InputError: no such kind, or options that are missing or wrong.
+    """
+    kind = registry.load("retrieval", kind_name)
+    if isinstance(kind, DeclaresKnobs):
+        return tuple(registry.construct(kind.declare_knobs, options))
+    declared = getattr(kind, "knobs", None)
+    if isinstance(declared, tuple):
+        return declared
+    # Two passages: enough for an index of a kind that tells its knobs only when it is built.
+    documents = (Document("1", "Lima", "Lima lies in Peru."), Document("2", "Peru", "A country."))
+    with TemporaryDirectory() as folder:
+        section = RetrieverSection(kind=kind_name, **options)
+        return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
+
+
+def _retriever(config: Config, plan: Plan, dataset: Dataset) -> Retriever:
+    kind = registry.load("retrieval", config.retriever.kind)
+    if not callable(getattr(kind, "build", None)):
         message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
         raise InputError(message, key=("kind",))
+    today = {"space": plan.space, "baseline": _today(config)}
     with _explained(config):
-        given: dict[str, Any] = {"corpus": dataset.corpus, "cache_dir": cache_dir()}
-        # Rooms of families do not import each other, so a retriever is handed what reads files.
-        if "read_run" in inspect.signature(build).parameters:
-            given["read_run"] = _read_run
-        retriever: Retriever = registry.construct(build, config.retriever.options, **given)
+        return _build(kind, config.retriever, dataset.corpus, cache_dir=cache_dir(), **today)
+
+
+def _build(
+    kind: Any, section: RetrieverSection, corpus: Corpus, *, cache_dir: Path, **today: Any
+) -> Retriever:
+    # Rooms of families do not import each other, so a retriever is handed what reads files.
+    given = _named(kind.build, {"read_run": _read_run, **today})
+    retriever: Retriever = registry.construct(
+        kind.build, section.options, corpus=corpus, cache_dir=cache_dir, **given
+    )
     return retriever
 
 
@@ -312,9 +466,9 @@ def _explained(config: Config) -> Iterator[None]:
         ) from error
 
 
-def _holdout(config: Config, queries: int, say: Say) -> float:
+def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
     """Return the share to hold out: none of a few queries, unless the configuration asks for it."""
-    split = config.dataset.split
+    split = section.split
     if "holdout" in split.model_fields_set or queries >= FEWEST_TO_SPLIT:
         return float(split.holdout)
     say(

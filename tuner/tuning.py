@@ -26,6 +26,7 @@ from tuner.study.loop import Event, run_study
 from tuner.study.reading import JournalContent, read_journal
 from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
 from tuner.study.study import Study
+from tuner.study.tuned_on import TunedOn
 from tuner.study.winner import choose_winner
 from tuner.tracking._uri import absolute, holds_password, mask
 from tuner.tracking.mlflow import Mlflow
@@ -82,7 +83,7 @@ class Session:
             state = run_study(
                 study,
                 self.assembly.plan.execution,
-                self.assembly.evaluator(self.assembly.tune_queries),
+                self.assembly.trial_evaluator(),
                 tracker=tracker,
                 on_event=on_event,
             )
@@ -259,6 +260,7 @@ def write_best(
         "study_id": header.study_id,
         "arm": best.arm,
         "trial": best.trial,
+        "tuned_on": TunedOn.of(header).to_record(),
         "tune": {"objective": best.tune_objective, **best.tune_metrics},
         "holdout": None
         if best.holdout_objective is None
@@ -279,6 +281,7 @@ def _parts(assembly: Assembly) -> dict[str, Any]:
         "space": plan.space,
         "objective": plan.objective,
         "arms_see": assembly.config.study.arms_see,
+        "by_query": None if assembly.config.racing is None else plan.objective.by_query,
     }
 
 
@@ -303,10 +306,10 @@ def _resolved(assembly: Assembly) -> dict[str, Any]:
     """Return the configuration with every default, and paths that hold from any folder."""
     config = assembly.config
     record: dict[str, Any] = config.model_dump(mode="json")
-    if not assembly.holdout_queries:
+    if config.dataset is not None and not assembly.holdout_queries:
         # Too few to split by default: said here, a resumed study does not split them either.
         record["dataset"]["split"]["holdout"] = 0.0
-    if not config.dataset.path.startswith(BUILTIN):
+    if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
         record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
     if config.tracking is not None:
         record["tracking"]["uri"] = absolute(config.tracking.uri)

@@ -168,7 +168,8 @@ def pool(
     if Path(out).exists():  # before the work, not after it
         raise InputError("is there already, and may hold grades; name another file", file=out)
     loaded = None if config is None else load_config(config)[0]
-    place = corpus_path or (None if loaded is None else loaded.dataset.path)
+    section = None if loaded is None else loaded.dataset
+    place = corpus_path or (None if section is None else section.path)
     if place is None:
         raise InputError("give --corpus PATH, or --config CONFIG with a data set")
     sampled = read_sample(queries)

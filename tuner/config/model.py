@@ -144,6 +144,21 @@ class ContextSection(Section):
     )
 
 
+class RacingSection(Section):
+    """Stops a trial after some of the queries where the best trial is out of its reach."""
+
+    rungs: list[Number] = Field(
+        default=[0.2, 0.5],
+        min_length=1,
+        description="shares of the queries after which a trial may be stopped, rising",
+    )
+    stop_below: Number = Field(
+        default=-1.0,
+        le=0,
+        description="stop where mean / standard error of the differences to the best is below this",
+    )
+
+
 class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
@@ -155,7 +170,9 @@ class Config(Section):
     """A whole configuration."""
 
     study: StudySection = StudySection()
-    dataset: DatasetSection
+    dataset: DatasetSection | None = Field(
+        default=None, description="left out only where the retriever returns metrics itself"
+    )
     retriever: RetrieverSection = RetrieverSection()
     space: dict[str, dict[str, Any]] = Field(
         min_length=1, description="parameter -> {type, low, high, scale, step, choices, when}"
@@ -175,6 +192,9 @@ class Config(Section):
         "best.yaml or policy.yaml; the winner is compared with them",
     )
     backends: list[BackendSection] = Field(min_length=1)
+    racing: RacingSection | None = Field(
+        default=None, description="for costly evaluations: stop trials that fall behind"
+    )
     verdict: VerdictSection = VerdictSection()
     execution: ExecutionSection = ExecutionSection()
     tracking: TrackingSection | None = TrackingSection()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
 
 
@@ -60,7 +61,63 @@ class RetrieverKind(Protocol):
 
     @classmethod
     def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Retriever:
-        """Build or open the index; ``options`` are the configuration's ``retriever`` section."""
+        """Build or open the index; ``options`` are the configuration's ``retriever`` section.
+
+        A ``build`` that names ``space`` (a SearchSpace) or ``baseline`` (Params) is given those of
+        the configuration: for systems whose parameters are whatever the user says.
+        """
+        ...
+
+
+@runtime_checkable
+class ResolvesOptions(Protocol):
+    """A kind with options that mean something else in another folder."""
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """Return the options as they hold from any folder; a study is resumed with these.
+
+        ``folder`` is that of the configuration file.
+        """
+        ...
+
+
+@runtime_checkable
+class DeclaresKnobs(Protocol):
+    """A kind whose knobs are known from its options, without a corpus; for ``tuner knobs``."""
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:
+        """Return the knobs that a retriever built with these options would have."""
+        ...
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """A system that measures itself: it answers parameters with metrics, and needs no data set."""
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return the parameters that the system understands."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that can change a result."""
+        ...
+
+    def measure(self, params: Params) -> Any:
+        """Return a number, a mapping of metrics, or an Outcome; higher is better."""
+        ...
+
+
+@runtime_checkable
+class MeasuresKind(Protocol):
+    """A kind that a configuration without ``dataset:`` can name."""
+
+    @classmethod
+    def build_measure(cls, *, space: SearchSpace, baseline: Params, **options: Any) -> Measures:
+        """Build the system; ``options`` are the configuration's ``retriever`` section."""
         ...
 
 

@@ -1,0 +1,162 @@
+"""From what an outside system answers to rankings; whatever is doubtful fails, and says why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import TunerError
+from tuner.core.rankings import Rankings
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One query's answer, best first. ``scores`` are as many as ``ids``, or None."""
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...] | None = None
+    context_tokens: float | None = None
+    graph_used: bool | None = None
+
+
+def known_ids(corpus: Corpus) -> frozenset[str] | None:
+    """Return the ids that an answer may hold; None where the data set has no documents."""
+    return frozenset(document.id for document in corpus.documents) or None
+
+
+def read_answer(raw: Any, known: Collection[str] | None) -> Answer:
+    """Read one query's answer: a list of results, or ``{"results": […], "context_tokens": …}``.
+
+    A result is an id, a pair (id, score), or ``{"id": …, "score": …}``; scores are for all results
+    or for none, higher is better. A number as id is its text. Of a repeated id the first place
+    counts. An empty list is an answer: nothing was found.
+
+    Raises:
+        TunerError: not such a list; an id that no document has; a score that is missing, NaN or
+            above the one before it.
+    """
+    if isinstance(raw, Mapping):
+        return _read_mapping(raw, known)
+    pairs = [_read_result(result, place) for place, result in enumerate(_list(raw), start=1)]
+    scored = sum(score is not None for _, score in pairs)
+    if 0 < scored < len(pairs):
+        raise TunerError(f"{scored} of {len(pairs)} results have a score; give all or none")
+    ids: dict[str, None] = {}
+    scores: list[float] = []
+    last = math.inf
+    for place, (id_, score) in enumerate(pairs, start=1):
+        if known is not None and id_ not in known:
+            raise TunerError(
+                f"result {place} has the id {shown(id_)}, which is not in the data set's corpus "
+                f"(it has ids such as {min(known)!r})"
+            )
+        if score is not None:
+            last = _checked(score, last, place)
+            if id_ not in ids:
+                scores.append(last)
+        ids[id_] = None
+    return Answer(tuple(ids), tuple(scores) if scored else None)
+
+
+def rankings_of(
+    queries: Sequence[Query], answers: Sequence[Answer], seconds: Mapping[str, float]
+) -> Rankings:
+    """Put answers, one a query, into rankings.
+
+    Raises:
+        TunerError: ``context_tokens`` or ``graph_used`` are there for some queries only.
+    """
+    rankings = Rankings.from_ids(
+        [query.id for query in queries],
+        [answer.ids for answer in answers],
+        seconds=dict(seconds),
+        context_tokens=_of_all([answer.context_tokens for answer in answers], "context_tokens"),
+        graph_used=_of_all([answer.graph_used for answer in answers], "graph_used"),
+    )
+    if any(answer.ids and answer.scores is None for answer in answers):
+        return rankings
+    scores = np.full(rankings.documents.shape, np.nan)
+    for row, answer in enumerate(answers):
+        scores[row, : len(answer.ids)] = answer.scores or ()
+    return replace(rankings, scores=scores)
+
+
+def shown(value: Any) -> str:
+    """Return a value as text that is short enough for an error."""
+    text = repr(value) if not isinstance(value, str) else value
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _read_mapping(raw: Mapping[Any, Any], known: Collection[str] | None) -> Answer:
+    if "results" not in raw:
+        names = ", ".join(map(str, raw)) or "nothing"
+        raise TunerError(f"the answer has no `results`, but {shown(names)}")
+    answer = read_answer(_list(raw["results"]), known)
+    tokens, used = raw.get("context_tokens"), raw.get("graph_used")
+    if tokens is not None and not (_is_number(tokens) and 0 <= float(tokens) < math.inf):
+        raise TunerError(f"context_tokens is {shown(tokens)}, not a number from 0 up")
+    if used is not None and not isinstance(used, bool | np.bool_):
+        raise TunerError(f"graph_used is {shown(used)}, not true or false")
+    return Answer(
+        answer.ids,
+        answer.scores,
+        None if tokens is None else float(tokens),
+        None if used is None else bool(used),
+    )
+
+
+def _list(raw: Any) -> list[Any]:
+    if isinstance(raw, list | tuple | np.ndarray):
+        return list(raw)
+    kind = "nothing" if raw is None else f"{type(raw).__name__} {shown(raw)}"
+    raise TunerError(f"a list of document ids is needed, the answer is {kind}")
+
+
+def _read_result(result: Any, place: int) -> tuple[str, float | None]:
+    match result:
+        case {"id": id_}:
+            return _id(id_, place), result.get("score")
+        case [id_, score]:
+            return _id(id_, place), score
+        case _:
+            return _id(result, place), None
+
+
+def _id(value: Any, place: int) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if not isinstance(value, bool) and isinstance(value, Integral):
+        return str(int(value))
+    raise TunerError(f"result {place} is {shown(value)}; an id, or an id with a score, is needed")
+
+
+def _checked(score: Any, last: float, place: int) -> float:
+    if not _is_number(score) or math.isnan(score):
+        raise TunerError(f"the score of result {place} is {shown(score)}, not a number")
+    if score > last:
+        raise TunerError(
+            f"the scores rise from {last:g} to {float(score):g} at result {place}: the best "
+            "document must stand first and have the highest score (are these distances?)"
+        )
+    return float(score)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _of_all(values: Sequence[float | bool | None], name: str) -> Any:
+    if all(value is None for value in values):
+        return None
+    if any(value is None for value in values):
+        raise TunerError(f"{name} was reported for some queries and not for others")
+    return np.array(values)

@@ -1,0 +1,76 @@
+"""From ``my_package.module:thing`` to the object, imported once in each process."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import InputError, did_you_mean
+
+KEY = ("function",)
+
+
+@lru_cache(maxsize=32)
+def load_object(name: str, search_path: tuple[str, ...]) -> Any:
+    """Import an object; a class is called, without arguments.
+
+    The folders of ``search_path`` go before all others, as a script's own folder does.
+
+    Raises:
+        InputError: not written as ``module:thing``, no such module or thing, an import that fails,
+            or a class that cannot be called without arguments.
+    """
+    module_name, separator, attribute = name.partition(":")
+    if not separator or not module_name or not attribute:
+        raise InputError(f"{name!r}: write it as my_package.module:thing", key=KEY)
+    for folder in reversed(search_path):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    module = _import(module_name, search_path)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = [known for known in vars(found) if not known.startswith("_")]
+            hint = did_you_mean(part, names)
+            raise InputError(f"module {module_name!r} has no {attribute!r}{hint}", key=KEY)
+        found = getattr(found, part)
+    if not isinstance(found, type):
+        return found
+    try:
+        return found()
+    except TypeError as error:
+        raise InputError(
+            f"the class {name!r} cannot be called without arguments ({error}); name an instance, "
+            "or give the class a `build` and name it as the retriever's kind",
+            key=KEY,
+        ) from error
+
+
+def source_digest(name: str, search_path: tuple[str, ...]) -> str:
+    """Return a hash of the file that holds an object; of its name where there is no file."""
+    load_object(name, search_path)
+    file = getattr(sys.modules[name.partition(":")[0]], "__file__", None)
+    digest = sha256(name.encode())
+    if file is not None and Path(file).is_file():
+        digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+def _import(module_name: str, search_path: Sequence[str]) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and module_name.startswith(error.name):
+            places = ", ".join(search_path)
+            raise InputError(f"no module {module_name!r} in {places}", key=KEY) from error
+        message = f"module {module_name!r} cannot be imported: {error}"
+        raise InputError(message, key=KEY) from error
+    except Exception as error:  # whatever the user's module does when it is imported
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        message = f"module {module_name!r} cannot be imported: {reason}"
+        raise InputError(message, key=KEY) from error

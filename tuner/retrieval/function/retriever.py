@@ -1,0 +1,215 @@
+"""The retriever that asks a Python function, and the system whose function returns metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import NO_DOCUMENT, Rankings
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval._answers import Answer, known_ids, rankings_of, read_answer
+from tuner.retrieval._knobs import knob_params
+from tuner.retrieval.base import Knob
+from tuner.retrieval.function.loading import KEY
+from tuner.retrieval.function.target import Target, within
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function of the user's that returns metrics itself."""
+
+    target: Target
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+
+    def measure(self, params: Params) -> Any:
+        """Call the function.
+
+        Raises:
+            InputError: a parameter that the function does not have.
+        """
+        arguments = self.target.signature().arguments(knob_params(params, self.knobs))
+        if self.target.signature().is_async:
+            return self.target.run([partial(self.target.object, **arguments)])[0]
+        return self.target.object(**arguments)
+
+
+@dataclass(frozen=True)
+class Function:
+    """Answers with a function of the user's; made by ``Function.build``.
+
+    The function answers one query (its text), or an object's ``retrieve(queries, params)`` answers
+    a batch of ``Query`` records. Either may be async, and returns what ``read_answer`` reads, or
+    Rankings for a batch.
+    """
+
+    target: Target
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+    known: frozenset[str] | None = field(repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        function: str,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        search_path: Sequence[str] | None = None,
+        concurrency: int = 8,
+        timeout_s: float = 60,
+    ) -> Function:
+        """Import the function and look at what it takes.
+
+        ``search_path`` are the folders to find the module in. ``concurrency`` (calls at once in a
+        process) and ``timeout_s`` (for one query) hold for async functions.
+
+        Raises:
+            InputError: it cannot be imported, or returns metrics instead of documents.
+        """
+        target = Target.read(function, search_path, concurrency, timeout_s)
+        if not target.answers_batches and not target.signature().takes_query:
+            message = (
+                f"{function!r} takes no `query`, so it returns metrics and sees no data set: "
+                "leave `dataset:` out, or write f(query, params)"
+            )
+            raise InputError(message, key=KEY)
+        fingerprint = sha256(f"{target.fingerprint()} {corpus.fingerprint}".encode()).hexdigest()
+        return cls(target, target.knobs(space, baseline), fingerprint[:16], known_ids(corpus))
+
+    @classmethod
+    def build_measure(
+        cls,
+        *,
+        function: str,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        search_path: Sequence[str] | None = None,
+        concurrency: int = 8,
+        timeout_s: float = 60,
+    ) -> Measure:
+        """Import a function that returns metrics; options as in ``build``.
+
+        Raises:
+            InputError: it cannot be imported, or answers queries, of which there are none.
+        """
+        target = Target.read(function, search_path, concurrency, timeout_s)
+        if target.answers_batches or target.signature().takes_query:
+            message = f"{function!r} answers queries: add `dataset:`, where they are"
+            raise InputError(message, key=KEY)
+        return Measure(target, target.knobs(space, baseline), target.fingerprint())
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """Return the options with an absolute search path: the folder, then the working one."""
+        given = options.get("search_path")
+        if given is None:
+            given = [str(folder), "."]
+        if not isinstance(given, list):
+            return dict(options)
+        folders = [str(Path(str(part)).expanduser().resolve()) for part in given]
+        return {**options, "search_path": list(dict.fromkeys(folders))}
+
+    @classmethod
+    def declare_knobs(
+        cls, *, function: str, search_path: Sequence[str] | None = None
+    ) -> tuple[Knob, ...]:
+        """Return the knobs that the function has by itself, whatever a space says."""
+        return Target.read(function, search_path).knobs(None, None)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Let an object that has a ``prepare`` of its own prepare the queries."""
+        prepare = getattr(self.target.object, "prepare", None)
+        if callable(prepare) and self.target.answers_batches:
+            prepare(queries)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Ask the function.
+
+        Raises:
+            InputError: a parameter that it does not have, or a value of the wrong kind.
+            TunerError: it raised, or returned something else than documents of the data set.
+        """
+        filled = knob_params(params, self.knobs)
+        begin = time.perf_counter()
+        if self.target.answers_batches:
+            raw = self._ask_batch(queries, filled)
+        else:
+            raw = self._ask_each(queries, filled)
+        seconds = {"call": time.perf_counter() - begin}
+        if isinstance(raw, Rankings):
+            return self._checked(raw)
+        answers = [self._read(query, one) for query, one in zip(queries, raw, strict=True)]
+        return rankings_of(queries, answers, seconds)
+
+    def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
+        retrieve = self.target.object.retrieve
+        answer = retrieve(queries, dict(params))
+        if asyncio.iscoroutine(answer):
+            coroutine = answer
+            (answer,) = self.target.run([lambda: coroutine])
+        if isinstance(answer, Rankings):
+            return answer
+        if not isinstance(answer, list | tuple):
+            kind = type(answer).__name__
+            raise TunerError(f"{self.target.name}.retrieve returned {kind}, not one list a query")
+        if len(answer) != len(queries):
+            raise TunerError(
+                f"{self.target.name}.retrieve returned {len(answer)} answers to "
+                f"{len(queries)} queries"
+            )
+        return answer
+
+    def _ask_each(self, queries: Sequence[Query], params: Params) -> list[Any]:
+        signature = self.target.signature()
+        function, arguments = self.target.object, partial(signature.arguments, params)
+        calls = [partial(function, query=query.text, **arguments()) for query in queries]
+        if signature.is_async:
+            timed = [partial(within, self.target.timeout_s, call) for call in calls]
+            pairs = zip(queries, timed, strict=True)
+            return self.target.run([partial(_awaited, query, call) for query, call in pairs])
+        return [_called(query, call) for query, call in zip(queries, calls, strict=True)]
+
+    def _read(self, query: Query, raw: Any) -> Answer:
+        try:
+            return read_answer(raw, self.known)
+        except TunerError as error:
+            raise TunerError(f"query {query.id!r}: {error}") from error
+
+    def _checked(self, rankings: Rankings) -> Rankings:
+        if self.known is None:
+            return rankings
+        strange = {id_ for id_ in rankings.document_ids if id_ not in self.known}
+        used = {rankings.document_ids[i] for i in set(rankings.documents.flat) - {NO_DOCUMENT}}
+        for id_ in sorted(strange & used):
+            raise TunerError(f"{self.target.name}.retrieve returned {id_!r}, which is no document")
+        return rankings
+
+
+def _called(query: Query, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        raise _with_query(query, error) from error
+
+
+async def _awaited(query: Query, call: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        return await call()
+    except Exception as error:
+        raise _with_query(query, error) from error
+
+
+def _with_query(query: Query, error: Exception) -> TunerError:
+    reason = str(error) if isinstance(error, TunerError) else f"{type(error).__name__}: {error}"
+    return TunerError(f"query {query.id!r}: {reason}")

@@ -1,0 +1,123 @@
+"""The user's function or object by its name, and what can be known of it without asking it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+from tuner.core.errors import InputError, TunerError
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval._event_loop import run_concurrently
+from tuner.retrieval._options import number_problems
+from tuner.retrieval._space_knobs import space_knobs
+from tuner.retrieval.base import Knob
+from tuner.retrieval.function.loading import KEY, load_object, source_digest
+from tuner.retrieval.function.signature import Signature, missing_names, read_signature
+
+
+@dataclass(frozen=True)
+class Target:
+    """The user's object by name; each process imports it for itself, so it need not be pickled."""
+
+    name: str
+    search_path: tuple[str, ...]
+    concurrency: int
+    timeout_s: float
+
+    @classmethod
+    def read(
+        cls, name: Any, search_path: Any = None, concurrency: Any = 8, timeout_s: Any = 60
+    ) -> Self:
+        """Check the options that every use of a function has.
+
+        Raises:
+            InputError: an option of the wrong kind.
+        """
+        if not isinstance(name, str):
+            raise InputError("write it as my_package.module:thing", key=KEY)
+        folders = ["."] if search_path is None else search_path
+        if not isinstance(folders, list | tuple) or not all(isinstance(f, str) for f in folders):
+            raise InputError("must be a list of folders", key=("search_path",))
+        given = {"concurrency": concurrency, "timeout_s": timeout_s}
+        lows = {"concurrency": 1, "timeout_s": 0}
+        problems = list(number_problems(given, lows, whole=("concurrency",)))
+        if problems:
+            raise InputError(problems=problems)
+        absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
+        return cls(name, absolute, int(concurrency), float(timeout_s))
+
+    @property
+    def object(self) -> Any:
+        """Return the object of this process."""
+        return load_object(self.name, self.search_path)
+
+    @property
+    def answers_batches(self) -> bool:
+        """Say whether it is an object with ``retrieve(queries, params)``."""
+        return callable(getattr(self.object, "retrieve", None))
+
+    def signature(self) -> Signature:
+        """Look at what the function takes.
+
+        Raises:
+            InputError: it is no function, or one that cannot be tuned.
+        """
+        if not callable(self.object):
+            kind = type(self.object).__name__
+            message = f"{self.name!r} is a {kind}: neither a function nor an object with `retrieve`"
+            raise InputError(message, key=KEY)
+        return read_signature(self.object, self.name)
+
+    def knobs(self, space: SearchSpace | None, baseline: Params | None) -> tuple[Knob, ...]:
+        """Return the object's own knobs; else what the space, the baseline and defaults name.
+
+        Raises:
+            InputError: its ``knobs`` are no Knob records, or a parameter gets no value.
+        """
+        own = getattr(self.object, "knobs", None)
+        if own is not None:
+            if not isinstance(own, list | tuple) or not all(isinstance(k, Knob) for k in own):
+                message = f"{self.name}.knobs must be a list of tuner.retrieval.base.Knob"
+                raise InputError(message, key=KEY)
+            return tuple(own)
+        if self.answers_batches:
+            return space_knobs(space, baseline)
+        signature = self.signature()
+        names = signature.knob_names
+        defaults = {} if names is None else signature.defaults
+        knobs = space_knobs(space, baseline, defaults=defaults, names=names)
+        missing = missing_names(self.object, tuple(knob.name for knob in knobs))
+        if missing and space is not None:
+            message = f"{self.name!r} needs {', '.join(map(repr, missing))}: name it in the space"
+            raise InputError(f"{message}, in the baseline, or give it a default", key=KEY)
+        return knobs
+
+    def fingerprint(self) -> str:
+        """Return a hash of the file that holds the object, and of its own fingerprint if any."""
+        own = getattr(self.object, "fingerprint", "")
+        text = f"{source_digest(self.name, self.search_path)} {own}"
+        return sha256(text.encode()).hexdigest()[:16]
+
+    def run(self, calls: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
+        """Run calls of an async object in this process's event loop, and wait for all."""
+        return run_concurrently(calls, limit=self.concurrency, shared_by=self.name)
+
+
+async def within(timeout_s: float, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Await a call for ``timeout_s`` seconds at most.
+
+    Raises:
+        TunerError: it took longer.
+    """
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            return await call()
+    except TimeoutError as error:
+        if limit.expired():
+            raise TunerError(f"no answer within {timeout_s:g} s") from error
+        raise
