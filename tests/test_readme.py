@@ -44,7 +44,12 @@ def test_the_two_commands_of_a_newcomer_stand_first():
 
 def test_every_configuration_that_ships_is_right():
     paths = sorted((ROOT / "configs").glob("*.yaml"))
-    assert [path.name for path in paths] == ["beir.yaml", "graphrag.yaml", "quick.yaml"]
+    assert [path.name for path in paths] == [
+        "beir.yaml",
+        "graphrag.yaml",
+        "my_function.yaml",
+        "quick.yaml",
+    ]
     for path in paths:
         config, source = load_config(path)
         assert make_plan(config, source).arms

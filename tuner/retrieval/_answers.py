@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -13,6 +13,10 @@ import numpy as np
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Rankings
+from tuner.core.words import count_tokens
+
+Passages = Mapping[str, int] | None
+"""Document id -> tokens of its passage."""
 
 _SHOWN = 60
 
@@ -27,12 +31,16 @@ class Answer:
     graph_used: bool | None = None
 
 
-def known_ids(corpus: Corpus) -> frozenset[str] | None:
-    """Return the ids that an answer may hold; None where the data set has no documents."""
-    return frozenset(document.id for document in corpus.documents) or None
+def passage_tokens(corpus: Corpus) -> Passages:
+    """Return the ids that an answer may hold, each with the tokens of its passage.
+
+    None where the data set has no documents; then any id is taken.
+    """
+    counts = {d.id: count_tokens(f"{d.title} {d.text}") for d in corpus.documents}
+    return counts or None
 
 
-def read_answer(raw: Any, known: Collection[str] | None) -> Answer:
+def read_answer(raw: Any, known: Passages) -> Answer:
     """Read one query's answer: a list of results, or ``{"results": […], "context_tokens": …}``.
 
     A result is an id, a pair (id, score), or ``{"id": …, "score": …}``; scores are for all results
@@ -54,10 +62,7 @@ def read_answer(raw: Any, known: Collection[str] | None) -> Answer:
     last = math.inf
     for place, (id_, score) in enumerate(pairs, start=1):
         if known is not None and id_ not in known:
-            raise TunerError(
-                f"result {place} has the id {shown(id_)}, which is not in the data set's corpus "
-                f"(it has ids such as {min(known)!r})"
-            )
+            raise TunerError(f"result {place}: {_unknown(id_, known)}")
         if score is not None:
             last = _checked(score, last, place)
             if id_ not in ids:
@@ -67,9 +72,12 @@ def read_answer(raw: Any, known: Collection[str] | None) -> Answer:
 
 
 def rankings_of(
-    queries: Sequence[Query], answers: Sequence[Answer], seconds: Mapping[str, float]
+    queries: Sequence[Query],
+    answers: Sequence[Answer],
+    known: Passages,
+    seconds: Mapping[str, float],
 ) -> Rankings:
-    """Put answers, one a query, into rankings.
+    """Put answers, one a query, into rankings; where none tells its tokens they are counted.
 
     Raises:
         TunerError: ``context_tokens`` or ``graph_used`` are there for some queries only.
@@ -81,12 +89,32 @@ def rankings_of(
         context_tokens=_of_all([answer.context_tokens for answer in answers], "context_tokens"),
         graph_used=_of_all([answer.graph_used for answer in answers], "graph_used"),
     )
+    rankings = with_tokens(rankings, known)
     if any(answer.ids and answer.scores is None for answer in answers):
         return rankings
     scores = np.full(rankings.documents.shape, np.nan)
     for row, answer in enumerate(answers):
         scores[row, : len(answer.ids)] = answer.scores or ()
     return replace(rankings, scores=scores)
+
+
+def with_tokens(rankings: Rankings, known: Passages) -> Rankings:
+    """Return rankings with their context tokens, counted where the system does not tell them.
+
+    Raises:
+        TunerError: an id that no document has.
+    """
+    if known is None:
+        return rankings
+    rows = [rankings.ids(row) for row in range(len(rankings.query_ids))]
+    for row, query_id in zip(rows, rankings.query_ids, strict=True):
+        for id_ in row:
+            if id_ not in known:
+                raise TunerError(f"query {query_id!r}: {_unknown(id_, known)}")
+    if rankings.context_tokens is not None:
+        return rankings
+    counts = [float(sum(known[id_] for id_ in row)) for row in rows]
+    return replace(rankings, context_tokens=np.array(counts))
 
 
 def shown(value: Any) -> str:
@@ -96,7 +124,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _read_mapping(raw: Mapping[Any, Any], known: Collection[str] | None) -> Answer:
+def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
     if "results" not in raw:
         names = ", ".join(map(str, raw)) or "nothing"
         raise TunerError(f"the answer has no `results`, but {shown(names)}")
@@ -112,6 +140,10 @@ def _read_mapping(raw: Mapping[Any, Any], known: Collection[str] | None) -> Answ
         None if tokens is None else float(tokens),
         None if used is None else bool(used),
     )
+
+
+def _unknown(id_: str, known: Mapping[str, int]) -> str:
+    return f"no document of the data set has the id {shown(id_)!r} (one that has: {min(known)!r})"
 
 
 def _list(raw: Any) -> list[Any]:

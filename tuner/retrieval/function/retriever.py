@@ -13,10 +13,17 @@ from typing import Any
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
-from tuner.core.rankings import NO_DOCUMENT, Rankings
+from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
-from tuner.retrieval._answers import Answer, known_ids, rankings_of, read_answer
+from tuner.retrieval._answers import (
+    Answer,
+    Passages,
+    passage_tokens,
+    rankings_of,
+    read_answer,
+    with_tokens,
+)
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.function.loading import KEY
@@ -55,7 +62,7 @@ class Function:
     target: Target
     knobs: tuple[Knob, ...]
     fingerprint: str
-    known: frozenset[str] | None = field(repr=False)
+    known: Passages = field(repr=False)
 
     @classmethod
     def build(
@@ -85,7 +92,7 @@ class Function:
             )
             raise InputError(message, key=KEY)
         fingerprint = sha256(f"{target.fingerprint()} {corpus.fingerprint}".encode()).hexdigest()
-        return cls(target, target.knobs(space, baseline), fingerprint[:16], known_ids(corpus))
+        return cls(target, target.knobs(space, baseline), fingerprint[:16], passage_tokens(corpus))
 
     @classmethod
     def build_measure(
@@ -148,9 +155,9 @@ class Function:
             raw = self._ask_each(queries, filled)
         seconds = {"call": time.perf_counter() - begin}
         if isinstance(raw, Rankings):
-            return self._checked(raw)
+            return with_tokens(raw, self.known)
         answers = [self._read(query, one) for query, one in zip(queries, raw, strict=True)]
-        return rankings_of(queries, answers, seconds)
+        return rankings_of(queries, answers, self.known, seconds)
 
     def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
         retrieve = self.target.object.retrieve
@@ -185,15 +192,6 @@ class Function:
             return read_answer(raw, self.known)
         except TunerError as error:
             raise TunerError(f"query {query.id!r}: {error}") from error
-
-    def _checked(self, rankings: Rankings) -> Rankings:
-        if self.known is None:
-            return rankings
-        strange = {id_ for id_ in rankings.document_ids if id_ not in self.known}
-        used = {rankings.document_ids[i] for i in set(rankings.documents.flat) - {NO_DOCUMENT}}
-        for id_ in sorted(strange & used):
-            raise TunerError(f"{self.target.name}.retrieve returned {id_!r}, which is no document")
-        return rankings
 
 
 def _called(query: Query, call: Callable[[], Any]) -> Any:
