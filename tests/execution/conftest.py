@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -90,5 +91,72 @@ def dask_address(needs_dask: None, tmp_path_factory: pytest.TempPathFactory) -> 
     try:
         cluster.add_worker("--nthreads", "3")
         yield cluster.address
+    finally:
+        cluster.stop()
+
+
+class RayCluster:
+    """A head node on which evaluations run, and its processes."""
+
+    def __init__(self, folder: Path, *, cpus: int) -> None:
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
+        options = ["--include-dashboard=false", "--disable-usage-stats", "--num-cpus", str(cpus)]
+        place = ["--node-ip-address=127.0.0.1", f"--port={self.port}"]
+        with (folder / "ray.log").open("ab") as log:
+            self.head = subprocess.Popen(
+                [*command, *options, *place], cwd=folder, stdout=log, stderr=log
+            )
+        started = folder / "ray.log"
+        wait_until(lambda: b"Ray runtime started" in started.read_bytes(), "for Ray's head node")
+
+    def stop(self) -> None:
+        """Kill all processes of the node at once, as a machine that is switched off does."""
+        for pid in reversed(descendants(self.head.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.head.kill()
+        self.head.wait()
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that these started."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            parents[int(stat.parent.name)] = int(fields[1])
+    found = [pid]
+    for known in found:
+        found += [child for child, parent in parents.items() if parent == known]
+    return found[1:]
+
+
+@pytest.fixture(scope="session")
+def needs_ray() -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+
+
+@pytest.fixture
+def ray_cluster(needs_ray: None, tmp_path: Path) -> Iterator[RayCluster]:
+    """A node with two CPUs."""
+    cluster = RayCluster(tmp_path, cpus=2)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def ray_address(needs_ray: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a node with three CPUs, which this process has joined already."""
+    import ray
+
+    cluster = RayCluster(tmp_path_factory.mktemp("ray"), cpus=3)
+    try:
+        ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+        yield cluster.address
+        ray.shutdown()
     finally:
         cluster.stop()

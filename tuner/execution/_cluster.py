@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import failed
 from tuner.execution._pool import CannotSendError
@@ -73,7 +73,7 @@ class Cluster(Protocol):
         ...
 
     def seat(self, worker: str) -> RemoteSeat:
-        """Make a seat on a worker, and bring the evaluate function there.
+        """Make a seat on a worker, and load the evaluate function there.
 
         Raises:
             LostError: the worker is gone.
@@ -106,9 +106,10 @@ class Seats:
         self._worker_seen_at = time.monotonic()
 
     @property
-    def refused(self) -> Mapping[str, str]:
-        """Return the workers that cannot load the evaluate function, each with the reason."""
-        return dict(self._refused)
+    def remarks(self) -> str:
+        """Say which workers are left out, and why; empty where none is."""
+        reasons = [f"without {name}: {reason}" for name, reason in list(self._refused.items())]
+        return "; ".join(reasons)
 
     def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
         """Evaluate on a free seat; where the worker is lost, once more, alone on a worker.
@@ -151,11 +152,14 @@ class Seats:
                 seat = self._cluster.seat(worker.name)
                 self._has_seated = True
                 return worker, seat
-            except LostError:
+            except LostError:  # of which no trial has seen anything
                 self._leave(worker, None)
+                time.sleep(LOOK_S)
             except CannotSendError as error:
-                self._refused[worker.name] = str(error)
                 self._leave(worker, None)
+                with self._changed:
+                    self._refused[worker.name] = str(error)
+                    self._workers.pop(worker.name, None)
 
     def _choose(self) -> _Worker | None:
         """Return the worker that is least busy, by one evaluation busier."""
@@ -185,14 +189,14 @@ class Seats:
         return worker
 
     def _leave(self, worker: _Worker, seat: RemoteSeat | None) -> None:
-        """Give a seat back; None: the worker is lost. If it is not, it will be found again."""
+        """Give a seat back; None: it is lost, and other seats of that worker are not trusted."""
         with self._changed:
             worker.busy -= 1
             worker.is_reserved = False
-            if seat is not None:
+            if seat is None:
+                worker.free.clear()
+            else:
                 worker.free.append(seat)
-            elif self._workers.get(worker.name) is worker:
-                del self._workers[worker.name]
             self._changed.notify_all()
 
     def _look(self) -> None:
@@ -221,3 +225,18 @@ class Seats:
             )
         if is_over:
             raise TunerError(f"there has been no worker for {WORKERS_WAIT_S:g} s")
+
+
+def wait_for_workers(cluster: Cluster, command: str) -> int:
+    """Return how many evaluations a cluster can take at once, when its first worker is there.
+
+    Raises:
+        InputError: none comes; ``command`` starts one.
+    """
+    deadline = time.monotonic() + WORKERS_WAIT_S
+    while not (found := sum(cluster.workers().values())):
+        if time.monotonic() > deadline:
+            message = f"the cluster has no worker; start one: {command}"
+            raise InputError(message, key=("execution", "address"))
+        time.sleep(LOOK_S)
+    return found

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
 
+from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._pool import ProcessPool, _pickled
+from tuner.execution._pool import CannotSendError, ProcessPool, _pickled
 from tuner.execution.base import Evaluate
 
 
@@ -36,32 +37,35 @@ def pack(evaluate: Evaluate) -> bytes:
     """Pickle an evaluate function.
 
     Raises:
-        CannotSendError: it cannot be pickled.
+        InputError: it cannot be pickled.
     """
-    return _pickled(evaluate)
+    try:
+        return _pickled(evaluate)
+    except CannotSendError as error:
+        message = f"the evaluate function cannot go to a cluster: {error}; use threads"
+        raise InputError(message, key=("execution", "kind")) from error
 
 
 class Seat:
-    """Evaluates one trial at a time in a process of its own. Made on a cluster's worker.
-
-    Raises:
-        CannotSendError: the evaluate function cannot be loaded there.
-    """
+    """Evaluates one trial at a time in a process of its own. Made on a cluster's worker."""
 
     def __init__(self, payload: bytes) -> None:
-        # Dask's nanny marks its workers as daemons, in order that they end with it, and
-        # multiprocessing then refuses to start processes below them, since these would stay
-        # behind. Ours look after their parent and end with it.
-        getattr(multiprocessing.current_process(), "_config", {}).pop("daemon", None)
         # The pool asks for a function, but uses its pickled form only.
         self._pool = ProcessPool(cast(Evaluate, Packed(payload)), 1)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="seat")
         self._answer: Future[Outcome] = Future()
-        try:
-            self._pool.check()
-        except BaseException:
-            self._end()
-            raise
+
+    async def check(self) -> None:
+        """Start the process and load the evaluate function there.
+
+        Raises:
+            CannotSendError: it cannot be loaded.
+        """
+        # Dask's nanny marks its workers as daemons, in order that they end with it, and
+        # multiprocessing then refuses to start processes below them, since these would stay
+        # behind. Ours look after their parent and end with it.
+        getattr(multiprocessing.current_process(), "_config", {}).pop("daemon", None)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._pool.check)
 
     async def evaluate(
         self, trial: Trial, timeout_s: float | None, *, wait_s: float

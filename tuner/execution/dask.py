@@ -15,17 +15,17 @@ import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution import _seat
-from tuner.execution._cluster import ANSWER_GRACE_S, WORKERS_WAIT_S, LostError, Seats
+from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, wait_for_workers
 from tuner.execution._options import check_options, counted
 from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
+from tuner.execution._seat import Seat, pack
 from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
@@ -36,14 +36,14 @@ Answer = TypeVar("Answer")
 
 
 class Dask:
-    """Evaluates on the Dask cluster whose scheduler is at ``address``.
+    """Evaluates on the Dask cluster whose scheduler is at ``address``, such as tcp://host:8786.
 
     ``workers`` is the largest number of evaluations at once; None: as many as the cluster's workers
     have threads when the run begins. Each evaluation has a process of its own on its worker, with
-    one BLAS thread, as ``processes`` has: a crash, or a kill at ``trial_timeout_s``, costs its
-    trial and nothing else. A trial whose Dask worker is lost is evaluated once more. The evaluate
-    function reaches a worker once, however many trials it evaluates. A suggestion has seen all
-    results but those of the other trials under way.
+    one BLAS thread, as with ``processes``: a crash, or a kill at ``trial_timeout_s``, costs its
+    trial and nothing else. A trial whose Dask worker is lost is evaluated once more, alone on a
+    worker. The evaluate function reaches a worker once, however many trials it evaluates. A
+    suggestion has seen all results but those of the other trials under way.
     """
 
     def __init__(
@@ -54,22 +54,25 @@ class Dask:
             message = f"{address!r} is no address of a scheduler; write tcp://host:8786"
             raise InputError(message, key=("address",))
         if find_spec("distributed") is None:
-            message = "dask is not installed: pip install 'graphrag-tuner[dask]'"
+            message = "Dask is not installed: pip install 'graphrag-tuner[dask]'"
             raise InputError(message, key=("kind",))
         self.workers = workers
         self.trial_timeout_s = trial_timeout_s
         self.address = address
         self._slots = workers or 1
+        self._remarks: Callable[[], str] = str
 
     @property
     def slots(self) -> int:
-        """Return how many evaluations run at once; known once a run has begun."""
+        """Return how many evaluations run at once; with ``workers`` None, once a run has begun."""
         return self._slots
 
     @property
     def choice(self) -> str:
         """Say where evaluations run."""
-        return f"evaluations run on Dask at {self.address}, {counted(self._slots, 'worker')}"
+        remarks = self._remarks()
+        where = f"evaluations run on Dask at {self.address}, {counted(self._slots, 'worker')}"
+        return f"{where}; {remarks}" if remarks else where
 
     def check(self) -> None:
         """See whether a scheduler answers.
@@ -92,15 +95,11 @@ class Dask:
             InputError: the evaluate function cannot be pickled, or no scheduler answers.
             TunerError: the scheduler is lost, or no worker is left that could evaluate.
         """
+        cluster = _Dask(self.address, pack(evaluate))
         try:
-            payload = _seat.pack(evaluate)
-        except CannotSendError as error:
-            message = f"the evaluate function cannot go to a cluster: {error}; use threads"
-            raise InputError(message, key=("execution", "kind")) from error
-        cluster = _Dask(self.address, payload)
-        try:
-            self._slots = self.workers or cluster.capacity()
+            self._slots = self.workers or wait_for_workers(cluster, f"dask worker {self.address}")
             seats = Seats(cluster)
+            self._remarks = lambda: seats.remarks
 
             def call(trial: Trial) -> Outcome:
                 return seats.evaluate(trial, self.trial_timeout_s)
@@ -119,37 +118,20 @@ class _Dask:
         self._sending = threading.Lock()
         self._sent: Any = None
         self._seats: list[_DaskSeat] = []
-        self._client = _connect(address)
-
-    def capacity(self) -> int:
-        """Return how many evaluations the workers can take; wait for the first worker.
-
-        Raises:
-            InputError: none comes.
-        """
-        deadline = time.monotonic() + WORKERS_WAIT_S
-        while not (found := sum(self.workers().values())):
-            if time.monotonic() > deadline:
-                message = (
-                    f"the scheduler at {self._address} has no worker; start one: "
-                    f"dask worker {self._address}"
-                )
-                raise InputError(message, key=("execution", "address"))
-            time.sleep(LONGEST_WAIT_S)
-        return found
+        self.client = _connect(address)
 
     def workers(self) -> Mapping[str, int]:
         """Return each worker's address and threads."""
         try:
-            found: Mapping[str, int] = self.ask(self._client.scheduler.ncores, ANSWER_GRACE_S)
+            found: Mapping[str, int] = self.ask(self.client.scheduler.ncores, ANSWER_GRACE_S)
         except LostError as error:
             raise self._gone() from error
         return found
 
     def seat(self, worker: str) -> _DaskSeat:
         """Make a seat on a worker, which fetches the evaluate function unless it has it."""
-        future = self._client.submit(
-            _seat.Seat,
+        future = self.client.submit(
+            Seat,
             self._evaluate_there(),
             key=f"seat-{uuid.uuid4().hex}",
             workers=[worker],
@@ -157,7 +139,7 @@ class _Dask:
         )
         is_made = threading.Event()
         future.add_done_callback(lambda _: is_made.set())
-        deadline = time.monotonic() + START_TIMEOUT_S + ANSWER_GRACE_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while not is_made.wait(LONGEST_WAIT_S):
             self.check()
             if worker not in self.workers() or time.monotonic() > deadline:
@@ -165,13 +147,12 @@ class _Dask:
                 raise LostError(f"{worker} is gone")
         try:
             seat = _DaskSeat(self, worker, future, future.result(timeout=ANSWER_GRACE_S))
-        except CannotSendError:
-            raise
         except ImportError as error:  # of the tuner itself
             raise CannotSendError(one_line(error)) from error
         except Exception as error:
             raise LostError(f"{worker}: {one_line(error)}") from error
         self._seats.append(seat)
+        seat.check()
         return seat
 
     def ask(
@@ -186,17 +167,20 @@ class _Dask:
         Raises:
             LostError: no answer within the time, or from one that is lost, or it is an error.
             TunerError: the scheduler is gone.
+            CannotSendError: that is the answer.
         """
 
         async def answer() -> Answer:
             return await make()
 
-        future = asyncio.run_coroutine_threadsafe(answer(), self._client.loop.asyncio_loop)
+        future = asyncio.run_coroutine_threadsafe(answer(), self.client.loop.asyncio_loop)
         deadline = time.monotonic() + timeout_s
         while True:
             try:
                 return future.result(LONGEST_WAIT_S)
-            except Exception as error:
+            except CannotSendError:
+                raise
+            except Exception as error:  # a TimeoutError of this wait, if it is not done
                 if future.done():
                     self.check()
                     raise LostError(one_line(error)) from error
@@ -211,29 +195,24 @@ class _Dask:
         Raises:
             TunerError: it is not. A scheduler that came back would not know of this client.
         """
-        if self._client.status != "running":
+        if self.client.status != "running":
             raise self._gone()
-
-    def as_current(self) -> AbstractContextManager[Any]:
-        """Make the client that which actors find."""
-        current: AbstractContextManager[Any] = self._client.as_current()
-        return current
 
     def close(self) -> None:
         """End what is under way, and leave the cluster."""
-        if self._client.status == "running":
+        if self.client.status == "running":
+            ends = [seat.end for seat in self._seats if not seat.is_lost]
             with suppress(LostError, TunerError):
-                ends = [seat.end for seat in self._seats if not seat.is_lost]
                 self.ask(lambda: asyncio.gather(*(end() for end in ends)), CLOSE_TIMEOUT_S)
         self._seats.clear()
         self._sent = None
-        self._client.close(timeout=CLOSE_TIMEOUT_S)
+        self.client.close(timeout=CLOSE_TIMEOUT_S)
 
     def _evaluate_there(self) -> Any:
         """Return the pickled evaluate function as it lies on some worker, for others to fetch."""
         with self._sending:
             if self._sent is None or self._sent.status != "finished":
-                self._sent = self._client.scatter(self._payload, hash=False)
+                self._sent = self.client.scatter(self._payload, hash=False)
             return self._sent
 
     def _gone(self) -> TunerError:
@@ -250,30 +229,35 @@ class _DaskSeat:
         self._cluster = cluster
         self._worker = worker
         self._future = future
-        # Bound now: the actor looks for a client when it is asked for a method, and finds this one
-        # only if it is the current one, which it is not outside.
-        with cluster.as_current():
+        # Bound here: an actor looks for a client when it is asked for a method, and finds ours only
+        # while that is the current one.
+        with cluster.client.as_current():
+            self._check = actor.check
             self._evaluate = actor.evaluate
             self._answer = actor.answer
-            self._close = actor.close
+            self.end = actor.close
 
     @property
     def is_lost(self) -> bool:
         return bool(self._future.status != "finished")
 
+    def check(self) -> None:
+        self._ask(self._check, START_TIMEOUT_S)
+
     def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
-        return self._call(lambda: self._evaluate(trial, timeout_s, wait_s=wait_s), wait_s)
+        found: Outcome | None = self._ask(
+            lambda: self._evaluate(trial, timeout_s, wait_s=wait_s), wait_s
+        )
+        return found
 
     def answer(self, *, wait_s: float) -> Outcome | None:
-        return self._call(lambda: self._answer(wait_s=wait_s), wait_s)
+        found: Outcome | None = self._ask(lambda: self._answer(wait_s=wait_s), wait_s)
+        return found
 
-    def end(self) -> Awaitable[None]:
-        ended: Awaitable[None] = self._close()
-        return ended
-
-    def _call(self, make: Callable[[], Awaitable[Outcome | None]], wait_s: float) -> Outcome | None:
+    def _ask(self, make: Callable[[], Awaitable[Answer]], wait_s: float) -> Answer:
         try:
-            return self._cluster.ask(make, wait_s + ANSWER_GRACE_S, is_lost=lambda: self.is_lost)
+            timeout_s = wait_s + ANSWER_GRACE_S
+            return self._cluster.ask(make, timeout_s, is_lost=lambda: self.is_lost)
         except LostError as error:
             raise LostError(f"{self._worker}: {error}") from error
 

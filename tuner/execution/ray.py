@@ -1,0 +1,287 @@
+"""Evaluations on the nodes of a Ray cluster.
+
+joblib's ray backend takes lists only, so a study would run in rounds, and when one evaluation kills
+its worker the whole round is lost with an ActorDiedError. So joblib runs the slots, as it does for
+threads and processes, and each slot calls an actor, of which joblib's backend is made as well.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
+
+from tuner.core.errors import InputError, TunerError
+from tuner.core.trial import Outcome, Trial
+from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, wait_for_workers
+from tuner.execution._options import check_options, counted
+from tuner.execution._plain import one_line
+from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
+from tuner.execution._seat import Seat, pack
+from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
+from tuner.execution.base import Evaluate, Outcomes
+
+CONNECT_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 5.0
+# A driver whose head node is gone is ended by Ray itself after a minute. This many looks in a row,
+# a second apart, tell that the head is gone before that, and not just busy.
+LOOKS = 5
+LOOK_EVERY_S = 1.0
+
+
+class Ray:
+    """Evaluates on the Ray cluster whose head is at ``address``, such as host:6379.
+
+    This machine must be part of the cluster. ``workers`` is the largest number of evaluations at
+    once; None: as many as the cluster has CPUs when the run begins. Each evaluation has a process
+    of its own below a Ray actor of one CPU, with one BLAS thread, as with ``processes``: a crash,
+    or a kill at ``trial_timeout_s``, costs its trial and nothing else. A trial whose actor is lost
+    is evaluated once more, alone on a node. The evaluate function reaches a node once, however many
+    trials it evaluates. A suggestion has seen all results but those of the other trials under way.
+    """
+
+    def __init__(
+        self, workers: int | None = None, trial_timeout_s: float | None = None, *, address: str
+    ) -> None:
+        check_options(1 if workers is None else workers, trial_timeout_s)
+        if not isinstance(address, str) or not re.fullmatch(r"[^:/\s]+:\d+", address):
+            message = f"{address!r} is no address of a head node; write host:6379"
+            raise InputError(message, key=("address",))
+        if find_spec("ray") is None:
+            message = "Ray is not installed: pip install 'graphrag-tuner[ray]'"
+            raise InputError(message, key=("kind",))
+        self.workers = workers
+        self.trial_timeout_s = trial_timeout_s
+        self.address = address
+        self._slots = workers or 1
+        self._remarks: Callable[[], str] = str
+
+    @property
+    def slots(self) -> int:
+        """Return how many evaluations run at once; with ``workers`` None, once a run has begun."""
+        return self._slots
+
+    @property
+    def choice(self) -> str:
+        """Say where evaluations run."""
+        remarks = self._remarks()
+        where = f"evaluations run on Ray at {self.address}, {counted(self._slots, 'worker')}"
+        return f"{where}; {remarks}" if remarks else where
+
+    def check(self) -> None:
+        """See whether a head node answers.
+
+        Raises:
+            InputError: none does.
+        """
+        try:
+            _knock(self.address)
+        except OSError as error:
+            message = (
+                f"no Ray head node answers at {self.address} ({one_line(error)}); start one: "
+                "ray start --head"
+            )
+            raise InputError(message, key=("execution", "address")) from error
+
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in such a place
+    ) -> Outcomes:
+        """Yield every trial with its outcome, in the order in which they end.
+
+        Raises:
+            InputError: the evaluate function cannot be pickled, or no cluster answers.
+            TunerError: the cluster is lost, or no node is left that could evaluate.
+        """
+        self.check()
+        cluster = _Ray(self.address, pack(evaluate))
+        try:
+            command = f"ray start --address={self.address}"
+            self._slots = self.workers or wait_for_workers(cluster, command)
+            seats = Seats(cluster)
+            self._remarks = lambda: seats.remarks
+
+            def call(trial: Trial) -> Outcome:
+                return seats.evaluate(trial, self.trial_timeout_s)
+
+            yield from run_in_slots(call, trials, slots=self._slots)
+        finally:
+            cluster.close()
+
+
+class _Ray:
+    """A connection to a cluster, with an evaluate function to bring to the nodes."""
+
+    def __init__(self, address: str, payload: bytes) -> None:
+        import ray
+
+        self._address = address
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
+            try:
+                with _same_signal_handlers():
+                    ray.init(address=address, log_to_driver=False, configure_logging=False)
+            except Exception as error:
+                message = f"cannot join the Ray cluster at {address}: {one_line(error)}"
+                raise InputError(message, key=("execution", "address")) from error
+        elif (other := ray.get_runtime_context().gcs_address) not in _same_addresses(address):
+            message = f"this process has joined the Ray cluster at {other}; write that address"
+            raise InputError(message, key=("execution", "address"))
+        self._payload = ray.put(payload)
+        self._actors: list[Any] = []
+        self._is_closed = threading.Event()
+        self._is_gone = False
+        threading.Thread(target=self._watch, name="ray-head", daemon=True).start()
+
+    def workers(self) -> Mapping[str, int]:
+        """Return each living node's id and CPUs."""
+        import ray
+
+        self.check()
+        return {
+            node["NodeID"]: int(node["Resources"]["CPU"])
+            for node in ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        }
+
+    def seat(self, worker: str) -> _RaySeat:
+        """Make a seat on a node, which fetches the evaluate function unless it has it."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        there = NodeAffinitySchedulingStrategy(worker, soft=False)
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
+        kind = ray.remote(Seat).options(scheduling_strategy=there, **options)
+        seat = _RaySeat(self, worker, kind.remote(self._payload))
+        self._actors.append(seat.actor)
+        seat.check()
+        return seat
+
+    def ask(self, answer: Any, timeout_s: float) -> Any:
+        """Wait for an answer, but no longer than there is hope.
+
+        Raises:
+            LostError: no answer within the time, or it is an error.
+            TunerError: the cluster is gone.
+            CannotSendError: that is the answer.
+        """
+        import ray
+
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            self.check()
+            try:
+                return ray.get(answer, timeout=LONGEST_WAIT_S)
+            except ray.exceptions.GetTimeoutError:
+                continue
+            except CannotSendError as error:
+                raise CannotSendError(str(error.args[0])) from error
+            except Exception as error:
+                self.check()
+                raise LostError(one_line(error)) from error
+        raise LostError("it does not answer")
+
+    def check(self) -> None:
+        """See whether the head node is there.
+
+        Raises:
+            TunerError: it is not.
+        """
+        if self._is_gone:
+            raise TunerError(
+                f"the Ray cluster at {self._address} is gone; what has been evaluated is kept: "
+                "start it again and resume the study"
+            )
+
+    def close(self) -> None:
+        """End what is under way, and leave the cluster."""
+        import ray
+
+        self._is_closed.set()
+        if not self._is_gone:
+            with suppress(Exception):
+                ends = [actor.close.remote() for actor in self._actors]
+                ray.wait(ends, num_returns=len(ends), timeout=CLOSE_TIMEOUT_S)
+            for actor in self._actors:
+                with suppress(Exception):
+                    ray.kill(actor)
+        self._actors.clear()
+        if self._is_ours:
+            ray.shutdown()
+
+    def _watch(self) -> None:
+        failures = 0
+        while not self._is_closed.wait(LOOK_EVERY_S):
+            try:
+                _knock(self._address)
+                failures = 0
+            except OSError:
+                failures += 1
+            if failures == LOOKS:
+                self._is_gone = True
+                return
+
+
+class _RaySeat:
+    """An actor on a node."""
+
+    def __init__(self, cluster: _Ray, worker: str, actor: Any) -> None:
+        self.actor = actor
+        self._cluster = cluster
+        self._worker = worker
+
+    def check(self) -> None:
+        self._ask(self.actor.check.remote(), START_TIMEOUT_S)
+
+    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
+        answer = self.actor.evaluate.remote(trial, timeout_s, wait_s=wait_s)
+        outcome: Outcome | None = self._ask(answer, wait_s)
+        return outcome
+
+    def answer(self, *, wait_s: float) -> Outcome | None:
+        outcome: Outcome | None = self._ask(self.actor.answer.remote(wait_s=wait_s), wait_s)
+        return outcome
+
+    def _ask(self, answer: Any, wait_s: float) -> Any:
+        try:
+            return self._cluster.ask(answer, wait_s + ANSWER_GRACE_S)
+        except LostError as error:
+            raise LostError(f"node {self._worker[:8]}: {error}") from error
+
+
+def _knock(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+
+
+def _same_addresses(address: str) -> set[str]:
+    """Return the ways in which Ray may write the address of a head node."""
+    import ray
+
+    host, _, port = address.rpartition(":")
+    hosts = {host, socket.gethostbyname(host)}
+    if any(host.startswith("127.") for host in hosts):
+        hosts.add(ray.util.get_node_ip_address())
+    return {f"{host}:{port}" for host in hosts}
+
+
+@contextmanager
+def _same_signal_handlers() -> Iterator[None]:
+    """Keep the handler of SIGTERM, which Ray replaces by one that ends the program at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
