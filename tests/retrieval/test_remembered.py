@@ -1,0 +1,145 @@
+"""Answers on the disk: what is asked again, what is not, and what a torn file costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import Rankings
+from tuner.retrieval import _remembered
+from tuner.retrieval._remembered import Remembered
+
+QUERIES = [Query(f"q{n}", f"text {n}") for n in range(10)]
+PARAMS = {"top_k": 2}
+
+
+class Counting:
+    knobs = ()
+    fingerprint = "one"
+
+    def __init__(self, fail_at: str | None = None) -> None:
+        self.asked: list[str] = []
+        self.fail_at = fail_at
+
+    def prepare(self, queries):
+        self.prepared = list(queries)
+
+    def retrieve(self, queries, params):
+        if any(query.id == self.fail_at for query in queries):
+            raise RuntimeError("the system is gone")
+        self.asked += [query.id for query in queries]
+        answers = [[f"d{q.id}", "shared"][: params["top_k"]] for q in queries]
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            answers,
+            scores=np.array([[2.0, 1.0][: params["top_k"]] for _ in queries]),
+            seconds={"graph": 1.0},
+            context_tokens=np.array([float(q.id[1:]) for q in queries]),
+            graph_used=np.array([q.id != "q3" for q in queries]),
+            entities=[[q.id, "Café"] for q in queries],
+            paths=[[[("a", "b", q.id)]] for q in queries],
+        )
+
+
+@pytest.fixture(autouse=True)
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_remembered, "QUICK_S", -1.0)
+    monkeypatch.setattr(_remembered, "BATCH", 3)
+
+
+def assert_equal(first: Rankings, second: Rankings) -> None:
+    assert first.query_ids == second.query_ids
+    assert [first.ids(row) for row in range(len(first.query_ids))] == [
+        second.ids(row) for row in range(len(second.query_ids))
+    ]
+    for name in ("scores", "context_tokens", "graph_used"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    assert (first.entities, first.paths) == (second.entities, second.paths)
+
+
+def test_an_answer_is_asked_for_once(tmp_path: Path) -> None:
+    inner = Counting()
+    plain = inner.retrieve(QUERIES, PARAMS)
+    inner.asked.clear()
+    first = Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS)
+    assert inner.asked == [query.id for query in QUERIES]
+    again = Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS)
+    assert len(inner.asked) == 10
+    assert_equal(first, plain)
+    assert_equal(again, plain)
+    assert (first.seconds, again.seconds) == ({"graph": 4.0}, {})
+
+
+def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
+    inner = Counting()
+    remembered = Remembered(inner, tmp_path)
+    remembered.retrieve(QUERIES[2:6], PARAMS)
+    inner.asked.clear()
+    found = remembered.retrieve(QUERIES, PARAMS)
+    assert inner.asked == ["q0", "q1", "q6", "q7", "q8", "q9"]
+    assert found.query_ids == tuple(query.id for query in QUERIES)
+
+
+@pytest.mark.parametrize("other", ["params", "fingerprint"])
+def test_other_parameters_or_another_index_are_another_answer(tmp_path: Path, other: str) -> None:
+    inner = Counting()
+    Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS)
+    if other == "fingerprint":
+        inner.fingerprint = "two"
+    found = Remembered(inner, tmp_path).retrieve(QUERIES, {"top_k": 1 if other == "params" else 2})
+    assert len(inner.asked) == 20
+    assert found.depth == (1 if other == "params" else 2)
+
+
+def test_what_was_answered_before_a_failure_is_not_lost(tmp_path: Path) -> None:
+    failing = Counting(fail_at="q7")
+    with pytest.raises(RuntimeError, match="the system is gone"):
+        Remembered(failing, tmp_path).retrieve(QUERIES, PARAMS)
+    assert failing.asked == ["q0", "q1", "q2", "q3", "q4", "q5"]
+    mended = Counting()
+    assert_equal(
+        Remembered(mended, tmp_path).retrieve(QUERIES, PARAMS),
+        Counting().retrieve(QUERIES, PARAMS),
+    )
+    assert mended.asked == ["q6", "q7", "q8", "q9"]
+
+
+def test_a_torn_line_costs_its_own_answer_only(tmp_path: Path) -> None:
+    Remembered(Counting(), tmp_path).retrieve(QUERIES, PARAMS)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    inner = Counting()
+    expected = Counting().retrieve(QUERIES, PARAMS)
+    assert_equal(Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS), expected)
+    assert inner.asked == ["q9"]
+    inner.asked.clear()
+    assert_equal(Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS), expected)
+    assert inner.asked == []
+
+
+def test_quick_answers_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_remembered, "QUICK_S", 1e9)
+    inner = Counting()
+    remembered = Remembered(inner, tmp_path)
+    for _ in range(2):
+        remembered.retrieve(QUERIES, PARAMS)
+    assert len(inner.asked) == 20
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_folder_nothing_is_kept(tmp_path: Path) -> None:
+    inner = Counting()
+    Remembered(inner, tmp_path / "elsewhere").retrieve(QUERIES, PARAMS)
+    assert len(inner.asked) == 10
+    assert not list(tmp_path.iterdir())
+
+
+def test_latency_is_that_of_the_system(tmp_path: Path) -> None:
+    inner = Counting()
+    remembered = Remembered(inner, tmp_path)
+    remembered.retrieve(QUERIES, PARAMS)
+    remembered.serve(QUERIES[0], PARAMS)
+    assert len(inner.asked) == 11

@@ -1,0 +1,163 @@
+"""Answers that are kept on the disk: a repeated or resumed trial pays only for what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import Rankings
+from tuner.core.trial import Params
+from tuner.retrieval.base import Knob, Retriever, Serves
+
+# What is lost at most when a run is killed: the queries that one call asks.
+BATCH = 64
+# Quicker answers are not kept: reading them back would take as long as asking again.
+QUICK_S = 0.002
+
+Answer = dict[str, Any]
+
+
+class Remembered:
+    """A retriever whose answers are kept in a folder, one file a set of parameters.
+
+    Queries are asked in batches of 64, and each batch is on the disk before the next is asked. A
+    system that answers a query within 2 ms is asked directly. Where the folder is not there (on
+    another machine of a cluster), nothing is kept.
+    """
+
+    def __init__(self, inner: Retriever, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._is_quick = False
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return the retriever's own."""
+        return self._inner.knobs
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the retriever's own."""
+        return self._inner.fingerprint
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Let the retriever prepare."""
+        self._inner.prepare(queries)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer from the folder, and ask the retriever for the rest."""
+        if self._is_quick:
+            return self._inner.retrieve(queries, params)
+        path = self._folder / f"{_digest(self._inner.fingerprint, params)}.jsonl"
+        known = _read(path)
+        missing = [query for query in queries if query.id not in known]
+        seconds: dict[str, float] = {}
+        for batch in _batches(missing):
+            part = self._ask(batch, params, path)
+            if len(batch) == len(queries):
+                return part
+            known |= {answer["query"]: answer for answer in _answers(part)}
+            for stage, spent in part.seconds.items():
+                seconds[stage] = seconds.get(stage, 0.0) + spent
+        return _rankings([known[query.id] for query in queries], seconds)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Ask the retriever itself: a remembered answer says nothing of its latency."""
+        if isinstance(self._inner, Serves):
+            return self._inner.serve(query, params)
+        return self._inner.retrieve([query], params)
+
+    def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
+        begin = time.perf_counter()
+        rankings = self._inner.retrieve(queries, params)
+        self._is_quick = time.perf_counter() - begin < QUICK_S * len(queries)
+        if not self._is_quick and self._folder.is_dir():
+            _append(path, _answers(rankings))
+        return rankings
+
+
+def _digest(fingerprint: str, params: Params) -> str:
+    text = json.dumps([fingerprint, params], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _batches(queries: Sequence[Query]) -> Iterator[Sequence[Query]]:
+    for start in range(0, len(queries), BATCH):
+        yield queries[start : start + BATCH]
+
+
+def _answers(rankings: Rankings) -> Iterator[Answer]:
+    for row, query_id in enumerate(rankings.query_ids):
+        ids = rankings.ids(row)
+        answer: Answer = {"query": query_id, "ids": ids}
+        if rankings.scores is not None:
+            answer["scores"] = [float(score) for score in rankings.scores[row, : len(ids)]]
+        if rankings.context_tokens is not None:
+            answer["context_tokens"] = float(rankings.context_tokens[row])
+        if rankings.graph_used is not None:
+            answer["graph_used"] = bool(rankings.graph_used[row])
+        if rankings.entities is not None:
+            answer["entities"] = list(rankings.entities[row])
+        if rankings.paths is not None:
+            answer["paths"] = [[list(step) for step in path] for path in rankings.paths[row]]
+        yield answer
+
+
+def _rankings(answers: Sequence[Answer], seconds: Mapping[str, float]) -> Rankings:
+    extra: dict[str, Any] = {"seconds": seconds}
+    lists = [answer["ids"] for answer in answers]
+    if _all_have(answers, "scores"):
+        scores = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
+        for row, answer in enumerate(answers):
+            scores[row, : len(answer["scores"])] = answer["scores"]
+        extra["scores"] = scores
+    if _all_have(answers, "context_tokens"):
+        extra["context_tokens"] = np.array([answer["context_tokens"] for answer in answers])
+    if _all_have(answers, "graph_used"):
+        extra["graph_used"] = np.array([answer["graph_used"] for answer in answers], dtype=bool)
+    if _all_have(answers, "entities"):
+        extra["entities"] = [answer["entities"] for answer in answers]
+    if _all_have(answers, "paths"):
+        paths = ([[tuple(step) for step in path] for path in a["paths"]] for a in answers)
+        extra["paths"] = list(paths)
+    return Rankings.from_ids([answer["query"] for answer in answers], lists, **extra)
+
+
+def _all_have(answers: Sequence[Answer], key: str) -> bool:
+    return bool(answers) and all(key in answer for answer in answers)
+
+
+def _read(path: Path) -> dict[str, Answer]:
+    """Read what a file holds; a line that a killed run left unfinished is passed over."""
+    known: dict[str, Answer] = {}
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return known
+    for line in lines[:-1]:
+        try:
+            answer = json.loads(line)
+            known[answer["query"]] = answer
+        except (ValueError, KeyError, TypeError):  # two torn lines that were joined
+            continue
+    return known
+
+
+def _append(path: Path, answers: Iterable[Answer]) -> None:
+    # The line end first: it ends what an earlier run may have left unfinished.
+    text = "\n" + "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        left = text.encode()
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
