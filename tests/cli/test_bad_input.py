@@ -41,6 +41,25 @@ CASES = {
         [":3: retriever.flavor", "flavour"],
     ),
     "price": ("context_tokens_per", "context_token_per", [":9: objective.price", "context_tokens"]),
+    "two scales": (
+        "ndcg@10: 0.2",
+        "context_efficiency: 0.2",
+        [
+            ":8: objective.maximize.context_efficiency",
+            "0 to 100",
+            "{context_efficiency: {min: 50}}",
+        ],
+    ),
+    "tokenizer": (
+        "tracking: null",
+        "tracking: null\ncontext: {tokenizer: 'word_overlap:no_function'}",
+        [":16: context.tokenizer", "has no 'no_function'"],
+    ),
+    "no weights": (
+        "ndcg@10: 0.2",
+        "discounted_precision_fitted@3: 0.2",
+        [":8: objective.maximize", "context: {discount: [1, 0.6, 0.8]}"],
+    ),
     "key twice": ("tracking: null", "tracking: null\ntracking: null", [":16: tracking", "twice"]),
     "tag": ("tracking: null", "metrics: !!python/name:os.system", [":15:", "not supported"]),
     "bomb": ("tracking: null", "a: &a [1]\nb: [*a, *a]", [":15:", "anchors"]),

@@ -7,6 +7,8 @@ import json
 import pytest
 import yaml
 
+from tuner.study.reading import read_journal
+
 
 @pytest.fixture
 def run_dir(tuner):
@@ -28,6 +30,11 @@ def test_a_policy_is_written_judged_and_stands_wherever_parameters_do(tuner, run
         .stdout
     )  # fmt: skip
     assert evaluated["queries"] == 10
+    assert set(evaluated["params"]) == {"default", "types"}
+    shown = tuner("evaluate", "config.yaml", "--params", str(policy)).stdout.splitlines()
+    assert shown[0] == "by query type  on 20 queries (all)"
+    assert shown[1].split()[:2] == ["any", "other"]
+    assert max(map(len, shown)) < 100
     compared = tuner("compare", "config.yaml", "--b", str(policy))
     assert "B less A" in compared.stdout
 
@@ -37,6 +44,49 @@ def test_people_get_a_table_and_a_sentence(tuner, run_dir):
     assert "the rule tells" in done.stdout
     assert "fixed parameters" in done.stdout or "the policy" in done.stdout
     assert "policy.yaml" in done.stdout
+
+
+def test_a_policy_is_the_baseline_of_the_next_study(tuner, run_dir):
+    tuner("policy", str(run_dir))
+    policy = run_dir / "policy.yaml"
+    tuner.edit("baseline: {title_weight: 1.0, top_k: 10}", f"baseline: {policy}")
+    found = json.loads(tuner("evaluate", "config.yaml", "--json").stdout)
+    given = json.loads(tuner("evaluate", "config.yaml", "--params", str(policy), "--json").stdout)
+    assert found == given
+    tuner("run", "config.yaml", "--quiet")
+    (second,) = [run for run in tuner.runs() if run != run_dir]
+    trials = read_journal(second / "journal.jsonl").trials.values()
+    (baseline,) = [trial for trial in trials if trial.arm == "baseline"]
+    assert baseline.params["policy"].startswith("by query type (")
+    tune = tuner("evaluate", "config.yaml", "--queries", "tune", "--json")
+    expected = json.loads(tune.stdout)["metrics"]
+    assert baseline.metrics["mrr@10"] == pytest.approx(expected["mrr@10"])
+    # the study is complete in its folder: without the file it resumes, and its winner is usable
+    policy.unlink()
+    tuner("resume", str(second))
+    tuner("evaluate", str(second / "config.yaml"), "--params", str(second / "best.yaml"))
+    assert "policy.yaml" in tuner("policy", str(second)).stdout
+
+
+def test_a_broken_policy_is_told_in_words(tuner, run_dir):
+    tuner("policy", str(run_dir))
+    policy = run_dir / "policy.yaml"
+    record = yaml.safe_load(policy.read_text())
+    for part, message in (("rule", "'rule' is missing"), ("default", "'default' is missing")):
+        policy.write_text(yaml.safe_dump({k: v for k, v in record.items() if k != part}))
+        for arguments in (
+            ("evaluate", "config.yaml", "--params", str(policy)),
+            ("compare", "config.yaml", "--b", str(policy)),
+            ("evaluate", "config.yaml", "--set", f"baseline={policy}"),
+        ):
+            done = tuner(*arguments, code=2)
+            assert f"not a policy as `tuner policy` writes it: {message}" in done.stderr
+            assert "KeyError" not in done.stderr
+    record["default"]["title_weight"] = 99
+    policy.write_text(yaml.safe_dump(record))
+    done = tuner("run", "config.yaml", "--set", f"baseline={policy}", code=2)
+    assert "baseline" in done.stderr
+    assert "99 is outside what 'title_weight' can be" in done.stderr
 
 
 def test_other_data_is_refused(tuner, run_dir):

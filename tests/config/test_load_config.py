@@ -167,6 +167,43 @@ def test_wrong_settings_are_explained(tmp_path, setting, expected):
     assert expected in message
 
 
+def test_a_baseline_may_be_a_file_of_parameters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.yaml").write_text("top_k: 5\nmode: fast\n")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "best.yaml").write_text("params: {top_k: 7}\nverdict: fine\n")
+    for written, expected in (
+        ("plain.yaml", {"top_k": 5, "mode": "fast"}),
+        ("run/best.yaml", {"top_k": 7}),
+        ("run", {"top_k": 7}),
+    ):
+        config, _ = load_config(write(tmp_path, SMALL), (f"baseline={written}",))
+        assert config.baseline == expected
+
+
+def test_a_baseline_that_cannot_be_read_is_named_by_its_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (message,) = messages(tmp_path, SMALL + "baseline: bests.yaml\n")
+    assert message.startswith("FILE:7: baseline: bests.yaml: no such file")
+    (message,) = messages(tmp_path, SMALL + "baseline: .\n")
+    assert message == "FILE:7: baseline: .: this folder holds no best.yaml"
+    (tmp_path / "list.yaml").write_text("params: [1]\n")
+    (message,) = messages(tmp_path, SMALL + "baseline: list.yaml\n")
+    assert message == "list.yaml: baseline.params: must be a mapping of parameters"
+    (message,) = messages(tmp_path, SMALL + "baseline: 3\n")
+    assert message == "FILE:7: baseline: should be a valid dictionary or a valid string, got 3"
+
+
+def test_the_context_section_has_a_tokenizer_and_weights(tmp_path):
+    text = SMALL + "context: {tokenizer: 'words:split', discount: [1, 0.5]}\n"
+    config, _ = load_config(write(tmp_path, text))
+    assert (config.context.tokenizer, config.context.discount) == ("words:split", [1, 0.5])
+    for wrong in ("[]", "[1, -1]", "[.nan]", "log"):
+        (message,) = messages(tmp_path, SMALL + f"context: {{discount: {wrong}}}\n")
+        assert message.startswith("FILE:7: context.discount"), message
+
+
 def test_the_published_schema_is_that_of_the_model():
     published = json.loads((ROOT / "configs" / "schema.json").read_text(encoding="utf-8"))
     assert published == Config.model_json_schema()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tuner.core.policy import Policy, WordRule, features
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.retrieval._policy import PolicyRetriever
+from tuner.retrieval._policy import PolicyRetriever, WithPolicy
 from tuner.study.by_type import choose_by_type
 
 NOISE = np.tile([0.01, -0.01], 15)
@@ -133,3 +135,59 @@ def test_each_query_is_answered_with_the_parameters_of_its_type_in_order():
     assert rankings.seconds == {"text": 2.0}
     assert rankings.graph_used is None
     assert retriever.serve(queries[0], {}).ids(0)[0] == "q1-2"
+
+
+IDS = ("d0", "d1", "d2")
+
+
+class Explaining:
+    """Retrieves as many documents of its corpus as it is asked for, and tells them as names."""
+
+    knobs = ()
+    fingerprint = "explaining"
+
+    def prepare(self, queries):
+        pass
+
+    def retrieve(self, queries, params):
+        documents = np.tile(np.arange(params["k"]), (len(queries), 1))
+        return Rankings([query.id for query in queries], IDS, documents)
+
+    def explain(self, queries, params, rankings):
+        assert rankings.document_ids is IDS  # it may know its documents by their places
+        assert rankings.documents.shape == (len(queries), params["k"])
+        step = ("a", f"k={params['k']}", "b")
+        return replace(
+            rankings,
+            entities=[[query.id, *rankings.ids(row)] for row, query in enumerate(queries)],
+            paths=[[(step,)] for _ in queries],
+        )
+
+
+def test_names_and_paths_are_told_with_the_parameters_of_each_type():
+    rule = WordRule({"a": 0.0, "b": -1.0}, {"who": {"a": 0.0, "b": 5.0}})
+    policy = Policy({"k": 1}, {"b": {"k": 2}}, rule)
+    queries = [Query("q1", "who"), Query("q2", "what"), Query("q3", "who else")]
+    retriever = PolicyRetriever(Explaining(), policy)
+    rankings = retriever.explain(queries, {}, retriever.retrieve(queries, {}))
+    assert rankings.entities == [["q1", "d0", "d1"], ["q2", "d0"], ["q3", "d0", "d1"]]
+    assert [path[0][0][1] for path in rankings.paths] == ["k=2", "k=1", "k=2"]
+    # a retriever that cannot tell is not asked
+    silent = PolicyRetriever(Echo(), policy)
+    assert silent.explain(queries, {}, silent.retrieve(queries, {})).entities is None
+
+
+def test_a_retriever_with_a_policy_answers_by_it_where_the_parameters_say_so():
+    rule = WordRule({"a": 0.0, "b": -1.0}, {"who": {"a": 0.0, "b": 5.0}})
+    policy = Policy({"k": 1}, {"b": {"k": 2}}, rule)
+    queries = [Query("q1", "who"), Query("q2", "what")]
+    retriever = WithPolicy(Explaining(), policy)
+    by_policy, by_params = {"policy": "by query type"}, {"k": 3}
+    for params, expected in ((by_policy, [2, 1]), (by_params, [3, 3])):
+        rankings = retriever.retrieve(queries, params)
+        assert [len(rankings.ids(row)) for row in range(2)] == expected
+        told = retriever.explain(queries, params, rankings).entities
+        assert [len(names) - 1 for names in told] == expected
+        assert len(retriever.serve(queries[0], params).ids(0)) == expected[0]
+    silent = WithPolicy(Echo(), policy)
+    assert silent.explain(queries, {"k": 3}, silent.retrieve(queries, {"k": 3})).entities is None

@@ -28,10 +28,21 @@ def groups(queries: Sequence[Query], by: str) -> list[str]:
     return [label or UNNAMED for label in labels]
 
 
+def figures_table(figures: Mapping[str, float], defined: Mapping[str, int]) -> Table:
+    """Return one row a figure: its value, and for how many queries it is defined."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("metric", overflow="fold")
+    for head in ("value", "queries"):
+        table.add_column(head, justify="right")
+    for name, value in figures.items():
+        table.add_row(name, _shown(value), str(defined.get(name, "")))
+    return table
+
+
 def spread_table(per_query: Mapping[str, FloatArray]) -> Table:
     """Return one row a metric: its mean over the queries, its deviation, and its quantiles."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("metric")
+    table.add_column("metric", overflow="fold")
     heads = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
     for head in heads:
         table.add_column(head, justify="right")
@@ -53,7 +64,7 @@ def group_table(per_query: Mapping[str, FloatArray], labels: Sequence[str], by: 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(by)
     for head in ("queries", *per_query):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     figures = {name: aggregate_by(values, labels) for name, values in per_query.items()}
     for label in sorted(set(labels)):
         means = (_shown(figures[name][label].mean) for name in per_query)

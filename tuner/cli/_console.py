@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-_LOG_WIDTH = 200
+# Wider than any table, so that nothing is cut where nobody can widen the window.
+_LOG_WIDTH = 100_000
 
 
 def console() -> Console:

@@ -7,13 +7,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.policy import Policy
+
+if TYPE_CHECKING:
+    from tuner.assemble import Assembly
+    from tuner.core.trial import Outcome, Params
+    from tuner.evaluation.objective import Objective
 
 
 @click.command("evaluate", short_help="Evaluate one set of parameters.")
@@ -38,7 +44,8 @@ from tuner.core.errors import InputError
     "metric_names",
     multiple=True,
     metavar="NAME",
-    help="A further metric, such as coverage, or at several cut-offs: recall@1,5,20. Repeatable.",
+    help="A further metric, such as coverage, at several cut-offs (recall@1,5,20), or for all "
+    "grades (share_grades@10, recall_levels@10). Repeatable.",
 )
 @click.option(
     "--by", type=click.Choice(["query_type", "difficulty"]), help="Also show each group's means."
@@ -60,83 +67,127 @@ def command(
     settings: tuple[str, ...],
 ) -> None:
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
-    from tuner.cli._aggregates import (
-        group_record,
-        group_table,
-        groups,
-        spread_record,
-        spread_table,
-    )
+    from tuner.cli import _aggregates as tables
 
-    further = _metrics(metric_names)
     assembly = load(config, settings, say=note)
+    further = _metrics(metric_names, assembly)
     names = tuple(dict.fromkeys((*assembly.plan.metric_names, *further)))
     assembly = replace(assembly, plan=replace(assembly.plan, metric_names=names))
     given = assembly.baseline if params is None else read_params(params, "--params")
     if given is None:
         raise InputError("give --params, or a `baseline:` section in the configuration")
-    chosen = assembly.choice(given)
-    shown = chosen if isinstance(chosen, dict) else chosen.to_record()["types"]
+    choice = assembly.choice(given)
     queries = assembly.part(part)
-    labels = None if by is None else groups(queries, by)
+    labels = None if by is None else tables.groups(queries, by)
     evaluator = assembly.evaluator(queries)
-    outcome = assembly.evaluate(chosen, queries)
-    score = assembly.plan.objective.score(outcome.metrics)
+    outcome = assembly.evaluate(choice, queries)
+    objective = assembly.plan.objective
+    score = objective.score(outcome.metrics)
     figures = {
         "objective": score.objective,
         "composite": score.composite,
         "violation": score.violation,
         **outcome.metrics,
     }
+    defined = _defined(outcome, objective)
     if per_query is not None:
         _write_csv(Path(per_query), queries, outcome.per_query)
     if as_json:
         record = {
-            "params": shown,
+            "params": _plain(choice),
             "queries": len(queries),
             "defined_queries": evaluator.defined_queries,
-            "metrics": figures,
+            "metrics": {name: None if value != value else value for name, value in figures.items()},
+            "defined": defined,
         }
         if aggregates:
-            record["aggregates"] = spread_record(outcome.per_query)
+            record["aggregates"] = tables.spread_record(outcome.per_query)
         if labels is not None:
-            record["by"] = {str(by): group_record(outcome.per_query, labels)}
+            record["by"] = {str(by): tables.group_record(outcome.per_query, labels)}
         click.echo(json.dumps(record, indent=2))
         return
-    from rich.table import Table
-
     from tuner.cli._console import console
 
-    table = Table("metric", "value", box=None, padding=(0, 2, 0, 0))
-    table.columns[1].justify = "right"
-    for name, value in figures.items():
-        table.add_row(name, f"{value:.4f}")
-    click.echo(f"{json.dumps(shown)}  on {len(queries)} queries ({part})")
-    console().print(table)
+    for line in _shown(choice, f"on {len(queries)} queries ({part})"):
+        click.echo(line)
+    console().print(tables.figures_table(figures, defined))
+    if defined["composite"] < len(queries):
+        note(
+            f"note: the composite has all of its metrics for {defined['composite']} of "
+            f"{len(queries)} queries; comparisons and verdicts rest on these alone"
+        )
     if aggregates:
         click.echo()
-        console().print(spread_table(outcome.per_query))
+        console().print(tables.spread_table(outcome.per_query))
     if labels is not None:
         click.echo()
-        console().print(group_table(outcome.per_query, labels, str(by)))
+        console().print(tables.group_table(outcome.per_query, labels, str(by)))
     if per_query is not None:
         note(f"every query: {per_query}")
 
 
-def _metrics(names: Sequence[str]) -> list[str]:
-    """Return the metrics of ``--metric``, one name a cut-off.
+def _metrics(names: Sequence[str], assembly: Assembly) -> list[str]:
+    """Return the metrics of ``--metric``, one name a cut-off and grade.
 
     Raises:
-        InputError: one of them does not exist.
+        InputError: one of them does not exist, or needs what the configuration does not say.
     """
     from tuner.evaluation.evaluator import metric_problems
-    from tuner.metrics import at_cutoffs
+    from tuner.metrics import at_cutoffs, at_grades
 
-    written_out = [name for written in names for name in at_cutoffs(written)]
-    problems = [problem for name in written_out for problem in metric_problems(name, ("--metric",))]
+    grades = assembly.dataset.qrels.values()
+    written_out = [
+        name
+        for written in names
+        for plural in at_cutoffs(written)
+        for name in at_grades(plural, grades)
+    ]
+    discount = assembly.config.context.discount
+    problems = [
+        problem
+        for name in written_out
+        for problem in metric_problems(name, ("--metric",), discount=discount)
+    ]
     if problems:
         raise InputError(problems=problems)
     return written_out
+
+
+def _defined(outcome: Outcome, objective: Objective) -> dict[str, int]:
+    """Return for how many queries each metric is defined, and all metrics of the composite."""
+    from tuner.evaluation.system_metrics import SYSTEM_METRICS
+    from tuner.metrics import mean_defined
+    from tuner.study.verdict import composite_values
+
+    values = dict(outcome.per_query)
+    for name in outcome.metrics:
+        source = SYSTEM_METRICS[name].source if name in SYSTEM_METRICS else name
+        if source in values:
+            values[name] = values[source]
+    counts = {name: mean_defined(values[name])[1] for name in outcome.metrics if name in values}
+    composite = composite_values(outcome.per_query, objective.weights)
+    return {"composite": mean_defined(composite)[1], **counts}
+
+
+def _plain(choice: Params | Policy) -> dict[str, Any]:
+    """Return parameters as plain data; of a policy those by type, without the rule."""
+    if isinstance(choice, Policy):
+        record = choice.to_record()
+        return {"default": record["default"], "types": record["types"]}
+    return dict(choice)
+
+
+def _shown(choice: Params | Policy, where: str) -> list[str]:
+    from tuner.cli._tables import shown_params
+
+    if not isinstance(choice, Policy):
+        return [f"{shown_params(choice)}  {where}"]
+    rows = [("any other", choice.default), *choice.types.items()]
+    width = max(len(name) for name, _ in rows)
+    return [
+        f"by query type  {where}",
+        *(f"  {name:<{width}}  {shown_params(params)}" for name, params in rows),
+    ]
 
 
 def _write_csv(path: Path, queries: Sequence[Any], per_query: Any) -> None:

@@ -129,6 +129,10 @@ class Objective:
         if name not in metrics:
             raise InputError(f"metric {name!r} is missing{did_you_mean(name, metrics)}")
         value = metrics[name]
+        if isinstance(value, float) and math.isnan(value):
+            raise InputError(
+                f"metric {name!r} is undefined for every query (nan is not a finite number)"
+            )
         if isinstance(value, bool) or not _is_number(value):
             raise InputError(f"metric {name!r} is {value!r}, not a finite number")
         return float(value)
