@@ -40,6 +40,7 @@ from tuner.evaluation.objective import Bounds, Objective, paid_metric
 from tuner.evaluation.racing import Racing, check_racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
+from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval._knobs import knob_params, knob_problems
@@ -235,8 +236,10 @@ class Assembly:
         }
 
 
-def make_plan(config: Config, source: Source) -> Plan:
+def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     """Check everything that the configuration alone tells.
+
+    ``to_run``: trials are to be evaluated now, so a cluster that is to do it must be there.
 
     Raises:
         InputError: every problem that was found, each with file, line and key.
@@ -252,6 +255,8 @@ def make_plan(config: Config, source: Source) -> Plan:
     if (racing := config.racing) is not None:
         _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
     execution = _collect(problems, ("execution",), lambda: _execution(config))
+    if to_run and isinstance(execution, Elsewhere):
+        _collect(problems, ("execution",), execution.check)
     kind = _collect(
         problems, ("retriever", "kind"), lambda: registry.load("retrieval", config.retriever.kind)
     )
@@ -561,23 +566,27 @@ def _backend(section: BackendSection) -> Backend:
 
 def _execution(config: Config) -> Execution:
     section = config.execution
-    workers = section.workers
-    if workers == "auto":
-        workers = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-    if workers < 1:
-        raise InputError("must be at least 1, or auto", key=("workers",))
     try:
         kind = registry.load("execution", section.kind)
     except InputError as error:
         raise InputError(str(error), key=("kind",)) from error
-    execution: Execution = registry.construct(
-        kind, section.options, workers=workers, trial_timeout_s=section.trial_timeout_s
-    )
+    given: dict[str, Any] = {"trial_timeout_s": section.trial_timeout_s}
+    if section.workers != "auto":
+        given["workers"] = section.workers
+    elif not _counts_workers(kind):
+        given["workers"] = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    execution: Execution = registry.construct(kind, section.options, **given)
     return execution
+
+
+def _counts_workers(kind: Callable[..., Any]) -> bool:
+    """Say whether an execution finds out by itself how many workers there are, as a cluster can."""
+    workers = inspect.signature(kind).parameters.get("workers")
+    return workers is not None and workers.default is None
 
 
 def _check_tracking(section: TrackingSection) -> None:

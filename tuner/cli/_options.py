@@ -18,13 +18,15 @@ set_option = click.option(
 )
 
 
-def load(config: str, settings: tuple[str, ...], *, say: Callable[[str], None]) -> Any:
+def load(
+    config: str, settings: tuple[str, ...], *, say: Callable[[str], None], to_run: bool = False
+) -> Any:
     """Read, check and assemble a configuration; see ``tuner.assemble``."""
     from tuner.assemble import assemble, make_plan
     from tuner.config import load_config
 
     loaded, source = load_config(config, settings)
-    plan = make_plan(loaded, source)
+    plan = make_plan(loaded, source, to_run=to_run)
     return assemble(loaded, source, plan, say=say)
 
 

@@ -23,7 +23,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     from tuner.cli._console import console
 
-    assembly = load(config, settings, say=note)
+    assembly = load(config, settings, say=note, to_run=True)
     facts = _facts(assembly)
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))

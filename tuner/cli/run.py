@@ -31,7 +31,7 @@ def command(
         settings = (*settings, f"execution.workers={workers}")
     if name is not None:
         settings = (*settings, f'study.name="{name}"')
-    assembly = load(config, settings, say=note)
+    assembly = load(config, settings, say=note, to_run=True)
 
     from tuner.cli._tuning import tune
     from tuner.tuning import begin
