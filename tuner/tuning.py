@@ -181,7 +181,7 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
         raise InputError(_no_run(run_dir))
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
-    assembly = assemble(config, source, make_plan(config, source), say=say)
+    assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
     study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **_parts(assembly))
     return Session(assembly, study, run_dir)
 
