@@ -177,6 +177,20 @@ def test_below_the_gate_the_disagreements_are_listed_and_nothing_is_written(buil
     assert Path("settle.csv").exists()
 
 
+def test_disagreements_show_their_ids_whole_however_long_the_query(build_set):
+    long = "Where was she born, " * 20
+    ids = ("3hop1__404363_705261_126049", "0123456789abcdef0123456789abcdef")
+    for name, grade in (("anna.csv", 0), ("ben.csv", 3)):
+        Path(name).write_text(
+            "query_id,query,document_id,title,passage,grade,comment\n"
+            f'{ids[0]},"{long}",{ids[1]},Ada,She was,{grade},\n'
+            f'{ids[0]},"{long}",d2,Ada,She was,1,\n',
+            encoding="utf-8",
+        )
+    done = build_set("agree", "anna.csv", "ben.csv", code=1)
+    assert all(id_ in done.output for id_ in ids)
+
+
 def test_an_undefined_kappa_is_said_in_words_and_stops(build_set):
     build_set("sample", "log.csv", "--out", "queries.jsonl")
     build_set("pool", "queries.jsonl", "--corpus", ".", "--out", "sheet.csv")

@@ -337,6 +337,13 @@ class TestProblems:
         places = sorted(problem.split(": ")[0] for problem in problems_of(folder))
         assert places == ["corpus.jsonl:4", "corpus.jsonl:5", "corpus.jsonl:6"]
 
+    def test_lines_that_are_no_json_at_all_are_shown(self, folder: Path) -> None:
+        append(folder / "corpus.jsonl", "d4\tParis\tParis lies on the Seine.")
+        assert problems_of(folder)[0] == (
+            "corpus.jsonl:4: a line must be a JSON object with '_id': "
+            r"'d4\tParis\tParis lies on the Seine.'"
+        )
+
     def test_of_many_alike_the_first_are_told_whole_and_the_rest_by_line(
         self, folder: Path
     ) -> None:

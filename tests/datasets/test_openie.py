@@ -108,6 +108,13 @@ class TestWhatIsRead:
             "(first: 'h2')",
         )
 
+    def test_why_no_question_is_left_is_told(self, tmp_path: Path) -> None:
+        other = hotpotqa(_id="h2", supporting_facts=[["Ada", 0], ["Rome", 0]])
+        assert problems_of(write(tmp_path, questions=[other])) == [
+            ": no question has a relevant document, so none can be scored; 1 questions have a "
+            "relevant paragraph that is no passage here and were left out (first: 'h2')"
+        ]
+
     def test_several_files_of_questions(self, tmp_path: Path) -> None:
         folder = write(tmp_path)
         (folder / "hotpotqa.json").write_text(json.dumps([hotpotqa()]))

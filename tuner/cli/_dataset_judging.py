@@ -148,7 +148,12 @@ def _print_comparison(compared: Comparison, sentence: str) -> None:
     from tuner.cli._console import console
 
     if compared.disagreements:
-        table = Table("query_id", "document_id", "a", "b", box=None, padding=(0, 2, 0, 0))
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in ("query_id", "document_id"):  # whole, since one looks them up in the sheets
+            widest = max(len(getattr(pair.row, name)) for pair in compared.disagreements)
+            table.add_column(name, no_wrap=True, min_width=max(widest, len(name)))
+        table.add_column("a")
+        table.add_column("b")
         table.add_column("query", no_wrap=True, overflow="ellipsis")
         for pair in compared.disagreements:
             row = pair.row

@@ -136,7 +136,8 @@ class Collected:
             raise InputError(problems=problems)
         kept = [q for q in self.queries.values() if self._is_answerable(q.id)]
         if not kept:
-            message = "no question has a relevant document, so none can be scored"
+            reasons = "".join(f"; {oddity}" for oddity in self._told_oddities())
+            message = f"no question has a relevant document, so none can be scored{reasons}"
             raise InputError(problems=[Problem(message, str(path))])
         return Dataset.create(
             data_set_name(path),
@@ -158,9 +159,12 @@ class Collected:
     def _hopeless(self) -> list[str]:
         return [id_ for id_ in self.queries if not self._is_answerable(id_)]
 
+    def _told_oddities(self) -> list[str]:
+        return [f"{n} {what} (first: {self._first[what]})" for what, n in self._oddities.items()]
+
     def _warnings(self) -> list[str]:
         hopeless = self._hopeless()
-        told = [f"{n} {what} (first: {self._first[what]})" for what, n in self._oddities.items()]
+        told = self._told_oddities()
         if hopeless:
             told.append(
                 f"{len(hopeless)} of {len(self.queries)} questions have no relevant document "

@@ -202,6 +202,8 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
+        if not text.lstrip().startswith("{"):
+            return broken("json", f"a line must be a JSON object with {id_key!r}: {text[:60]!r}")
         # 00123 is no JSON number at all, and the bare message would not say why.
         bare = re.search(rf'"{re.escape(id_key)}"\s*:\s*([-\d][-+.\w]*)', text)
         hint = f"; {_write_as_string(id_key, bare[1])}" if bare else ""

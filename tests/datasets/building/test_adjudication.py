@@ -117,6 +117,18 @@ def test_ids_that_are_not_in_the_corpus_or_the_queries_are_named(sheet):
     assert f"{file}:3: unknown document '4.05E+36'; a spreadsheet may have" in str(caught.value)
 
 
+def test_a_sheet_of_other_queries_and_another_corpus_is_told_once(sheet):
+    file = sheet("anna.csv", 1, 2, 0, 1)
+    with pytest.raises(InputError) as caught:
+        judged_dataset(
+            file, corpus=Corpus((Document("other", "", "x"),)), queries=[Query("q9", "Who?")]
+        )
+    assert str(caught.value).splitlines() == [
+        f"{file}: none of its query ids is in the queries; was the sheet pooled from others?",
+        f"{file}: none of its document ids is in the corpus; was the sheet pooled from others?",
+    ]
+
+
 def test_a_sheet_without_any_relevant_passage_is_refused(sheet):
     with pytest.raises(InputError, match="no passage is relevant"):
         judged_dataset(sheet("a", 0, 0, 0, 0), corpus=CORPUS, queries=QUERIES)

@@ -112,6 +112,14 @@ def test_a_missing_file_is_named(tmp_path):
         read_query_log(tmp_path / "none.csv")
 
 
+def test_a_corpus_is_no_log(tmp_path):
+    file = tmp_path / "corpus.jsonl"
+    file.write_text('{"_id": "d1", "title": "Ada", "text": "Ada studied."}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds documents .* write --column query=text"):
+        read_query_log(file)
+    assert read_query_log(file, columns={"query": "text"}).entries[0].text == "Ada studied."
+
+
 def test_since_keeps_what_was_asked_from_then_on(tmp_path):
     file = write(tmp_path, "query,time\nold,2025-12-31\nnew,2026-01-01\nundated,\n")
     log = read_query_log(file)

@@ -28,6 +28,13 @@ def types(sample):
     return Counter(item.query.query_type for item in sample)
 
 
+def test_a_corpus_is_no_list_of_queries(tmp_path):
+    file = tmp_path / "corpus.jsonl"
+    file.write_text('{"_id": "d1", "title": "Ada", "text": "Ada studied."}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="holds documents with titles; queries are needed here"):
+        read_sample(file)
+
+
 def test_each_type_gets_its_share_by_largest_remainder():
     # 10 of 100: exact shares 5.5, 3.3, 1.2; whole parts 5, 3, 1; the one left goes to the .5
     assert types(draw(queries(a=55, b=33, c=12), 10)) == {"a": 6, "b": 3, "c": 1}

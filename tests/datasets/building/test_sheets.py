@@ -108,7 +108,7 @@ def test_every_broken_row_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "column 'query_id', 'document_id', 'grade' is missing; the columns are: none"),
+        ("", "columns 'query_id', 'document_id', 'grade' are missing; the columns are: none"),
         ("query_id,document_id\n", "column 'grade' is missing"),
         ("query_id,document_id,grade\n", "holds no row to grade"),
     ],

@@ -6,7 +6,13 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.datasets.building.facts import name_key, relation_key
-from tuner.datasets.building.wording import Wording, is_chinese, load_wording, read_relations
+from tuner.datasets.building.wording import (
+    Wording,
+    is_chinese,
+    load_wording,
+    read_relations,
+    vague_relations,
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +37,8 @@ def english() -> Wording:
         ("won", "Ada won what?"),
         ("has daughter named", "Ada has daughter named what?"),
         ("on", "Ada is on what?"),
+        ("affiliated with", "Ada was affiliated with what?"),
+        ("hottest month is", "What is the hottest month of Ada?"),
     ],
 )
 def test_one_step_in_english(english, relation, question):
@@ -45,6 +53,10 @@ def test_steps_in_english(english):
     assert english.path("Ada", ["born in", "mayor", "won"]) == (
         "Ada was born in something whose mayor is something that won what?"
     )
+
+
+def test_relations_of_either_language_may_be_too_vague_to_ask_about():
+    assert {"is", "also known as", "属于"} <= vague_relations()
 
 
 def test_steps_in_chinese():

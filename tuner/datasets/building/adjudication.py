@@ -12,7 +12,6 @@ from tuner.datasets._lines import ProblemLog
 from tuner.datasets.building.agreement import Agreement, Weights, cohen_kappa
 from tuner.datasets.building.sheets import (
     GRADES,
-    GradedRow,
     Row,
     Sheet,
     grade_of,
@@ -167,13 +166,16 @@ def judged_dataset(
             queries, with file and row; or no passage with a grade of at least 1.
     """
     qrels, _ = read_grades(path, grades=grades)
-    log = ProblemLog()
+    file, log = Path(path), ProblemLog()
     documents = {document.id for document in corpus.documents}
     known = {query.id for query in queries}
-    for row in read_sheet(path, needs=()).rows.values():
-        _check_ids(row, documents, known, Path(path), log)
+    rows = read_sheet(path, needs=()).rows.values()
+    _check_ids("query", "queries", [(row.number, row.key[0]) for row in rows], known, file, log)
+    _check_ids(
+        "document", "corpus", [(row.number, row.key[1]) for row in rows], documents, file, log
+    )
     if not any(grade >= 1 for judged in qrels.values() for grade in judged.values()):
-        log.add("none", "no passage is relevant: no grade reaches 1", Path(path))
+        log.add("none", "no passage is relevant: no grade reaches 1", file)
     problems = log.problems()
     if problems:
         raise InputError(problems=problems)
@@ -193,11 +195,19 @@ def _read(path: str | Path, column: str) -> Sheet:
 
 
 def _check_ids(
-    row: GradedRow, documents: set[str], queries: set[str], file: Path, log: ProblemLog
+    what: str,
+    source: str,
+    given: Sequence[tuple[int, str]],
+    known: set[str],
+    file: Path,
+    log: ProblemLog,
 ) -> None:
-    hint = "; a spreadsheet may have changed it: import the id columns as text"
-    query_id, document_id = row.key
-    if query_id not in queries:
-        log.add("query", f"unknown query {query_id!r}{hint}", file, row.number)
-    if document_id not in documents:
-        log.add("document", f"unknown document {document_id!r}{hint}", file, row.number)
+    """Report ids, by row, that are not known; that none is known says that a file is wrong."""
+    if known.isdisjoint(id_ for _, id_ in given):
+        message = f"none of its {what} ids is in the {source}; was the sheet pooled from others?"
+        log.add(what, message, file)
+        return
+    hint = "a spreadsheet may have changed it: import the id columns as text"
+    for number, id_ in given:
+        if id_ not in known:
+            log.add(what, f"unknown {what} {id_!r}; {hint}", file, number)

@@ -184,6 +184,9 @@ def _choose_columns(
             log.add("column", f"no column {name!r} for {role}{did_you_mean(name, names)}", file)
         else:
             chosen[role] = name
+    if "query" not in given and chosen.get("query") == "text" and {"_id", "title"} <= set(names):
+        message = "holds documents (_id, title, text); if it is a log, write --column query=text"
+        log.add("documents", message, file)
     if "query" not in chosen and "query" not in given:
         message = (
             f"no column of queries among {', '.join(map(repr, names))}; "

@@ -123,6 +123,8 @@ def read_sample(path: str | Path) -> list[SampledQuery]:
     if not log.problems():
         records = read_records(file, log, id_key="_id")
         clicked = {record.id: texts_field(record, "clicked", file, log) for record in records}
+        if all((record.values or {}).get("title") for record in records):
+            log.add("documents", "holds documents with titles; queries are needed here", file)
     problems = log.problems()
     if problems:
         raise InputError(problems=problems)

@@ -137,7 +137,8 @@ def read_sheet(path: str | Path, *, needs: Sequence[str] = ("grade",)) -> Sheet:
     if missing and not log.mentions(file):
         there = ", ".join(filter(None, header)) or "none"
         named = ", ".join(map(repr, missing))
-        log.add("columns", f"column {named} is missing; the columns are: {there}", file, 1)
+        are = f"columns {named} are" if len(missing) > 1 else f"column {named} is"
+        log.add("columns", f"{are} missing; the columns are: {there[:200]}", file, 1)
     if log.mentions(file):
         raise InputError(problems=log.problems())
     rows: dict[tuple[str, str], GradedRow] = {}

@@ -12,7 +12,13 @@ from tuner.core.errors import InputError, did_you_mean
 from tuner.datasets._collected import question_id
 from tuner.datasets.building.drafts import Draft, Drafts
 from tuner.datasets.building.facts import Fact, FactGraph, documents_of
-from tuner.datasets.building.wording import LANGUAGES, Wording, is_chinese, load_wording
+from tuner.datasets.building.wording import (
+    LANGUAGES,
+    Wording,
+    is_chinese,
+    load_wording,
+    vague_relations,
+)
 from tuner.datasets.dataset import Dataset, Evidence, Step
 
 KINDS = ("1hop", "2hop", "3hop", "comparison", "intersection")
@@ -214,8 +220,8 @@ class _Maker:
             yield question
 
     def _drafts(self, kind: str) -> Iterator[Draft]:
-        vague = frozenset().union(*(wording.vague for wording in self._wordings.values()))
-        drafts = Drafts(self._graph, self._order, vague, self._options.most_answers)
+        most = self._options.most_answers
+        drafts = Drafts(self._graph, self._order, vague_relations(), most)
         match kind:
             case "comparison":
                 return drafts.comparisons()

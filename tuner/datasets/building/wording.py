@@ -68,7 +68,7 @@ class Wording:
         bare = words[:-1] if words and words[-1] in self.prepositions else words
         return self._fill(
             f"{kind}_{form}",
-            relation=relation,
+            relation=self._property(relation),
             verb=verb or "",
             bare_verb=" ".join(bare),
             first=first,
@@ -82,6 +82,7 @@ class Wording:
     def _step(self, start: str, relation: str, object_: str) -> str:
         verb = self._verb(relation)
         if verb is None:
+            relation = self._property(relation)
             return self._fill("property_step", start=start, relation=relation, object=object_)
         return self._fill("verb_step", start=start, verb=verb, object=object_)
 
@@ -93,13 +94,18 @@ class Wording:
     def _condition(self, relation: str, name: str) -> str:
         verb = self._own_verb(relation) or self._verb(relation)
         kind = "property_condition" if verb is None else "verb_condition"
-        return self._fill(kind, relation=relation, verb=verb or "", object=name)
+        return self._fill(kind, relation=self._property(relation), verb=verb or "", object=name)
 
     def _phrase(self, relation: str, subject: str) -> str:
         by_hand = self.relations.get(relation_key(relation), {}).get("phrase")
         if by_hand is not None:
             return by_hand.replace("{subject}", subject)
-        return self._fill("phrase", relation=relation, subject=subject)
+        return self._fill("phrase", relation=self._property(relation), subject=subject)
+
+    def _property(self, relation: str) -> str:
+        """Return a relation as a noun: "hottest month is" is the hottest month."""
+        *words, last = relation.split()
+        return " ".join(words) if words and last.casefold() in self.auxiliaries else relation
 
     def _own_verb(self, relation: str) -> str | None:
         return self.relations.get(relation_key(relation), {}).get("verb")
@@ -156,6 +162,14 @@ def load_wording(
         adverbs=frozenset(values["adverbs"]),
     )
     return replace(wording, relations={**wording.relations, **(relations or {})})
+
+
+def vague_relations() -> frozenset[str]:
+    """Return the relations that say too little to ask about, of all languages.
+
+    A graph's relations need not be in the language of the questions.
+    """
+    return frozenset().union(*(load_wording(language).vague for language in LANGUAGES))
 
 
 def read_relations(file: Path) -> dict[str, dict[str, str]]:
