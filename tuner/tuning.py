@@ -21,6 +21,8 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.datasets import BUILTIN
 from tuner.judge import judge, judge_without_holdout, look, utilities
+from tuner.retrieval._remembered import Remembered
+from tuner.retrieval.base import Explains, Measures
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import JournalContent, read_journal
@@ -34,6 +36,7 @@ from tuner.tracking.mlflow import Mlflow
 CONFIG_FILE = "config.yaml"
 JOURNAL_FILE = "journal.jsonl"
 BEST_FILE = "best.yaml"
+ANSWERS_DIR = "answers"
 SUMMARY_NOTE = "summary"
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
@@ -167,7 +170,7 @@ def begin(assembly: Assembly) -> Session:
     run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
     _write_config(run_dir / CONFIG_FILE, assembly)
     study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly))
-    return Session(assembly, study, run_dir)
+    return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
 def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
@@ -183,7 +186,7 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
     config, source = load_config(run_dir / CONFIG_FILE, settings)
     assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
     study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **_parts(assembly))
-    return Session(assembly, study, run_dir)
+    return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
 def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
@@ -272,6 +275,15 @@ def write_best(
     temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(run_dir / BEST_FILE)
+
+
+def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
+    """Let answers be kept in the run directory, but for the engine's, which come from memory."""
+    if isinstance(assembly.retriever, Measures | Explains):
+        return assembly
+    folder = (run_dir / ANSWERS_DIR).resolve()
+    folder.mkdir(exist_ok=True)
+    return replace(assembly, retriever=Remembered(assembly.retriever, folder))
 
 
 def _parts(assembly: Assembly) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def _print(tuned: Tuned, session: Session) -> None:
 
 def _counts(summary: Any) -> str:
     parts = [f"{summary.finished_trials} trials evaluated"]
+    if summary.raced_out_trials:
+        parts.append(f"{summary.raced_out_trials} stopped early, behind the best")
     if summary.shared_trials:
         parts.append(f"{summary.shared_trials} shared with an equal one")
     if summary.failed_trials:

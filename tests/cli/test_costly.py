@@ -1,0 +1,77 @@
+"""Costly evaluations: trials that race, and answers that are asked for once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ATLAS = """\
+study: {name: race, seed: 3}
+dataset: {path: "builtin:atlas"}
+space:
+  graph_weight: {type: real, low: 0.0, high: 1.0}
+  top_k: {type: integer, low: 3, high: 12}
+baseline: {graph_weight: 0.6, top_k: 10}
+backends: [{kind: random, trials: 12}, {kind: tpe, trials: 12}]
+racing: {}
+execution: {kind: inline}
+tracking: null
+"""
+
+
+def journal(run_dir):
+    return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
+
+
+def test_trials_that_fall_behind_are_stopped_and_counted(tuner):
+    (tuner.folder / "config.yaml").write_text(ATLAS, encoding="utf-8")
+    done = tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    told = [event for event in journal(run_dir) if event["event"] == "told"]
+    stopped = [event for event in told if event["state"] == "raced_out"]
+    assert f"{len(stopped)} stopped early, behind the best" in done.stdout
+    assert 0 < len(stopped) < len(told)
+    for event in stopped:
+        assert event["objective"] is None
+        race = event["race"]
+        assert race["queries"] in (41, 101, 102)  # 20 % and 50 % of 203 tune queries
+        assert race["low"] < race["estimate"] < race["high"]
+    best = max(event["objective"] or 0 for event in told)
+    assert all(event["race"]["estimate"] < best for event in stopped)
+
+
+@pytest.mark.parametrize(
+    ("racing", "line"),
+    [
+        ("{rungs: [0.5, 0.2]}", "racing.rungs: [0.5, 0.2] must rise and lie between 0 and 1"),
+        ("{rungs: []}", "racing.rungs: "),
+        ("{stop_below: 1}", "racing.stop_below: "),
+        ("{rung: [0.5]}", "racing.rung: unknown key; did you mean 'rungs'"),
+    ],
+)
+def test_a_race_that_cannot_be(tuner, racing, line):
+    text = ATLAS.replace("racing: {}", f"racing: {racing}")
+    (tuner.folder / "config.yaml").write_text(text, encoding="utf-8")
+    assert f"config.yaml:8: {line}" in tuner("run", "config.yaml", code=2).stderr
+
+
+def test_a_resumed_study_does_not_ask_again_what_was_answered(tuner):
+    # 13 trials of 10 queries at 5 ms each: slow enough to be kept.
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [slow]}\n  top_k: {")
+    tuner.edit("top_k: 10}", "top_k: 10, mode: slow}")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    kept = sorted((run_dir / "answers").iterdir())
+    told = [event for event in journal(run_dir) if event["event"] == "told"]
+    evaluated = [event for event in told if event["shared_from"] is None]
+    assert len(kept) >= len(evaluated)  # those of the held-out queries are kept as well
+    before = {path: path.read_bytes() for path in kept}
+    # As if the run had been killed before it wrote the last trial down.
+    lines = (run_dir / "journal.jsonl").read_text().splitlines(keepends=True)
+    last = max(i for i, line in enumerate(lines) if '"event":"told"' in line)
+    (run_dir / "journal.jsonl").write_text("".join(lines[:last]))
+    tuner("resume", str(run_dir))
+    assert {path: path.read_bytes() for path in sorted((run_dir / "answers").iterdir())} == before
+    again = [event for event in journal(run_dir) if event["event"] == "told"]
+    assert again[-1]["objective"] == told[-1]["objective"]
