@@ -1,0 +1,180 @@
+"""Read a GraphRAG output folder: its text units, their documents, entities and relationships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tuner.core.corpus import Triple
+from tuner.core.errors import InputError, Problem
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "documents": ("id", "title"),
+    "text_units": ("id", "human_readable_id", "text", "document_id"),
+    "entities": ("title", "text_unit_ids"),
+    "relationships": ("source", "target", "description", "text_unit_ids"),
+}
+"""The files that are read, without ``.parquet``, and the columns that each must have."""
+
+# Until GraphRAG 2 a text unit had a list of documents, nearly always of one.
+_OLDER_NAMES = {"document_id": "document_ids"}
+
+
+@dataclass(frozen=True)
+class TextUnit:
+    """One chunk of a document; ``short_id`` is what GraphRAG calls human_readable_id."""
+
+    id: str
+    short_id: str
+    text: str
+    document_id: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a folder holds.
+
+    Attributes:
+        titles: document id -> title, which is the file's name where text files were indexed.
+        entities: text unit id -> titles of the entities found in it; every unit has an entry.
+        triples: the relationships, one for each text unit that they were found in; its
+            ``document_id`` is the text unit's id.
+    """
+
+    folder: Path
+    units: tuple[TextUnit, ...]
+    titles: Mapping[str, str]
+    entities: Mapping[str, tuple[str, ...]]
+    triples: tuple[Triple, ...]
+
+
+def table_path(folder: Path, table: str) -> Path:
+    """Return where a folder has one of its tables."""
+    return folder / f"{table}.parquet"
+
+
+def read_output(folder: Path) -> Output:
+    """Read and check an output folder, made by GraphRAG 2 or 3.
+
+    Raises:
+        InputError: everything that is wrong, with file and column, all at once.
+    """
+    reader = _Reader(folder)
+    reader.check_folder()
+    rows = {table: list(reader.rows(table)) for table in COLUMNS}
+    reader.raise_problems()
+    titles = {_text(row["id"]): _text(row["title"]) for row in rows["documents"]}
+    units = tuple(_units(rows["text_units"], titles, reader))
+    known = {unit.id for unit in units}
+    entities: dict[str, list[str]] = {unit.id: [] for unit in units}
+    for row in rows["entities"]:
+        for id_ in known.intersection(row["text_unit_ids"] or ()):
+            entities[id_].append(_text(row["title"]))
+    triples = tuple(
+        Triple(id_, _text(row["source"]), _text(row["description"]), _text(row["target"]))
+        for row in rows["relationships"]
+        for id_ in row["text_unit_ids"] or ()
+        if id_ in known
+    )
+    if units and not any(entities.values()):
+        message = (
+            "names none of the text units in text_units.parquet; are the files of one run?"
+            if rows["entities"]
+            else "holds no entity, so there is no graph"
+        )
+        reader.report(message, "entities", "text_unit_ids" if rows["entities"] else "")
+    reader.raise_problems()
+    return Output(
+        folder, units, titles, {id_: tuple(names) for id_, names in entities.items()}, triples
+    )
+
+
+def _units(
+    rows: list[dict[str, Any]], titles: Mapping[str, str], reader: _Reader
+) -> Iterator[TextUnit]:
+    if not rows:
+        reader.report("holds no text unit", "text_units")
+    seen: set[str] = set()
+    for row in rows:
+        id_, documents = _text(row["id"]), row["document_id"]
+        if isinstance(documents, list):
+            if len(documents) > 1:
+                message = f"text unit {id_[:12]!r} is of {len(documents)} documents; one is needed"
+                reader.report(message, "text_units", _OLDER_NAMES["document_id"])
+            documents = documents[0] if documents else None
+        document_id = _text(documents)
+        if document_id not in titles:
+            message = f"text unit {id_[:12]!r}: no document has the id {document_id!r}"
+            reader.report(message, "text_units", "document_id")
+        if not id_ or id_ in seen:
+            reader.report(f"the id {id_!r} is empty or there twice", "text_units", "id")
+        seen.add(id_)
+        yield TextUnit(id_, _text(row["human_readable_id"]), _text(row["text"]), document_id)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the tables of one folder, and collects what is wrong with them."""
+
+    folder: Path
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, message: str, table: str, column: str = "") -> None:
+        key = (column,) if column else ()
+        self.problems.append(Problem(message, file=str(table_path(self.folder, table)), key=key))
+
+    def raise_problems(self) -> None:
+        shown = self.problems[:_MOST_SHOWN]
+        if len(self.problems) > len(shown):
+            more = f"and {len(self.problems) - len(shown)} more like these"
+            shown.append(Problem(more, file=str(self.folder)))
+        if shown:
+            raise InputError(problems=shown)
+
+    def check_folder(self) -> None:
+        """Refuse what is no output folder at all, and point to one that is near."""
+        if table_path(self.folder, "text_units").is_file():
+            return
+        if not self.folder.is_dir():
+            raise InputError("no such folder", file=str(self.folder), key=("path",))
+        below = self.folder / "output"
+        if table_path(below, "text_units").is_file():
+            message = f"holds no GraphRAG tables; did you mean {str(below)!r}?"
+            raise InputError(message, file=str(self.folder), key=("path",))
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table by the names in ``COLUMNS``; nothing after a report."""
+        from pyarrow import ArrowException, parquet
+
+        path = table_path(self.folder, table)
+        try:
+            there = parquet.read_schema(path).names
+            column_of = {
+                name: name if name in there else _OLDER_NAMES.get(name, name)
+                for name in COLUMNS[table]
+            }
+            missing = [name for name, column in column_of.items() if column not in there]
+            for name in missing:
+                self.report(f"no such column; the columns are: {', '.join(there)}", table, name)
+            if missing:
+                return
+            # Rows of dictionaries would convert the long texts of columns that nobody reads.
+            columns = parquet.read_table(path, columns=list(column_of.values())).to_pydict()
+        except FileNotFoundError:
+            self.report("no such file", table)
+        except (OSError, ArrowException) as error:
+            reason = " ".join(str(error).split())
+            self.report(f"cannot be read as parquet: {reason}", table)
+        else:
+            values = (columns[column] for column in column_of.values())
+            for row in zip(*values, strict=True):
+                yield dict(zip(column_of, row, strict=True))
