@@ -1,0 +1,40 @@
+"""What an adapter's index was made from, as hashes: no other code, corpus or model takes it up."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
+
+from tuner.core.corpus import Corpus
+from tuner.retrieval.hybrid.sources import code_digest as shared_code_digest
+
+
+@lru_cache(maxsize=8)
+def code_digest(name: str) -> str:
+    """Hash the source of an adapter, ``name`` being its module or package in this folder.
+
+    What adapters share is hashed with it: embedding, and the engine's splitting into words.
+    """
+    folder = files("tuner.retrieval")
+    own = folder / name
+    sources = [*own.iterdir()] if own.is_dir() else [folder / f"{name}.py"]
+    sources = [path for path in sources if path.name.endswith(".py")]
+    digest = sha256(shared_code_digest().encode())
+    for path in (*sorted(sources, key=lambda path: path.name), folder / "_embedding.py"):
+        digest.update(f"\n{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def corpus_digest(corpus: Corpus) -> str:
+    """Hash a corpus's content, in its order."""
+    digest = sha256()
+    for document in corpus.documents:
+        digest.update(json.dumps([document.id, document.title, document.text]).encode())
+    for triple in corpus.triples:
+        fact = [triple.document_id, triple.subject, triple.relation, triple.object]
+        digest.update(json.dumps(fact).encode())
+    for document_id, names in corpus.entities.items():
+        digest.update(json.dumps([document_id, list(names)]).encode())
+    return digest.hexdigest()

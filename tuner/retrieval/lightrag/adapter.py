@@ -1,0 +1,243 @@
+"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError
+from tuner.core.rankings import Rankings, RelationPath
+from tuner.core.trial import Params
+from tuner.core.words import count_tokens
+from tuner.retrieval._embedding import HASHED_WORDS, HashedWords, embed, identity, load_embedder
+from tuner.retrieval._identity import code_digest, corpus_digest
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.lightrag import runtime
+from tuner.retrieval.lightrag.index import Index, open_index, write_index, write_vectors
+from tuner.retrieval.lightrag.keywords import keywords
+from tuner.retrieval.lightrag.options import KNOBS, Settings, read_params
+from tuner.retrieval.lightrag.working_dir import FILES, check_model, read_working_dir
+
+_log = logging.getLogger(__name__)
+
+Asked = tuple[str, list[str], list[str]]
+"""A query's text, its low-level and its high-level keywords."""
+
+
+@dataclass(frozen=True)
+class Lightrag:
+    """Retrieve passages as LightRAG does, with keywords by rule and no language model.
+
+    Small and picklable: it knows where its index lies, and each process opens that once.
+    """
+
+    directory: Path
+    fingerprint: str
+    embedder: str
+    dimensions: int
+    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return LightRAG's parameters of retrieval; a change of any costs only the queries."""
+        return KNOBS
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        working_dir: str | None = None,
+        embedder: str = HASHED_WORDS,
+    ) -> Self:
+        """Make an index of the corpus's graph, or take up a working directory, once for all.
+
+        A working directory is copied into the cache and never written to. ``embedder`` names a
+        function from texts to a matrix, ``package.module:function``; a working directory needs
+        the one that its vectors were made with.
+
+        Raises:
+            InputError: LightRAG is not installed or too old, a working directory is broken or does
+                not fit the corpus, or the corpus cannot be indexed.
+            TunerError: the embedder failed, gave zero or NaN vectors, or is not the one that the
+                working directory was made with; or the cache cannot be written.
+        """
+        parts = [runtime.lightrag_version(), code_digest("lightrag"), corpus_digest(corpus)]
+        if working_dir is not None and embedder == HASHED_WORDS:
+            raise InputError(
+                "a working directory needs the embedder that its vectors were made with; write "
+                "embedder: package.module:function",
+                key=("embedder",),
+            )
+        model = (
+            HashedWords.fit(f"{document.title}\n{document.text}" for document in corpus.documents)
+            if embedder == HASHED_WORDS
+            else load_embedder(embedder)
+        )
+        dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
+        parts += [identity(model, embedder), str(dimensions)]
+        existing = None
+        if working_dir is not None:
+            path = Path(working_dir).expanduser().absolute()
+            existing = read_working_dir(path)
+            check_model(existing, model)
+            parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
+        fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
+        ensure(
+            directory,
+            lambda unfinished: write_index(unfinished, corpus, model, dimensions, existing),
+        )
+        return cls(directory, fingerprint, embedder, dimensions)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Embed the queries and their keywords once for all workers; keeps the vectors on disk.
+
+        Raises:
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        labels = _texts(queries)
+        if not labels:
+            return
+        key = sha256(json.dumps(sorted(labels)).encode()).hexdigest()[:16]
+        directory = self.directory.with_name(f"{self.directory.name}-queries-{key}")
+        ensure(
+            directory,
+            lambda unfinished: write_vectors(unfinished, self._index().model, labels),
+        )
+        if directory not in self._prepared:
+            self._prepared.append(directory)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch; the vectors of prepared queries are not made again.
+
+        Raises:
+            InputError: unknown parameters or values outside their range.
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._index()
+        index.take_up(self._prepared)
+        index.embed(_texts(queries))
+        return self._answer(index, queries, settings, started)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query with nothing prepared: its vectors are made anew."""
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._index()
+        index.embed(_texts([query]), again=True)
+        return self._answer(index, [query], settings, started)
+
+    def _index(self) -> Index:
+        return open_index(self.directory, self.embedder, self.dimensions)
+
+    def _answer(
+        self, index: Index, queries: Sequence[Query], settings: Settings, started: float
+    ) -> Rankings:
+        embedded = perf_counter()
+        usable = [runtime.is_long_enough(query.text) for query in queries]
+        asked = [
+            _asked(query) for query, is_usable in zip(queries, usable, strict=True) if is_usable
+        ]
+        given = iter(index.opened.answer(asked, settings))
+        # A query of one or two letters is refused by LightRAG: its answer is empty.
+        answers = [next(given) if is_usable else {} for is_usable in usable]
+        searched = perf_counter()
+        data = [answer.get("data") or {} for answer in answers]
+        _explain(answers, queries, settings)
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            [index.document_ids(part.get("chunks", ())) for part in data],
+            seconds={
+                "embed": embedded - started,
+                "search": searched - embedded,
+                "read": perf_counter() - searched,
+            },
+            context_tokens=np.array([_context_tokens(part) for part in data], dtype=np.float64),
+            graph_used=np.array(
+                [bool(part.get("entities") or part.get("relationships")) for part in data],
+                dtype=np.bool_,
+            ),
+            entities=[
+                [str(one["entity_name"]) for one in part.get("entities", ())] for part in data
+            ],
+            paths=[_paths(index, part) for part in data],
+        )
+
+
+def _asked(query: Query) -> Asked:
+    return (query.text.strip(), *keywords(query.text))
+
+
+def _texts(queries: Sequence[Query]) -> dict[str, str]:
+    """Return every text that LightRAG embeds for the queries, and whose it is."""
+    labels: dict[str, str] = {}
+    for query in queries:
+        if runtime.is_long_enough(query.text):
+            text, low, high = _asked(query)
+            labels.setdefault(text, f"query {query.id!r}")
+            for words in (low, high):
+                labels.setdefault(", ".join(words), f"the keywords of query {query.id!r}")
+    return labels
+
+
+def _paths(index: Index, data: dict[str, Any]) -> list[RelationPath]:
+    """Return the relations, a path of one step each: LightRAG follows no longer ones."""
+    paths: list[RelationPath] = []
+    for relation in data.get("relationships", ()):
+        first, second = str(relation["src_id"]), str(relation["tgt_id"])
+        pair = (min(first, second), max(first, second))
+        facts = index.steps.get(pair) or [(first, str(relation.get("keywords", "")), second)]
+        paths += [[fact] for fact in facts]
+    return paths
+
+
+def _context_tokens(data: dict[str, Any]) -> float:
+    """Count the words of all that LightRAG hands on: passages, entities and relations."""
+    texts = [str(chunk.get("content", "")) for chunk in data.get("chunks", ())]
+    for one in data.get("entities", ()):
+        texts += [str(one["entity_name"]), str(one.get("description", ""))]
+    for one in data.get("relationships", ()):
+        texts += [str(one["src_id"]), str(one["tgt_id"]), str(one.get("description", ""))]
+    return float(sum(map(_tokens, texts)))
+
+
+@lru_cache(maxsize=1 << 17)  # a study meets the same texts in every trial
+def _tokens(text: str) -> int:
+    return count_tokens(text)
+
+
+def _explain(
+    answers: Sequence[dict[str, Any]], queries: Sequence[Query], settings: Settings
+) -> None:
+    """Say for how many queries the budget left no room for what was found: no error to LightRAG."""
+    crowded = 0
+    for answer in answers:
+        info = (answer.get("metadata") or {}).get("processing_info") or {}
+        found = info.get("merged_chunks_count", info.get("total_chunks_found", 0))
+        crowded += found > 0 and info.get("final_chunks_count") == 0
+    if crowded:
+        _log.warning(
+            "LightRAG returned no passage for %d of %d queries, though it had found some: "
+            "max_total_tokens=%d leaves no room beside its prompt (about 1000), entities (up to "
+            "%d) and relations (up to %d); counted as empty",
+            crowded,
+            len(queries),
+            settings.max_total_tokens,
+            settings.max_entity_tokens,
+            settings.max_relation_tokens,
+        )

@@ -1,0 +1,114 @@
+"""An index on disk: LightRAG's files, which documents its chunks are, and the embedder's data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tuner.core.corpus import Corpus
+from tuner.core.errors import TunerError
+from tuner.core.rankings import Step
+from tuner.retrieval._embedding import Embedder, HashedWords, embed, open_embedder
+from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.lightrag import runtime
+from tuner.retrieval.lightrag.knowledge import Knowledge, read_knowledge
+from tuner.retrieval.lightrag.working_dir import WorkingDir, match_documents
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An index that is open in this process.
+
+    ``documents`` maps a chunk's id to the ids of its documents; ``steps`` two names, in
+    alphabetical order, to the corpus's facts between them.
+    """
+
+    opened: runtime.Opened
+    model: Embedder
+    dimensions: int
+    documents: Mapping[str, Sequence[str]]
+    steps: Mapping[tuple[str, str], Sequence[Step]]
+    _taken_up: set[Path] = field(default_factory=set)
+
+    def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return the documents of ranked chunks."""
+        ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
+        return list(dict.fromkeys(ids))
+
+    def take_up(self, directories: Iterable[Path]) -> None:
+        """Read vectors that ``write_vectors`` wrote; those that are gone are made anew."""
+        for directory in directories:
+            if directory in self._taken_up:
+                continue
+            self._taken_up.add(directory)
+            try:
+                texts = json.loads((directory / "texts.json").read_text(encoding="utf-8"))
+                vectors = read_array(directory, "vectors")
+            except FileNotFoundError:
+                continue
+            self.opened.vectors.update(zip(texts, vectors, strict=True))
+
+    def embed(self, labels: Mapping[str, str], *, again: bool = False) -> None:
+        """Make sure of the vectors of texts; each label says whose text it is."""
+        known = self.opened.vectors
+        texts = [text for text in labels if again or text not in known]
+        vectors = embed(
+            self.model, texts, lambda row: labels[texts[row]], dimensions=self.dimensions
+        )
+        known.update(zip(texts, vectors, strict=True))
+
+
+def write_index(
+    directory: Path,
+    corpus: Corpus,
+    model: Embedder,
+    dimensions: int,
+    existing: WorkingDir | None,
+) -> None:
+    """Write an index into an empty directory: a working directory's copy, or a new one."""
+    steps: Mapping[tuple[str, str], Sequence[Step]] = {}
+    if existing is not None:
+        documents: Mapping[str, Sequence[str]] = match_documents(existing.chunks, corpus)
+        runtime.copy_files(existing.path, directory)
+    else:
+        knowledge = read_knowledge(corpus, runtime.normalise_name)
+        runtime.build(knowledge, model, dimensions, directory)
+        documents, steps = _documents(knowledge), knowledge.steps
+    record = {"documents": documents, "steps": [[*pair, facts] for pair, facts in steps.items()]}
+    (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+    if isinstance(model, HashedWords):
+        model.save(directory)
+
+
+def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
+    """Return the documents of each chunk; those with the same text share one."""
+    documents: dict[str, list[str]] = {}
+    for id_, text in knowledge.passages.items():
+        documents.setdefault(runtime.chunk_id(text), []).append(id_)
+    return documents
+
+
+def write_vectors(directory: Path, model: Embedder, labels: Mapping[str, str]) -> None:
+    """Write the vectors of texts into an empty directory."""
+    texts = list(labels)
+    write_array(directory, "vectors", embed(model, texts, lambda row: labels[texts[row]]))
+    (directory / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+
+
+@lru_cache(maxsize=8)
+def open_index(directory: Path, embedder: str, dimensions: int) -> Index:
+    """Open the index in ``directory``, once a process however many retrievers point at it."""
+    try:
+        record = json.loads((directory / "documents.json").read_text(encoding="utf-8"))
+        model = open_embedder(embedder, directory)
+    except FileNotFoundError as error:
+        raise TunerError(f"the index in {directory} is gone: build the retriever again") from error
+    steps = {
+        (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
+    }
+    opened = runtime.open_index(directory, dimensions)
+    return Index(opened, model, dimensions, record["documents"], steps)

@@ -1,0 +1,120 @@
+"""What LightRAG's retrieval can be tuned by: its own parameters, ranges and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuner.core.trial import Params
+from tuner.retrieval._knobs import knob_params
+from tuner.retrieval.base import Knob
+
+MODES = ("naive", "local", "global", "hybrid", "mix")
+GRAPH_MODES = MODES[1:]
+
+KNOBS = (
+    Knob(
+        "mode",
+        "categorical",
+        "mix",
+        choices=MODES,
+        description="naive: passages by vectors; local: by entities; global: by relations; "
+        "hybrid: both; mix: all three",
+    ),
+    Knob(
+        "top_k",
+        "integer",
+        40,
+        low=1,
+        high=500,
+        scale="log",
+        description="entities and relations that the vector search returns; not used by naive",
+    ),
+    Knob(
+        "chunk_top_k",
+        "integer",
+        20,
+        low=1,
+        high=200,
+        scale="log",
+        description="passages that are returned at most",
+    ),
+    Knob(
+        "max_entity_tokens",
+        "integer",
+        6000,
+        low=50,
+        high=50_000,
+        scale="log",
+        description="budget of the entities; those beyond it bring no passages; not used by naive",
+    ),
+    Knob(
+        "max_relation_tokens",
+        "integer",
+        8000,
+        low=50,
+        high=50_000,
+        scale="log",
+        description="budget of the relations; those beyond it bring no passages; not used by naive",
+    ),
+    Knob(
+        "max_total_tokens",
+        "integer",
+        30_000,
+        low=500,
+        high=200_000,
+        scale="log",
+        description="budget of the whole prompt: about 1000 for its fixed text, then entities and "
+        "relations, and passages in what is left",
+    ),
+    Knob(
+        "cosine_better_than_threshold",
+        "real",
+        0.2,
+        low=-1.0,
+        high=1.0,
+        description="vectors less similar than this are no hits; what is usual depends on the "
+        "embedder",
+    ),
+    Knob(
+        "related_chunk_number",
+        "integer",
+        5,
+        low=1,
+        high=100,
+        scale="log",
+        description="passages taken for an entity or relation; not used by naive",
+    ),
+    Knob(
+        "kg_chunk_pick_method",
+        "categorical",
+        "VECTOR",
+        choices=("VECTOR", "WEIGHT"),
+        description="an entity's passages: the most similar to the query, or the most often "
+        "named; not used by naive",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One trial's parameters, checked."""
+
+    mode: str
+    top_k: int
+    chunk_top_k: int
+    max_entity_tokens: int
+    max_relation_tokens: int
+    max_total_tokens: int
+    cosine_better_than_threshold: float
+    related_chunk_number: int
+    kg_chunk_pick_method: str
+
+
+def read_params(params: Params) -> Settings:
+    """Check parameters and fill up LightRAG's defaults.
+
+    Raises:
+        InputError: unknown parameters or values outside their range.
+    """
+    values: dict[str, object] = dict(knob_params(params, KNOBS))
+    return Settings(**values)  # type: ignore[arg-type]  # knob_params has checked each kind
