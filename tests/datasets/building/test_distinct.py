@@ -1,6 +1,8 @@
 """Distinct queries of a log, and which near duplicates are dropped for which."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
 from tuner.datasets.building.distinct import (
@@ -9,7 +11,7 @@ from tuner.datasets.building.distinct import (
     drop_near_duplicates,
     write_near_duplicates,
 )
-from tuner.datasets.building.query_log import LogEntry
+from tuner.datasets.building.query_log import LogEntry, compare_key
 
 
 def texts(queries):
@@ -72,6 +74,22 @@ def test_a_query_is_never_dropped_for_one_that_was_dropped_itself():
     assert {pair.kept.text for pair in dropped} <= set(texts(kept))
     assert len(kept) + len(dropped) == 3
     assert dropped
+
+
+@given(st.lists(st.text("ab 1北不", min_size=1, max_size=8), unique_by=compare_key, max_size=10))
+def test_nothing_is_lost_and_each_dropped_query_has_one_that_stands_for_it(written):
+    queries = [DistinctQuery(text, 2, 1, (f"d{n}",)) for n, text in enumerate(written)]
+    kept, dropped = drop_near_duplicates(queries, threshold=0.5)
+    assert sorted([*texts(kept), *(pair.dropped.text for pair in dropped)]) == sorted(written)
+    assert sum(query.count for query in kept) == 2 * len(queries)
+    assert {id_ for query in kept for id_ in query.clicked} == {
+        f"d{n}" for n in range(len(queries))
+    }
+    order = {query.text: n for n, query in enumerate(queries)}
+    for pair in dropped:
+        assert pair.similarity >= 0.5 - 1e-9
+        assert order[pair.kept.text] < order[pair.dropped.text]
+        assert pair.kept.text in texts(kept)
 
 
 def test_few_queries_and_bad_thresholds():

@@ -1,8 +1,12 @@
 """A data set's figures, counted by hand."""
 
+import math
+from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
@@ -110,6 +114,35 @@ def test_near_duplicates():
     assert same[0].similarity == pytest.approx(1.0)
     assert near_duplicates(["one"]) == []
     assert near_duplicates(["", " "]) == []
+
+
+def test_the_similarity_of_near_duplicates_by_hand():
+    # Runs of 2 to 4 characters of " ab ": " a", "ab", "b ", " ab", "ab ", " ab "; likewise " ac ".
+    # They share " a", which both hold: idf ln(3/3) + 1 = 1; the five others: ln(3/2) + 1 = 1.4055.
+    # cosine = 1 / (1 + 5 * 1.4055^2)
+    expected = 1 / (1 + 5 * (math.log(3 / 2) + 1) ** 2)
+    (pair,) = near_duplicates(["ab", "ac"], threshold=0.09)
+    assert pair.similarity == pytest.approx(expected) == pytest.approx(0.0919, abs=1e-4)
+    assert near_duplicates(["ab", "ac"], threshold=0.093) == []
+
+
+TEXTS = st.lists(st.text("ab c北", max_size=8), max_size=12)
+
+
+@given(TEXTS, st.floats(0.1, 1.0), st.randoms())
+def test_near_duplicates_do_not_depend_on_order_and_shrink_with_the_threshold(
+    texts, threshold, random
+):
+    def found(given, at):
+        pairs = near_duplicates(given, threshold=at)
+        return Counter(tuple(sorted((given[p.first], given[p.second]))) for p in pairs)
+
+    shuffled = random.sample(texts, len(texts))
+    assert found(texts, threshold) == found(shuffled, threshold)
+    assert found(texts, min(1.0, threshold + 0.2)) <= found(texts, threshold)
+    for pair in near_duplicates(texts, threshold=threshold):
+        assert threshold - 1e-9 <= pair.similarity <= 1.0
+        assert pair.first < pair.second
 
 
 def test_blocks_meet_across_their_borders():

@@ -155,6 +155,13 @@ BOTH_PEOPLE = [("Ada", "Ben"), ("Ben", "Ada")]
 BOTH_CITIES = [("Lima", "Oslo"), ("Oslo", "Lima")]
 
 
+def test_years_are_compared_in_chinese():
+    rows = [("d1", "红楼梦", "成书年份", "1791年"), ("d2", "西游记", "成书年份", "1592年")]
+    ((text, (answers, documents)),) = asked(built(rows, "comparison")).items()
+    assert text.endswith("哪个的“成书年份”更早？")
+    assert (answers, documents) == (("西游记",), {"d1", "d2"})
+
+
 def test_a_relation_with_two_values_is_not_compared():
     rows = [
         ("d1", "Ada", "born in", "1815"),
@@ -169,7 +176,11 @@ def test_sizes():
     assert _size("1,200.5 m") == (1200.5, "m")
     assert _size("january 1960") == (1960.0, "year")
     assert _size("850") == (850.0, "")
-    assert [_size(text) for text in ("12th century", "1940s", "lima", "room 12b")] == [None] * 4
+    assert _size("1,200 square miles") == (1200.0, "square miles")
+    assert _size("1791年") == _size("1791年5月3日") == _size("约1791年") == (1791.0, "year")
+    assert _size("1200米") == (1200.0, "米")
+    none = ("12th century", "1940s", "lima", "room 12b", "850年", "公元前1046年")
+    assert [_size(text) for text in none] == [None] * len(none)
 
 
 def test_years_among_plain_numbers_are_not_compared():
@@ -286,6 +297,22 @@ def test_answers_and_documents_are_those_of_a_plain_join(rows, hops):
         stated = documents_of(fact for path in draft.paths for fact in path)
         assert set(stated) == {row[0] for chain in joined for row in chain}
         assert draft.named[0] not in draft.answers
+
+
+@given(FACTS)
+def test_intersections_have_every_answer_and_its_documents(rows):
+    graph = FactGraph.build(corpus_of(rows))
+    drafts = Drafts(graph, lambda key: repr(key).encode(), frozenset(), most_answers=99)
+    real = [row for row in rows if row[1] != row[3]]
+    for draft in drafts.intersections():
+        conditions = list(zip(draft.relations, draft.named, strict=True))
+        meets = [{row[1] for row in real if row[2:] == condition} for condition in conditions]
+        assert set(draft.answers) == meets[0] & meets[1]
+        assert len(draft.answers) < min(map(len, meets))  # neither condition suffices
+        stated = documents_of(fact for path in draft.paths for fact in path)
+        assert set(stated) == {
+            row[0] for row in real if row[1] in draft.answers and row[2:] in conditions
+        }
 
 
 def joins(rows: list[tuple[str, str, str, str]], draft: Draft) -> list[tuple]:

@@ -19,8 +19,10 @@ Order = Callable[[Any], bytes]
 _Condition = tuple[str, str]  # a relation and an object
 _Meeting = Mapping[_Condition, Mapping[str, Fact]]  # condition -> subject -> the fact
 
-_YEAR = re.compile(r"(?:^|.*[^\d.,])([12]\d{3})$")  # "1941", "27 September 1941"
-_NO_UNITS = ("st", "nd", "rd", "th", "s", "'s")  # "12th century", "1940s"
+# "1941", "27 September 1941", "1941年", "1941年9月27日"; but not 公元前, before Christ
+_YEAR = re.compile(r"(?:^|[^前]*[^\d.,前])([12]\d{3})(?:年(?:\d{1,2}月(?:\d{1,2}[日号])?)?)?$")
+# "12th century", "1940s" and "850年" are neither years nor numbers.
+_NO_UNITS = ("st", "nd", "rd", "th", "s", "'s", "年")
 _NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(\D*)")
 
 
@@ -245,6 +247,6 @@ def _size(text: str) -> tuple[float, str] | None:
     if year:
         return float(year[1]), "year"
     number = _NUMBER.fullmatch(text)
-    if number is None or number[3].startswith(_NO_UNITS):
+    if number is None or (number[3].startswith(_NO_UNITS) and text[number.start(3) - 1] != " "):
         return None
     return float(number[1].replace(",", "") + (number[2] or "")), number[3].strip()
