@@ -122,7 +122,7 @@ class TestBroken:
         told = problems(folder)
         assert "is of 2 documents; one is needed" in told[0]
         assert len(told) == 21
-        assert told[-1].endswith(": and 20 more like these")
+        assert told[-1].endswith(": and 21 more like these")
 
     def test_no_folder_and_the_folder_above(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no such folder"):

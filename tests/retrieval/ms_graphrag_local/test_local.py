@@ -1,0 +1,226 @@
+"""GraphRAG's own context builder over a real output folder, where its package is installed."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+pytest.importorskip("graphrag", reason="Microsoft's graphrag is not installed: '.[graphrag]'")
+
+from tuner.assemble import assemble, make_plan
+from tuner.config import load_config
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, TunerError
+from tuner.datasets import Dataset, open_dataset
+from tuner.retrieval.ms_graphrag.output import read_output
+from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
+from tuner.testing import RetrieverCase, RetrieverContract
+from tuner.tuning import begin
+
+FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"
+OUTPUT = FIXTURE / "output"
+QUERIES = (
+    Query("a", "Where was the director of Night Ferry born?"),
+    Query("b", "Which bridge crosses the Lissa near Kvarnby?"),
+    Query("c", "zymurgy"),
+)
+PARAMS: tuple[dict[str, Any], ...] = (
+    {},
+    {"max_context_tokens": 500, "top_k_mapped_entities": 2},
+    {"text_unit_prop": 1.0, "community_prop": 0.0, "max_context_tokens": 300},
+)
+
+
+def build(corpus: Corpus, **options: Any) -> MsGraphragLocal:
+    given = {"path": str(OUTPUT), "cache_dir": Path(mkdtemp()), **options}
+    return MsGraphragLocal.build(corpus, **given)
+
+
+def data() -> Dataset:
+    return open_dataset(FIXTURE / "data")
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return data()
+
+
+class TestContractOfDocuments(RetrieverContract):
+    case: ClassVar = RetrieverCase(
+        lambda: build(data().corpus),
+        QUERIES,
+        PARAMS,
+        document_ids=[document.id for document in data().corpus.documents],
+    )
+
+
+class TestContractOfTextUnits(RetrieverContract):
+    case: ClassVar = RetrieverCase(
+        lambda: build(Corpus(()), judge="text_unit"),
+        QUERIES,
+        PARAMS,
+        document_ids=[unit.id for unit in read_output(OUTPUT).units],
+    )
+
+
+class TestContext:
+    def test_what_a_query_starts_from_leads_its_sources(self, dataset: Dataset) -> None:
+        query, params = [Query("q", "Signe Dahl")], {"top_k_mapped_entities": 1}
+        rankings = build(dataset.corpus, community_level=None).retrieve(query, params)
+        assert rankings.entities is not None
+        assert rankings.entities[0][0] == "SIGNE DAHL"
+        assert len(rankings.entities[0]) == 2  # GraphRAG takes twice as many
+        assert set(rankings.ids(0)[:2]) == {"signe-dahl", "mount-skarv"}
+        assert rankings.paths is not None
+        assert all(
+            {"SIGNE DAHL", "HARBOUR PRESS"} & {path[0][0], path[0][2]} for path in rankings.paths[0]
+        )
+        # GraphRAG's query command leaves out what stands in no community.
+        rankings = build(dataset.corpus, community_level=2).retrieve(query, params)
+        assert rankings.entities is not None
+        assert "SIGNE DAHL" not in rankings.entities[0]
+
+    def test_the_budget_holds_for_the_whole_context(self, dataset: Dataset) -> None:
+        retriever = build(dataset.corpus)
+        found = []
+        for budget in (100, 400, 12_000):
+            rankings = retriever.retrieve(QUERIES, {"max_context_tokens": budget})
+            assert rankings.context_tokens is not None
+            # What joins the parts, and a header a part, is not counted by GraphRAG.
+            assert rankings.context_tokens.max() <= budget + 40
+            found.append(sum(len(rankings.ids(row)) for row in range(3)))
+        assert found == sorted(found)
+        assert found[0] < found[-1]
+
+    def test_shares_move_the_budget(self, dataset: Dataset) -> None:
+        retriever = build(dataset.corpus)
+
+        def count(text: float, community: float) -> int:
+            shares = {"text_unit_prop": text, "community_prop": community}
+            rankings = retriever.retrieve(QUERIES, {"max_context_tokens": 600, **shares})
+            return sum(len(rankings.ids(row)) for row in range(3))
+
+        assert count(0.0, 0.5) == 0
+        assert 0 < count(0.3, 0.5) < count(0.9, 0.1)
+
+    def test_threads_get_the_same_answers(self, dataset: Dataset) -> None:
+        retriever = build(dataset.corpus)
+        alone = [retriever.retrieve([query], {}).ids(0) for query in dataset.queries]
+        with ThreadPoolExecutor(4) as pool:
+            together = pool.map(
+                lambda query: retriever.retrieve([query], {}).ids(0), dataset.queries
+            )
+        assert list(together) == alone
+
+
+class TestKeeping:
+    def test_a_pickle_is_small(self, dataset: Dataset) -> None:
+        assert len(pickle.dumps(build(dataset.corpus))) < 1000
+
+    def test_the_fingerprint_tells_contents_and_options(
+        self, dataset: Dataset, tmp_path: Path
+    ) -> None:
+        other = shutil.copytree(OUTPUT, tmp_path / "output")
+        made = [
+            build(dataset.corpus),
+            build(dataset.corpus, community_level=0),
+            build(dataset.corpus, encoding="cl100k_base"),
+            build(dataset.corpus, judge="document", path=str(other)),
+        ]
+        first, *changed, copy = [retriever.fingerprint for retriever in made]
+        assert len({first, *changed}) == 3
+        assert copy == first
+        shutil.copy(OUTPUT / "entities.parquet", other / "relationships.parquet")
+        with pytest.raises(InputError, match=r"relationships\.parquet: source: no such column"):
+            build(dataset.corpus, path=str(other))
+
+
+class TestWrong:
+    def test_missing_reports(self, dataset: Dataset, tmp_path: Path) -> None:
+        other = shutil.copytree(OUTPUT, tmp_path / "output")
+        (other / "community_reports.parquet").unlink()
+        (other / "communities.parquet").unlink()
+        with pytest.raises(InputError) as caught:
+            build(dataset.corpus, path=str(other))
+        assert [Path(str(problem.file)).name for problem in caught.value.problems] == [
+            "communities.parquet",
+            "community_reports.parquet",
+        ]
+
+    def test_broken_reports(self, dataset: Dataset, tmp_path: Path) -> None:
+        other = shutil.copytree(OUTPUT, tmp_path / "output")
+        shutil.copy(OUTPUT / "entities.parquet", other / "community_reports.parquet")
+        with pytest.raises(InputError, match="GraphRAG cannot read it"):
+            build(dataset.corpus, path=str(other))
+
+    def test_unknown_tokenizer(self, dataset: Dataset) -> None:
+        with pytest.raises(InputError, match="cannot load the tokenizer 'o300k'"):
+            build(dataset.corpus, encoding="o300k")
+
+    def test_vectors_of_zeros_and_an_unknown_embedder(
+        self, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        code = "import numpy\ndef zeros(texts):\n    return numpy.zeros((len(texts), 3))\n"
+        (tmp_path / "made_of_nothing.py").write_text(code, encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        with pytest.raises(TunerError, match="is all zeros"):
+            build(dataset.corpus, embedder="made_of_nothing:zeros")
+        with pytest.raises(InputError, match="has no 'ones'"):
+            build(dataset.corpus, embedder="made_of_nothing:ones")
+
+    def test_an_embedder_of_the_users_own(
+        self, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        code = (
+            "import numpy\n"
+            "def letters(texts):\n"
+            "    return numpy.array([[1 + t.count(c) for c in 'adefghiklort'] for t in texts])\n"
+        )
+        (tmp_path / "by_letters.py").write_text(code, encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        retriever = build(dataset.corpus, embedder="by_letters:letters")
+        rankings = retriever.retrieve(dataset.queries, {})
+        assert (np.asarray(rankings.documents)[:, 0] >= 0).all()
+
+
+CONFIG = f"""\
+study: {{name: local, seed: 1, runs_dir: RUNS}}
+dataset: {{path: {FIXTURE / "data"}, split: {{holdout: 0}}}}
+retriever: {{kind: ms_graphrag_local, path: {OUTPUT}}}
+space:
+  text_unit_prop: {{type: real, low: 0.1, high: 1.0}}
+  community_prop: {{type: real, low: 0.0, high: 0.5}}
+  top_k_mapped_entities: {{type: integer, low: 1, high: 12}}
+  max_context_tokens: {{type: integer, low: 200, high: 2000, scale: log}}
+space_constraints: ["text_unit_prop + community_prop <= 1"]
+objective:
+  maximize: {{recall@5: 1.0}}
+  price: {{context_tokens_per_1000: 0.2}}
+baseline: {{max_context_tokens: 1000}}
+backends: [{{kind: gp, trials: 10}}, {{kind: tpe, trials: 14}}]
+execution: {{kind: inline}}
+tracking: null
+"""
+
+
+def test_two_backends_find_more_than_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG.replace("RUNS", str(tmp_path / "runs")), encoding="utf-8")
+    config, source = load_config(path, ())
+    said: list[str] = []
+    assembly = assemble(config, source, make_plan(config, source), say=said.append)
+    summary = begin(assembly).run(on_event=lambda event: None, say=said.append).summary
+    assert summary.failed_trials == 0
+    assert summary.baseline is not None
+    for arm in summary.arms:
+        assert arm.tune_objective > summary.baseline.tune_objective

@@ -1,0 +1,172 @@
+"""The retriever ``ms_graphrag_local``: text units in the order in which local search takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+from typing import Self
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, Problem
+from tuner.core.rankings import Rankings
+from tuner.core.trial import Params
+from tuner.retrieval._embedding import HASHED_WORDS, embed, identity, load_embedder
+from tuner.retrieval._identity import code_digest
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.ms_graphrag.judging import judged_ids
+from tuner.retrieval.ms_graphrag.output import read_output, table_path
+from tuner.retrieval.ms_graphrag_local.index import TABLES, Index, open_index, write_index
+from tuner.retrieval.ms_graphrag_local.options import KNOBS, read_params
+
+_OLDEST = (3, 3)
+
+
+@dataclass(frozen=True)
+class MsGraphragLocal:
+    """Answers with the sources of ``LocalSearchMixedContext.build_context``, in their order.
+
+    They follow the order of the entities that the query starts from, not their relevance, so
+    score them by recall at a budget of tokens: ``context_tokens`` counts the whole context,
+    reports, entities and relationships included.
+
+    Small and picklable: it knows where its index lies, and each process opens that once.
+    """
+
+    directory: Path
+    fingerprint: str
+    folder: Path
+    embedder: str
+    community_level: int | None
+    encoding: str
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return GraphRAG's parameters of local search; a change of any costs only the queries."""
+        return KNOBS
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        path: str,
+        judge: str = "document",
+        embedder: str = HASHED_WORDS,
+        community_level: int | None = 2,
+        encoding: str = "o200k_base",
+    ) -> Self:
+        """Embed the entities of an output folder, or take up equal vectors in ``cache_dir``.
+
+        ``path`` and ``judge`` as in ``MsGraphrag.build``. ``embedder`` names a function from texts
+        to a matrix, ``package.module:function``: give the model that the index was made with, or
+        other entities are found than in production. ``community_level`` is that of GraphRAG's
+        query command, which knows no entity that is in no community up to that level; None takes
+        all entities. ``encoding`` is the tokenizer by which budgets are counted.
+
+        Raises:
+            InputError: GraphRAG is not installed or too old, a broken folder, or wrong options.
+            TunerError: the embedder failed, or gave zero or NaN vectors.
+        """
+        version = _graphrag_version()
+        is_level = isinstance(community_level, int) and not isinstance(community_level, bool)
+        if community_level is not None and not is_level:
+            message = f"must be a whole number, or null for all levels, got {community_level!r}"
+            raise InputError(message, key=("community_level",))
+        folder = Path(path).expanduser().absolute()
+        judged_by = judged_ids(read_output(folder), corpus, judge)
+        own = embedder == HASHED_WORDS
+        parts = [
+            version,
+            code_digest("ms_graphrag"),
+            code_digest("ms_graphrag_local"),
+            _contents(folder),
+            sorted(judged_by.items()),
+            embedder if own else identity(load_embedder(embedder), embedder),
+            community_level,
+            encoding,
+        ]
+        fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        directory = Path(cache_dir).absolute() / f"ms_graphrag_local-{fingerprint}"
+        ensure(directory, lambda unfinished: write_index(unfinished, folder, judged_by, embedder))
+        retriever = cls(directory, fingerprint, folder, embedder, community_level, encoding)
+        retriever._open()
+        return retriever
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Embed the queries, once for this process.
+
+        Raises:
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        self._open().vectors(queries)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch, one query after the other, as GraphRAG does.
+
+        Raises:
+            InputError: unknown parameters, values outside their range, or shares above 1.
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._open()
+        vectors = index.vectors(queries)
+        return index.answer(queries, vectors, settings, started)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query with nothing prepared: its vector is made anew."""
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._open()
+        vectors = embed(index.model, [query.text], lambda _: f"query {query.id!r}")
+        return index.answer([query], vectors, settings, started)
+
+    def _open(self) -> Index:
+        return open_index(
+            self.directory, self.folder, self.embedder, self.community_level, self.encoding
+        )
+
+
+def _graphrag_version() -> str:
+    """Return the installed version of GraphRAG.
+
+    Raises:
+        InputError: it is not installed, or is older than 3.3.
+    """
+    advice = "pip install 'graphrag-tuner[graphrag]'"
+    try:
+        version = metadata.version("graphrag")
+    except metadata.PackageNotFoundError as error:
+        message = f"the retriever 'ms_graphrag_local' needs Microsoft's graphrag: {advice}"
+        raise InputError(message, key=("kind",)) from error
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < _OLDEST:
+        message = f"graphrag {version} is installed; 3.3 or newer is needed: {advice}"
+        raise InputError(message, key=("kind",))
+    return version
+
+
+def _contents(folder: Path) -> list[str]:
+    """Return a hash of each table that local search reads.
+
+    Raises:
+        InputError: one of them is missing.
+    """
+    problems, hashes = [], []
+    for table in TABLES:
+        path = table_path(folder, table)
+        try:
+            hashes.append(sha256(path.read_bytes()).hexdigest())
+        except OSError as error:
+            problems.append(Problem(f"cannot be read: {error.strerror}", file=str(path)))
+    if problems:
+        raise InputError(problems=problems)
+    return hashes

@@ -1,0 +1,131 @@
+"""What one process keeps open of an index: GraphRAG's builder, and the vectors of the queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import Rankings
+from tuner.retrieval._embedding import (
+    HASHED_WORDS,
+    Embedder,
+    Float32Array,
+    HashedWords,
+    embed,
+    load_embedder,
+    open_embedder,
+)
+from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.ms_graphrag.output import read_output
+from tuner.retrieval.ms_graphrag_local.options import Settings
+
+if TYPE_CHECKING:
+    from tuner.retrieval.ms_graphrag_local.builder import Builder
+
+TABLES = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "communities",
+    "community_reports",
+)
+"""The files of an output folder on which an answer depends, without ``.parquet``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An open index.
+
+    Attributes:
+        judged_by: human-readable id of each text unit -> the id that it is judged by.
+        known: the vectors of queries asked so far, by their text.
+    """
+
+    builder: Builder
+    model: Embedder
+    judged_by: Mapping[str, str]
+    known: dict[str, Float32Array] = field(default_factory=dict)
+
+    def vectors(self, queries: Sequence[Query]) -> list[Float32Array]:
+        """Return the vector of each query; those that were asked before are not made again.
+
+        Raises:
+            TunerError: the embedder failed, or gave a zero or NaN vector.
+        """
+        new = {query.text: query for query in queries if query.text not in self.known}
+        asked = list(new.values())
+        rows = embed(self.model, list(new), lambda row: f"query {asked[row].id!r}")
+        self.known.update(zip(new, rows, strict=True))
+        return [self.known[query.text] for query in queries]
+
+    def answer(
+        self,
+        queries: Sequence[Query],
+        vectors: Sequence[Float32Array] | Float32Array,
+        settings: Settings,
+        started: float,
+    ) -> Rankings:
+        """Build each query's context, and return what is in it."""
+        embedded = perf_counter()
+        contexts = [
+            self.builder.build(query.text, vector, settings)
+            for query, vector in zip(queries, vectors, strict=True)
+        ]
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            [[self.judged_by[id_] for id_ in context.sources] for context in contexts],
+            seconds={"embed": embedded - started, "search": perf_counter() - embedded},
+            context_tokens=np.array([float(context.tokens) for context in contexts]),
+            graph_used=np.array([bool(context.entities) for context in contexts], dtype=np.bool_),
+            entities=[context.entities for context in contexts],
+            paths=[[[step] for step in context.relationships] for context in contexts],
+        )
+
+
+def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], embedder: str) -> None:
+    """Embed the entities of an output folder and write what is needed to open it again.
+
+    Raises:
+        TunerError: the embedder failed, or gave a zero or NaN vector for an entity.
+    """
+    from tuner.retrieval.ms_graphrag_local.builder import entity_texts
+
+    units = read_output(folder).units
+    ids, texts = entity_texts(folder)
+    if embedder == HASHED_WORDS:
+        own = HashedWords.fit([*texts, *(unit.text for unit in units)])
+        own.save(directory)
+        model: Embedder = own
+    else:
+        model = load_embedder(embedder)
+    vectors = embed(model, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
+    write_array(directory, "entities", vectors)
+    record = {"ids": ids, "judged_by": {unit.short_id: judged_by[unit.id] for unit in units}}
+    (directory / "ids.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+@lru_cache(maxsize=2)
+def open_index(
+    directory: Path, folder: Path, embedder: str, community_level: int | None, encoding: str
+) -> Index:
+    """Open an index once a process, however many retrievers point at it."""
+    from tuner.retrieval.ms_graphrag_local.builder import open_builder
+
+    record = json.loads((directory / "ids.json").read_text(encoding="utf-8"))
+    builder = open_builder(
+        folder,
+        record["ids"],
+        read_array(directory, "entities"),
+        community_level=community_level,
+        encoding=encoding,
+    )
+    return Index(builder, open_embedder(embedder, directory), record["judged_by"])
