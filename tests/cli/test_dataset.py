@@ -119,6 +119,39 @@ def test_check_finds_what_makes_scores_wrong(tuner):
     assert "error: data: queries 'q0-river', 'twin' have the same text" in done.stderr
 
 
+def test_many_queries_with_the_same_text_are_told_in_few_lines(tuner):
+    data = tuner.folder / "data"
+    queries = open_dataset(data).queries[:6]
+    for query in queries:
+        append(data / "queries.jsonl", _id=f"{query.id}-2", text=query.text)
+        with (data / "qrels/test.tsv").open("a", encoding="utf-8") as file:
+            file.write(f"{query.id}-2\tLima-river\t1\n")
+    told = tuner("dataset", "check", "data", code=2).stderr.splitlines()
+    errors = [line for line in told if "like this" in line or "same text" in line]
+    assert len(errors) == 4
+    for query in queries:
+        assert sum(f"{query.id!r}, '{query.id}-2'" in line for line in errors) == 1
+    assert errors[3].startswith("error: data: and 3 more like this: queries ")
+    assert errors[3].endswith("(6 in all)")
+
+
+def test_near_duplicates_are_counted_warned_of_and_told_when_torn(tuner):
+    data = tuner.folder / "data"
+    append(data / "queries.jsonl", _id="near", text="How old is the river of of Lima?")
+    with (data / "qrels/test.tsv").open("a", encoding="utf-8") as file:
+        file.write("near\tLima-river\t1\n")
+    record = json.loads(tuner("dataset", "stats", "data", "--json").stdout)
+    ((first, second, similarity),) = record["near_duplicate_queries"]
+    assert (first, second) == ("q0-river", "near")
+    assert 0.9 <= similarity < 1.0
+    assert (
+        "1 pairs of queries are worded nearly alike: " in tuner("dataset", "check", "data").stderr
+    )
+    alone = str(min(1.0, similarity + 0.01))
+    record = json.loads(tuner("dataset", "stats", "data", "--threshold", alone, "--json").stdout)
+    assert record["near_duplicate_queries"] == []
+
+
 def test_check_takes_warnings_as_errors_only_when_told_to(tuner):
     text = "the river of Lima is old"
     append(tuner.folder / "data/corpus.jsonl", _id="copy", title="Lima", text=text)

@@ -120,12 +120,21 @@ def _reach(dataset: Dataset) -> Reach:
 
 def _errors(dataset: Dataset, found: Statistics) -> list[str]:
     group_of = {query.id: query.group for query in dataset.queries}
-    errors = [
-        f"queries {', '.join(map(repr, ids))} have the same text: one may be tuned on and the "
-        "other held out; remove one, or give them the same group"
+    named = [
+        ", ".join(map(repr, ids))
         for ids in found.duplicate_queries
         if len({group_of[id_] for id_ in ids}) > 1 or not group_of[ids[0]]
     ]
+    errors = [
+        f"queries {ids} have the same text: one may be tuned on and the other held out; "
+        "remove one, or give them the same group"
+        for ids in named[:_SHOWN]
+    ]
+    if named[_SHOWN:]:
+        rest = "; ".join(named[_SHOWN:])
+        errors.append(
+            f"and {len(named) - _SHOWN} more like this: queries {rest} ({len(named)} in all)"
+        )
     if found.unknown_gold:
         errors.append(f"judged documents are not in the corpus: {_some(found.unknown_gold)}")
     return errors
