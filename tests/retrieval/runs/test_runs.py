@@ -7,6 +7,8 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import ClassVar
 
 import pytest
 
@@ -14,6 +16,8 @@ from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.datasets._runs import read_run
 from tuner.retrieval.runs import Runs
+from tuner.retrieval.runs.legs import Run
+from tuner.testing import RetrieverCase, RetrieverContract
 
 QUERIES = [Query("q1", "first"), Query("q2", "second"), Query("q3", "third")]
 TREC = "q1 Q0 d1 1 4 x\nq1 Q0 d2 2 3 x\nq1 Q0 d3 3 2 x\nq2 Q0 d1 1 1 x\n"
@@ -23,7 +27,7 @@ CORPUS = Corpus(tuple(Document(f"d{n}", "", "word " * n) for n in range(1, 5)))
 Build = Callable[..., Runs]
 
 
-def answers(path: Path) -> Mapping[str, object]:
+def answers(path: Path) -> Run:
     return read_run(path).answers
 
 
@@ -42,6 +46,29 @@ def build(folder: Path) -> Build:
         return Runs.build(corpus, cache_dir=folder / "cache", legs=paths, read_run=read)  # type: ignore[arg-type]
 
     return made
+
+
+def build_two() -> Runs:
+    folder = Path(mkdtemp())
+    (folder / "a.run").write_text(TREC)
+    (folder / "b.json").write_text(JSON)
+    legs = {"a": str(folder / "a.run"), "b": str(folder / "b.json")}
+    return Runs.build(CORPUS, cache_dir=folder, legs=legs, read_run=answers)
+
+
+class TestContract(RetrieverContract):
+    case: ClassVar = RetrieverCase(
+        build_two,
+        [*QUERIES, Query("unheard-of", "fourth")],
+        [
+            {},
+            {"weight_a": 0.0, "top_k": 1},
+            {"normalisation": "z", "depth_b": 1},
+            {"normalisation": "none", "weight_b": 0.2},
+            {"fusion": "rrf", "rrf_k": 1},
+        ],
+        document_ids=["d1", "d2", "d3", "d4"],
+    )
 
 
 class TestAnswers:
@@ -146,7 +173,7 @@ class TestWrong:
     )
     def test_legs(self, tmp_path: Path, legs: object, message: str) -> None:
         with pytest.raises(InputError, match=message):
-            Runs.build(CORPUS, cache_dir=tmp_path, legs=legs, read_run=answers)  # type: ignore[arg-type]
+            Runs.build(CORPUS, cache_dir=tmp_path, legs=legs, read_run=answers)
 
     def test_a_leg_that_knows_none_of_the_queries(self, build: Build) -> None:
         runs = build()

@@ -15,7 +15,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.datasets import Dataset, open_dataset
 from tuner.retrieval.hybrid import Hybrid
-from tuner.tuning import begin
+from tuner.tuning import begin, reopen
 
 CONFIG = """\
 study: {{name: legs, seed: 1, runs_dir: {folder}/runs}}
@@ -130,6 +130,23 @@ def test_judgements_alone_are_enough(folder: Path, cache: Path) -> None:
 def test_judgements_alone_are_not_taken_for_a_data_set_unasked(folder: Path, cache: Path) -> None:
     with pytest.raises(InputError, match="or write format: qrels for runs"):
         assembled(folder, dataset=f"{{path: {folder}/qrels.txt}}", cache=cache)
+
+
+def test_a_study_is_resumed_from_another_folder(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    text = CONFIG.format(folder=".", dataset="{path: qrels.txt, format: qrels}")
+    (cache / "config.yaml").write_text(text, encoding="utf-8")
+    config, source = load_config(cache / "config.yaml", ("backends.0.trials=1",))
+    assembly = assemble(config, source, make_plan(config, source), say=lambda message: None)
+    session = begin(assembly)
+    run_dir = session.run_dir.resolve()
+    session.study.close()
+    monkeypatch.chdir(cache)
+    again = reopen(run_dir, say=lambda message: None)
+    again.study.close()
+    assert again.assembly.retriever.fingerprint == assembly.retriever.fingerprint
 
 
 def test_a_broken_leg_ends_the_command_with_code_2(folder: Path, tmp_path: Path) -> None:

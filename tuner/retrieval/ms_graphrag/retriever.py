@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class MsGraphrag:
         judged: what text units are judged by, ascending; empty where these are their own ids.
         places: shape (text units,), where each of the engine's text units stands in ``judged``.
     """
+
+    path_options: ClassVar = ("path",)
 
     engine: Hybrid
     judged: tuple[str, ...]

@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from typing import Self
+from typing import ClassVar, Self
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
@@ -38,6 +38,8 @@ class MsGraphragLocal:
 
     Small and picklable: it knows where its index lies, and each process opens that once.
     """
+
+    path_options: ClassVar = ("path",)
 
     directory: Path
     fingerprint: str

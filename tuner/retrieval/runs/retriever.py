@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
+from tuner.retrieval._identity import code_digest, corpus_digest
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.runs.fusion import best, fuse
@@ -39,6 +39,8 @@ class Runs:
     ``normalisation.missing`` and ``legs.Table.build``. Equal fused scores are ordered by document
     id, descending, as trec_eval does.
     """
+
+    path_options: ClassVar = ("legs",)
 
     directory: Path
     fingerprint: str
@@ -141,21 +143,14 @@ def _paths(legs: Any) -> dict[str, Path]:
 
 def _fingerprint(corpus: Corpus, paths: Mapping[str, Path], read_run: ReadRun) -> str:
     """Hash this code, the runs and the texts whose tokens are counted."""
-    digest = sha256()
-    sources = [path for path in files(__package__).iterdir() if path.name.endswith(".py")]
-    for source in sorted(sources, key=lambda path: path.name):
-        digest.update(source.read_bytes())
-
     try:
         contents = {name: path.read_bytes() for name, path in sorted(paths.items())}
     except OSError:
         _each(paths, read_run)  # says in words what is wrong, and with any other file too
         raise
-    for name, content in contents.items():
-        digest.update(json.dumps([name, sha256(content).hexdigest()]).encode())
-    for document in corpus.documents:
-        digest.update(json.dumps([document.id, document.title, document.text]).encode())
-    return digest.hexdigest()[:16]
+    hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
+    parts = [code_digest("runs"), corpus_digest(corpus), hashes]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _each(paths: Mapping[str, Path], read_run: ReadRun) -> dict[str, Run]:
