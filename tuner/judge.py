@@ -15,13 +15,13 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
-from tuner.evaluation.objective import paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
 from tuner.study.reading import read_per_query
+from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import (
     HELD_OUT,
     WINNER,
@@ -49,12 +49,14 @@ class Duel:
         verdict: of the second (as the winner) against the first (as the baseline).
         metrics: by metric, the second less the first, and the p-value by Holm over the metrics.
         gained, lost: row of the query and its change in the composite, largest change first.
+        remarks: what favours one of the two, such as having been tuned on these queries.
     """
 
     verdict: Verdict
     metrics: Mapping[str, tuple[PairedComparison, float | None]]
     gained: tuple[tuple[int, float], ...]
     lost: tuple[tuple[int, float], ...]
+    remarks: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return the duel as a JSON-ready mapping."""
@@ -66,12 +68,21 @@ class Duel:
                 name: {**asdict(comparison), "adjusted_p": adjusted}
                 for name, (comparison, adjusted) in self.metrics.items()
             },
+            "remarks": list(self.remarks),
         }
 
 
-def duel(assembly: Assembly, first: Choice, second: Choice, part: str) -> Duel:
+def duel(
+    assembly: Assembly,
+    first: Choice,
+    second: Choice,
+    part: str,
+    *,
+    tuned_on: tuple[TunedOn | None, TunedOn | None] = (None, None),
+) -> Duel:
     """Compare two configurations by every metric on a part of the queries, and decide.
 
+    ``tuned_on`` says of each what it was tuned on, where that is known.
     On held-out queries this is a look, and is remembered as one.
     """
     queries = assembly.part(part)
@@ -105,6 +116,11 @@ def duel(assembly: Assembly, first: Choice, second: Choice, part: str) -> Duel:
         },
         tuple((int(row), float(change[row])) for row in order[::-1] if change[row] > 0),
         tuple((int(row), float(change[row])) for row in order if change[row] < 0),
+        tuple(
+            remark
+            for called, origin in zip("AB", tuned_on, strict=True)
+            if origin and (remark := origin.remark(called, assembly.dataset, queries))
+        ),
     )
 
 
@@ -134,7 +150,7 @@ def utilities(assembly: Assembly, journal: Path, trials: Sequence[Trial]) -> dic
         number = trial.number if trial.shared_from is None else trial.shared_from
         per_query = read_per_query(journal, number)
         if per_query:
-            found[trial.number] = _utility(assembly, trial, per_query)
+            found[trial.number] = assembly.plan.objective.by_query(per_query, trial.metrics)
     return found
 
 
@@ -247,16 +263,6 @@ def look(runs_dir: Path, assembly: Assembly) -> EarlierLooks:
         dataset=assembly.dataset.name,
         fingerprint=assembly.dataset.fingerprint,
     )
-
-
-def _utility(assembly: Assembly, trial: Trial, per_query: Mapping[str, FloatArray]) -> FloatArray:
-    objective = assembly.plan.objective
-    values = composite_values(per_query, objective.weights)
-    for name, price in objective.price.items():
-        metric, units = paid_metric(name)
-        amount = per_query.get(metric, trial.metrics.get(metric, 0.0))
-        values = values - price * np.asarray(amount) / units
-    return values
 
 
 def _answer_ms(answering: Answering, query: Query) -> float:

@@ -16,6 +16,7 @@ from tuner.judge import judge, look, utilities
 from tuner.retrieval._policy import POLICY
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.study.reading import JournalContent
+from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import Verdict
 from tuner.study.winner import choose_winner
 from tuner.tuning import JOURNAL_FILE
@@ -35,6 +36,7 @@ class PolicyResult:
     choices: tuple[TypeChoice, ...]
     accuracy: float
     verdict: Verdict | None
+    tuned_on: TunedOn
 
     def to_record(self) -> dict[str, Any]:
         """Return the result as a JSON-ready mapping, without the rule's weights."""
@@ -108,12 +110,14 @@ def derive_policy(
             called="the policy",
         )
     seed = assembly.config.study.seed
-    return PolicyResult(policy, choices, rule_accuracy(texts, types, seed=seed), verdict)
+    accuracy = rule_accuracy(texts, types, seed=seed)
+    return PolicyResult(policy, choices, accuracy, verdict, TunedOn.of(content.header))
 
 
 def write_policy(run_dir: Path, result: PolicyResult) -> Path:
     """Write ``policy.yaml``, which stands wherever parameters do; whole or not at all."""
     record = result.policy.to_record()
+    record["tuned_on"] = result.tuned_on.to_record()
     record["verdict"] = None if result.verdict is None else result.verdict.sentence
     path = run_dir / POLICY_FILE
     temporary = run_dir / f".{POLICY_FILE}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 
 def test_the_figures_are_those_of_evaluate(tuner):
@@ -38,6 +39,55 @@ def test_a_configuration_does_not_differ_from_itself(tuner):
     same = '{"title_weight": 1.0, "top_k": 10}'
     done = tuner("compare", "config.yaml", "--a", same, "--b", same)
     assert "Keep the baseline" in done.stdout
+
+
+def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner):
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    best = str(run_dir / "best.yaml")
+    tuned_on = yaml.safe_load((run_dir / "best.yaml").read_text())["tuned_on"]
+    assert tuned_on["study"] == "small"
+    assert (tuned_on["seed"], tuned_on["holdout"]) == (3, 0.5)
+
+    def remarks(*options):
+        done = tuner("compare", "config.yaml", "--b", best, "--json", *options)
+        return json.loads(done.stdout)["remarks"]
+
+    assert remarks() == []
+    (tuned,) = remarks("--queries", "tune")
+    assert tuned.startswith(
+        "all these 10 queries were among those that B was tuned on (study small"
+    )
+    (both,) = remarks("--queries", "all")
+    assert both.startswith("10 of these 20 queries")
+    (other,) = remarks("--set", "study.seed=4")
+    assert "of these 10 queries were among those that B was tuned on" in other
+    a, b = remarks("--a", best, "--queries", "tune")
+    assert ("that A was tuned on" in a, "that B was tuned on" in b) == (True, True)
+    done = tuner("compare", "config.yaml", "--b", str(run_dir), "--queries", "tune")
+    assert "All these 10 queries were among those that B was tuned on" in done.stdout
+
+
+def test_a_new_version_of_the_data_leaves_open_what_b_was_tuned_on(tuner):
+    tuner("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner.runs()
+    corpus = tuner.folder / "data" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("is old", "is rather old"))
+    done = tuner("compare", "config.yaml", "--b", str(run_dir))
+    assert "B was tuned on another version of data" in done.stdout
+
+
+def test_other_held_out_queries_are_no_fresh_ones(tuner):
+    b = '{"title_weight": 3.0, "top_k": 4}'
+    tuner("compare", "config.yaml", "--b", b)
+    done = tuner("compare", "config.yaml", "--b", b, "--set", "study.seed=4", "--json")
+    verdict = json.loads(done.stdout)["verdict"]
+    assert 0 < verdict["seen_before"] < 10  # the other half of 20, drawn anew
+    assert verdict["looks"] == 1
+    assert (
+        f"({verdict['seen_before']} of the 10 held-out queries were already"
+        in (verdict["sentence"])
+    )
 
 
 @pytest.mark.parametrize(

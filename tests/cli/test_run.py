@@ -44,6 +44,16 @@ def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner):
     assert record["state"] == "finished"
 
 
+def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner):
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    shown = [record["winner"]["params"], record["baseline"]["params"]]
+    assert record["winner"]["holdout_objective"] is not None
+    assert record["baseline"]["holdout_objective"] is not None
+    for standing in (record["best"], *record["arms"].values()):
+        assert (standing["holdout_objective"] is not None) == (standing["params"] in shown)
+        assert bool(standing["holdout_metrics"]) == (standing["params"] in shown)
+
+
 def test_the_same_seed_gives_the_same_study(tuner):
     first, second = (json.loads(tuner("run", "config.yaml", "--json").stdout) for _ in range(2))
     assert first["run_dir"] != second["run_dir"]
@@ -52,7 +62,7 @@ def test_the_same_seed_gives_the_same_study(tuner):
 
 
 def test_evaluate_agrees_with_the_run(tuner):
-    best = json.loads(tuner("run", "config.yaml", "--json").stdout)["best"]
+    best = json.loads(tuner("run", "config.yaml", "--json").stdout)["winner"]
     for part in ("tune", "holdout"):
         done = tuner(
             "evaluate", "config.yaml", "--params", json.dumps(best["params"]),

@@ -67,7 +67,7 @@ def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
     (parent,) = by_role["study"]
     assert parent.info.run_id == record["mlflow_run_id"]
     assert parent.data.metrics["holdout_recall_at_5"] == pytest.approx(
-        record["best"]["holdout_metrics"]["recall@5"]
+        record["winner"]["holdout_metrics"]["recall@5"]
     )
     told = record["finished_trials"] + record["failed_trials"] + record["shared_trials"]
     assert len(by_role["trial"]) == told

@@ -1,4 +1,4 @@
-"""The table at the end of a run: each arm's best and the baseline, tune and holdout."""
+"""The table at the end of a run: the tune figures of all, the holdout of winner and baseline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
 
 
 def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
-    has_holdout = summary.best is not None and summary.best.holdout_objective is not None
+    has_holdout = any(one.holdout_objective is not None for _, one, _ in _rows(summary))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("tune", justify="right")

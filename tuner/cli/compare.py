@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from tuner.core.errors import InputError
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
     from tuner.judge import Duel
+    from tuner.study.tuned_on import TunedOn
 
 CHANGED_QUERIES = 5
 
@@ -60,11 +62,26 @@ def command(
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
     b = assembly.choice(read_params(second, "--b"))
-    result = duel(assembly, a, b, part)
+    origins = (_tuned_on(first), _tuned_on(second))
+    result = duel(assembly, a, b, part, tuned_on=origins)
     if as_json:
         click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
         return
     _print(result, assembly.part(part))
+
+
+def _tuned_on(written: str | None) -> TunedOn | None:
+    """Return what the configuration in a file was tuned on; None where none says so."""
+    from tuner.config.params import BEST_FILE
+    from tuner.config.source import read_source
+    from tuner.study.tuned_on import TunedOn
+
+    if written is None or written.lstrip().startswith("{"):
+        return None
+    path = Path(written).expanduser()
+    return TunedOn.from_record(
+        read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")
+    )
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:
@@ -77,7 +94,18 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     click.echo(f"A  {shown_params(verdict.baseline)}")
     click.echo(f"B  {shown_params(verdict.winner)}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("", "A", "B", "B less A", "95 % interval", "p", "p (Holm)", "better", "worse"):
+    for name in (
+        "",
+        "A",
+        "B",
+        "B less A",
+        "95 % interval",
+        "p",
+        "p (Holm)",
+        "queries",
+        "better",
+        "worse",
+    ):
         table.add_column(name, justify="left" if not name else "right")
     for name, (comparison, adjusted) in result.metrics.items():
         low, high = comparison.interval or (None, None)
@@ -89,10 +117,13 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
             "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
             _number(comparison.p_value),
             _number(adjusted),
+            str(comparison.n),
             str(comparison.wins),
             str(comparison.losses),
         )
     console().print(table)
+    for remark in result.remarks:
+        click.secho(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
     click.secho(f"\n{verdict.sentence}", bold=True)
     print_types(verdict.to_record()["by_type"])
     print_guardrails(verdict.to_record()["guardrails"])
