@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.datasets import BUILTIN
+from tuner.inspection import nothing_found, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
@@ -90,6 +92,7 @@ class Session:
                 self.assembly.trial_evaluator(),
                 tracker=tracker,
                 on_event=on_event,
+                doubt=partial(nothing_found, self.assembly),
             )
             summary = self._summarise(state, time.monotonic() - begin, say)
             if study.journal is not None:
@@ -120,7 +123,18 @@ class Session:
             score_holdout=self._score_holdout(say),
             winner=winner,
         )
-        return replace(summary, verdict=self._verdict(winner, values, say))
+        return replace(
+            summary,
+            verdict=self._verdict(winner, values, say),
+            remarks=() if winner is None else self._remarks(winner, say),
+        )
+
+    def _remarks(self, winner: Trial, say: Say) -> tuple[str, ...]:
+        try:
+            return tuple(remarks(self.assembly, winner.params, self.study.trials))
+        except Exception as error:  # the search is done: its result must not be lost
+            say(f"the parameters could not be looked at one by one: {error}")
+            return ()
 
     def _verdict(
         self, winner: Trial | None, values: Mapping[int, FloatArray], say: Say

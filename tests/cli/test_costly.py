@@ -35,7 +35,7 @@ def test_trials_that_fall_behind_are_stopped_and_counted(tuner):
     for event in stopped:
         assert event["objective"] is None
         race = event["race"]
-        assert race["queries"] in (41, 101, 102)  # 20 % and 50 % of 203 tune queries
+        assert race["queries"] in (20, 21, 40, 41, 61, 62, 101, 102, 142)  # of 203 tune queries
         assert race["low"] < race["estimate"] < race["high"]
     best = max(event["objective"] or 0 for event in told)
     assert all(event["race"]["estimate"] < best for event in stopped)

@@ -120,3 +120,39 @@ def test_a_full_disk_is_one_line(tuner):
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner):
+    path = tuner.folder / "word_overlap.py"
+    path.write_text(path.read_text().replace("[id_ for", '["chunk-" + id_ for'))
+    done = tuner("run", "config.yaml", code=1)
+    words = " ".join(done.stderr.split())
+    assert "no relevant document for any of the 10 queries, so there is nothing to tune" in words
+    assert "it returned 'chunk-" in words
+    assert "judged are '" in words
+    (run_dir,) = tuner.runs()
+    told = [line for line in (run_dir / "journal.jsonl").read_text().splitlines() if "told" in line]
+    assert len(told) == 1
+    assert "failed after" in done.stdout
+    assert "use it" not in done.stdout
+
+
+def test_a_parameter_that_changes_nothing_is_named(tuner):
+    path = tuner.folder / "word_overlap.py"
+    knob = 'Knob("decoration", "real", 0.5, 0.0, 1.0),\n        '
+    path.write_text(path.read_text().replace('Knob("top_k"', f'{knob}Knob("top_k"'))
+    tuner.edit("  top_k: {", "  decoration: {type: real, low: 0.0, high: 1.0}\n  top_k: {")
+    tuner.edit("top_k: 10}", "top_k: 10, decoration: 0.5}")
+    done = tuner("run", "config.yaml")
+    assert "note           decoration changes no ranking" in done.stdout
+    assert "top_k changes no ranking" not in done.stdout
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert [remark.split()[0] for remark in record["remarks"]] == ["decoration"]
+
+
+def test_a_graph_that_is_mostly_silent_is_said(tuner):
+    path = tuner.folder / "word_overlap.py"
+    told = "context_tokens=tokens, graph_used=np.array([q.id.endswith('river') for q in queries]))"
+    path.write_text(path.read_text().replace("context_tokens=tokens)", told))
+    done = tuner("run", "config.yaml")
+    assert "the graph contributed to 50% of the queries at most" in done.stdout

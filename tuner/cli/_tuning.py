@@ -55,6 +55,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         _counts(summary),
         *_exhausted(tuned, session),
         *_failures(session),
+        *(f"note           {remark}" for remark in summary.remarks),
         *_places(tuned),
         *_next_steps(tuned),
     ):

@@ -148,12 +148,12 @@ class RacingSection(Section):
     """Stops a trial after some of the queries where the best trial is out of its reach."""
 
     rungs: list[Number] = Field(
-        default=[0.2, 0.5],
+        default=[0.1, 0.2, 0.3, 0.5, 0.7],
         min_length=1,
         description="shares of the queries after which a trial may be stopped, rising",
     )
     stop_below: Number = Field(
-        default=-1.0,
+        default=-1.5,
         le=0,
         description="stop where mean / standard error of the differences to the best is below this",
     )

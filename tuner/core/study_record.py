@@ -79,7 +79,8 @@ class StudySummary:
 
     ``best`` has the highest objective of all; ``arms`` holds each arm's own best. ``winner`` is the
     configuration to use: the cheapest of those that cannot be told from the best. ``verdict`` says
-    whether it is better than the baseline, as ``study.verdict`` records it.
+    whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
+    sentences on the system that was tuned, such as a parameter that changes nothing.
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -93,6 +94,7 @@ class StudySummary:
     winner: Standing | None = None
     verdict: Mapping[str, Any] | None = None
     raced_out_trials: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Standing | None:
@@ -110,4 +112,5 @@ class StudySummary:
         for name in ("best", "baseline", "winner"):
             known[name] = Standing(**record[name]) if record.get(name) else None
         known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
+        known["remarks"] = tuple(record.get("remarks", ()))
         return cls(**known)

@@ -13,6 +13,7 @@ from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Outcome, Params, Scalar
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
+    GRAPH_USED,
     SYSTEM_METRICS,
     needs_latency,
     observed,
@@ -173,6 +174,8 @@ class Evaluator:
                     f"metric {name!r} needs the retriever to report {source}; leave the metric out"
                 )
             per_query[source] = sources[source]
+        if GRAPH_USED in sources:  # always: an answer without the graph must not go unseen
+            per_query[GRAPH_USED] = sources[GRAPH_USED]
         return Outcome(metrics=self.means(per_query), per_query=per_query)
 
     def means(self, per_query: Mapping[str, FloatArray]) -> dict[str, float]:
@@ -211,7 +214,7 @@ class Evaluator:
     def _summaries(self, sources: Mapping[str, FloatArray]) -> dict[str, float]:
         return {
             name: SYSTEM_METRICS[name].summary(sources[SYSTEM_METRICS[name].source])
-            for name in self.system_metrics
+            for name in dict.fromkeys((*self.system_metrics, GRAPH_USED))
             if SYSTEM_METRICS[name].source in sources
         }
 

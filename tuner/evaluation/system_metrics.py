@@ -40,6 +40,8 @@ def _quantile(share: float) -> Callable[[FloatArray], float]:
     return summary
 
 
+GRAPH_USED = "graph_used"
+
 SYSTEM_METRICS: Mapping[str, SystemMetric] = {
     "context_tokens": SystemMetric(
         _mean, "context_tokens", "mean tokens of the retrieved passages of a query"
@@ -48,8 +50,8 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
         _quantile(0.95), "context_tokens", "95th percentile of the tokens of a query"
     ),
     "retrieved": SystemMetric(_mean, "retrieved", "mean number of retrieved passages of a query"),
-    "graph_used": SystemMetric(
-        _mean, "graph_used", "share of the queries to which the graph contributed"
+    GRAPH_USED: SystemMetric(
+        _mean, GRAPH_USED, "share of the queries to which the graph contributed"
     ),
     "latency_mean_ms": SystemMetric(_mean, "latency_ms", "mean time to serve one query alone"),
     "latency_p50_ms": SystemMetric(
@@ -63,7 +65,7 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
 
 # Everything here but the graph's share, the one metric of texts that grows with waste, and the
 # share of ranks that are wasted.
-COSTS = frozenset(SYSTEM_METRICS) - {"graph_used"} | {"redundancy", "share_grade0"}
+COSTS = frozenset(SYSTEM_METRICS) - {GRAPH_USED} | {"redundancy", "share_grade0"}
 
 
 def is_better_lower(name: str) -> bool:
@@ -99,7 +101,7 @@ def observed(rankings: Rankings) -> dict[str, FloatArray]:
     if rankings.context_tokens is not None:
         sources["context_tokens"] = np.asarray(rankings.context_tokens, dtype=np.float64)
     if rankings.graph_used is not None:
-        sources["graph_used"] = np.asarray(rankings.graph_used, dtype=np.float64)
+        sources[GRAPH_USED] = np.asarray(rankings.graph_used, dtype=np.float64)
     return sources
 
 

@@ -42,6 +42,10 @@ def _ignore(event: Event) -> None:  # noqa: ARG001  # the form of a listener
     return None
 
 
+def _no_doubt(trial: Trial) -> None:  # noqa: ARG001  # the form of a doubt
+    return None
+
+
 def run_study(
     study: Study,
     execution: Execution,
@@ -49,12 +53,14 @@ def run_study(
     *,
     tracker: Tracker | None = None,
     on_event: Callable[[Event], None] = _ignore,
+    doubt: Callable[[Trial], str | None] = _no_doubt,
     grace_s: float = GRACE_S,
 ) -> State:
     """Run a study to its end and return how it ended; the journal stays open for a summary.
 
-    ``"failed"``: the first 10 evaluations of this run all failed (it stops there), or more than
-    half of all evaluations in the study did. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
+    ``"failed"``: the first 10 evaluations of this run all failed (it stops there), ``doubt`` says
+    of the study's first trial why it makes no sense to go on (likewise), or more than half of all
+    evaluations in the study failed. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
     when the study is resumed. The tracker is only given trials; starting and finishing it is the
@@ -70,7 +76,7 @@ def run_study(
     is_hopeless = False
     try:
         with interruptible(study.stop, say_signal, grace_s=grace_s):
-            is_hopeless = _ask_and_tell(study, execution, evaluate, tracker, on_event)
+            is_hopeless = _ask_and_tell(study, execution, evaluate, tracker, on_event, doubt)
     except KeyboardInterrupt:
         signals.append("KeyboardInterrupt")
     study.stop()
@@ -87,8 +93,9 @@ def _ask_and_tell(
     evaluate: Evaluate,
     tracker: Tracker | None,
     on_event: Callable[[Event], None],
+    doubt: Callable[[Trial], str | None],
 ) -> bool:
-    """Run until nothing is left to do; return whether it ended early since all trials failed."""
+    """Run until nothing is left to do; return whether it ended early since that is of no use."""
     choice = ""
     evaluated = 0
     has_success = False
@@ -109,6 +116,9 @@ def _ask_and_tell(
                 on_event(Event("execution", text=choice))
             has_success = has_success or any(trial.is_scored for trial in told)
             evaluated += 1
+            if told[0].number == 0 and (reason := doubt(told[0])) is not None:
+                on_event(Event("stopping", text=reason))
+                return True
             if evaluated == FIRST_FAILURES and not has_success:
                 text = (
                     f"the first {FIRST_FAILURES} evaluations all failed; the last: {told[0].error}"

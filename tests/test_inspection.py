@@ -1,0 +1,68 @@
+"""What a study says of the system that it tunes: nothing found, dead knobs, a graph that is silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
+from tuner.inspection import dead_knobs
+
+QUERIES = [Query(f"q{n}", "") for n in range(30)]
+SPACE = SearchSpace.from_mapping(
+    {
+        "top_k": {"type": "integer", "low": 1, "high": 9},
+        "decoration": {"type": "real", "low": 0.0, "high": 1.0},
+        "mode": {"type": "categorical", "choices": ["plain", "graph", "text"]},
+        "hops": {"type": "integer", "low": 1, "high": 3, "when": {"mode": "graph"}},
+        "only": {"type": "categorical", "choices": [1]},
+    }
+)
+
+
+class System:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def retrieve(self, queries, params):
+        self.asked += len(queries)
+        order = range(9, 0, -1) if params["mode"] == "text" else range(1, 10)
+        answers = [[f"d{n}" for n in order][: params["top_k"]] for _ in queries]
+        return Rankings.from_ids([query.id for query in queries], answers)
+
+
+def test_a_knob_that_changes_no_ranking_is_found() -> None:
+    system = System()
+    at = {"top_k": 5, "decoration": 0.3, "mode": "graph", "hops": 2, "only": 1}
+    # top_k cuts, and the last mode turns round; the others do nothing, and one has no other value.
+    assert dead_knobs(system.retrieve, QUERIES, SPACE, at) == ["decoration", "hops"]
+    assert system.asked <= 10 * (1 + 3 * 4)
+
+
+def test_a_knob_that_is_not_active_is_not_called_dead() -> None:
+    at = {"top_k": 5, "decoration": 0.3, "mode": "plain", "only": 1}
+    # Turning the mode to graph alone would leave hops open, so only text is tried.
+    assert dead_knobs(System().retrieve, QUERIES, SPACE, at) == ["decoration"]
+
+
+def test_constraints_are_kept_while_knobs_are_turned() -> None:
+    space = SearchSpace.from_mapping(
+        {
+            "start": {"type": "integer", "low": 1, "high": 4},
+            "end": {"type": "integer", "low": 1, "high": 4},
+        },
+        ["start <= end"],
+    )
+
+    def retrieve(queries, params):
+        assert params["start"] <= params["end"]
+        return Rankings.from_ids([query.id for query in queries], [["a"] for _ in queries])
+
+    assert dead_knobs(retrieve, QUERIES, space, {"start": 2, "end": 2}) == ["start", "end"]
+
+
+@pytest.mark.parametrize("queries", [QUERIES[:1], QUERIES[:3]])
+def test_fewer_queries_than_are_looked_at(queries: list[Query]) -> None:
+    at = {"top_k": 5, "decoration": 0.3, "mode": "graph", "hops": 2, "only": 1}
+    assert dead_knobs(System().retrieve, queries, SPACE, at) == ["decoration", "hops"]
