@@ -192,6 +192,91 @@ def test_documents_of_another_kind_are_remarked_on(score, files):
     assert "no document in any top 10 is judged" in err
 
 
+def write_data_set(folder) -> None:
+    """The twelve queries as a data set, with labels of the graph for the first one."""
+    (folder / "data" / "qrels").mkdir(parents=True)
+    documents = [
+        {"_id": "d", "title": "Lima", "text": "a port of Peru"},  # 5 words
+        {"_id": "bad", "title": "", "text": "a smart boat"},  # 3 words
+        {"_id": "x", "title": "", "text": "Peru"},  # 1 word
+    ]
+    queries = [
+        {"_id": query, "text": "port of Peru", "query_type": "hop" if query == "q3" else "plain"}
+        for query in QUERIES
+    ]
+    evidences = [{"query_id": "q0", "entities": ["Lima", "Peru"], "paths": []}]
+    for name, records in (("corpus", documents), ("queries", queries), ("evidences", evidences)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / "data" / f"{name}.jsonl").write_text(text)
+    rows = "".join(f"{query}\td\t1\n{query}\tbad\t0\n" for query in QUERIES)
+    (folder / "data" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
+
+
+def test_metrics_of_texts_and_graph_with_a_data_set(score, files):
+    write_data_set(files)
+    lines = [
+        {"query_id": query, "docs": ["d"], "entities": ["Peru", "Oslo"], "paths": []}
+        for query in QUERIES[:-1]
+    ]
+    (files / "g.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = (
+        "--dataset", "data", "--run", "g.jsonl", "--metrics",
+        "recall@5,context_tokens,density,coverage,entity_recall,graphrag_recall",
+    )  # fmt: skip
+    out, err = score(*arguments)
+    assert "12 judged queries; means over 12" in out  # the judgements are the data set's
+    # eleven queries are answered by d alone, one is missing
+    assert row(out, "recall@5") == [f"{11 / 12:.4f}"]
+    assert row(out, "context_tokens") == [f"{11 * 5 / 12:.4f}"]
+    assert row(out, "density") == [f"{11 / 12:.4f}"]
+    assert row(out, "entity_recall") == ["0.5000"]
+    # q0: (.4 * 1 + .3 * .5) / .7, ten others 1, the missing one 0
+    assert row(out, "graphrag_recall") == [f"{((0.4 + 0.15) / 0.7 + 10) / 12:.4f}"]
+    assert "entity_recall is defined for 1 queries only" in err
+    assert "1 missing queries cost nothing, which makes context_tokens look good" in err
+    # as the others do: by query, by type, compared
+    out, _ = score(
+        "--dataset", "data", "--run", "a.run", "g.jsonl", "--metrics", "density,context_tokens",
+        "--compare", "--per-query", "--by-type",
+    )  # fmt: skip
+    assert row(out, "q3", "a") == [f"{5 / 9:.4f}", "9.0000"]  # x, bad, d
+    assert row(out, "hop") == ["1", "density", f"{5 / 9:.4f}", "1.0000"]
+    assert row(out.split("g against a\n")[1], "density")[-1] == "11/0/1"
+    record = json.loads(score(*arguments, "--json")[0])
+    assert record["qrels"] == {"path": "data", "format": "data set"}
+
+
+def test_judgements_may_differ_from_those_of_the_data_set(score, files):
+    write_data_set(files)
+    (files / "few.txt").write_text("q1 0 bad 1\n")
+    out, _ = score(
+        "--qrels", "few.txt", "--dataset", "data", "--run", "a.run", "--metrics", "density",
+        "--tokenizer", "builtins:list",
+    )  # fmt: skip
+    # letters: "Peru" 4, "a smart boat" 12, "Lima a port of Peru" 19
+    assert row(out, "density") == [f"{12 / 35:.4f}"]
+
+
+def test_every_grade_and_fitted_weights(score):
+    out, _ = score(
+        "--qrels", "qrels.txt", "--run", "a.run", "--discount", "1,.5,.5", "--metrics",
+        "share_grades@3,recall_levels@3,discounted_precision_fitted@3",
+    )  # fmt: skip
+    assert row(out, "share_grade0@3") == ["0.6667"]
+    assert row(out, "share_grade1@3") == ["0.3333"]
+    assert row(out, "recall_level1@3") == ["1.0000"]
+    assert row(out, "discounted_precision_fitted@3") == ["0.2500"]  # .5 / 2
+
+
+def test_what_the_intervals_allow_for_is_said(score):
+    arguments = ("--qrels", "qrels.txt", "--run", "a.run", "b.json", "--compare", "--metrics")
+    out, _ = score(*arguments, "mrr,success@5")
+    assert "corrected for all 2 comparisons" in out
+    assert "each interval is 95 % for its own comparison alone" in out
+    out, _ = score(*arguments, "mrr")
+    assert "needs no correction" in out
+
+
 BAD = {
     "no such file": (("--run", "c.run"), "c.run: no such file"),
     "a near name": (("--run", "b.jso"), "did you mean 'b.json'?"),
@@ -208,6 +293,16 @@ BAD = {
     "strange queries": (("--run", "a.run", "--by-type", "far.jsonl"), "none of the judged queries"),
     "no types": (("--run", "a.run", "--by-type", "bare.jsonl"), "have the same query_type"),
     "broken queries": (("--run", "a.run", "--by-type", "bad.jsonl"), "bad.jsonl:2: duplicate"),
+    "no texts": (("--run", "a.run", "--metrics", "coverage"), "give them by --dataset PATH"),
+    "no labels": (("--run", "a.run", "--metrics", "entity_recall"), "by --dataset PATH"),
+    "no weights": (
+        ("--run", "a.run", "--metrics", "discounted_precision_fitted@3"),
+        "write for example --discount 1,.6,.8",
+    ),
+    "no numbers": (("--run", "a.run", "--discount", "1,x"), "write numbers with commas between"),
+    "no text to count": (("--run", "a.run", "--tokenizer", "m:f"), "give them by --dataset PATH"),
+    "no types at hand": (("--run", "a.run", "--by-type"), "needs a file such as queries.jsonl"),
+    "no data set": (("--run", "a.run", "--dataset", "nowhere"), "no such file or folder"),
     "a run to write to": (("--run", "a.run", "--per-query", "b.json"), "must end in .csv"),
 }
 
@@ -226,6 +321,11 @@ def test_bad_input_leaves_with_2_and_one_explanation(score, files, case):
     assert out == ""
     assert expected in err
     assert err.startswith("error: ")
+
+
+def test_judgements_are_asked_for(score):
+    _, err = score("--run", "a.run", code=2)
+    assert "--qrels QRELS, or a data set by --dataset PATH" in err
 
 
 def test_every_bad_file_is_named_at_once(score, files):

@@ -256,3 +256,44 @@ def test_a_true_file_of_beir(shared_data):
     lines = (shared_data / "formats" / "beir_qrels_2wiki_500.tsv").read_text().splitlines()
     assert found.format == "tsv"
     assert sum(map(len, found.grades.values())) == len(lines) - 1
+
+
+GRAPH_ROWS = [
+    {"query_id": "q1", "docs": ["d1"], "entities": ["Lima"], "paths": [[["a", "r", "b"]]]},
+    {"query_id": "q2", "docs": [], "entities": None},
+]
+
+
+@pytest.mark.parametrize("form", ["lines", "array"])
+def test_a_run_may_tell_the_names_and_paths_of_its_graph(tmp_path, form):
+    path = tmp_path / "run.json"
+    lines = "".join(json.dumps(row) + "\n" for row in GRAPH_ROWS)
+    path.write_text(lines if form == "lines" else json.dumps(GRAPH_ROWS))
+    run = read_run(path)
+    assert run.answers == {"q1": ["d1"], "q2": []}
+    assert run.entities == {"q1": ("Lima",), "q2": ()}
+    assert run.paths == {"q1": ((("a", "r", "b"),),)}
+
+
+def test_a_run_that_tells_nothing_is_told_from_one_that_found_nothing(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"query_id": "q1", "docs": ["d1"]}\n')
+    assert (read_run(path).entities, read_run(path).paths) == (None, None)
+    path.write_text('{"query_id": "q1", "docs": ["d1"], "entities": [], "paths": []}\n')
+    assert (read_run(path).entities, read_run(path).paths) == ({"q1": ()}, {"q1": ()})
+
+
+def test_names_and_paths_of_another_shape_are_reported_with_their_line(tmp_path):
+    path = tmp_path / "run.jsonl"
+    rows = [
+        {"query_id": "q1", "docs": ["d1"], "entities": "Lima"},
+        {"query_id": "q2", "docs": ["d1"], "entities": ["Lima", 3]},
+        {"query_id": "q3", "docs": ["d1"], "paths": [["a", "r", "b"]]},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError) as caught:
+        read_run(path)
+    text = str(caught.value)
+    assert "run.jsonl:1: entities: 'entities' must be a list of names, got a string" in text
+    assert "run.jsonl:2: entities: 'entities' must be a list of names, each a string" in text
+    assert "run.jsonl:3: paths: 'paths' must be a list of paths" in text

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tuner.core.corpus import Document
 from tuner.core.errors import InputError
+from tuner.datasets import Evidence
 from tuner.datasets._runs import read_qrels, read_run
 from tuner.evaluation.run_files import read_files
+from tuner.evaluation.scoring_inputs import ScoringInputs, Told
 from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 from tuner.stats import correct_holm
 
@@ -127,9 +131,102 @@ def test_names_of_trec_eval_and_ir_measures_are_translated_in_the_error(theirs, 
     assert str(caught.value) == f"unknown metric {theirs!r}; did you mean {ours!r}?"
 
 
-def test_metrics_that_a_run_cannot_answer_are_refused():
-    with pytest.raises(InputError, match="needs more than judgements and a run"):
-        score_runs(QRELS, {"a": RUN}, ["entity_recall"])
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("coverage", "'coverage' needs the texts of the passages and the queries; .*--dataset"),
+        ("context_tokens", "'context_tokens' needs the texts"),
+        ("entity_recall", r"'entity_recall' needs labelled names .*\(evidences\); .*--dataset"),
+        ("discounted_precision_fitted@3", "needs weights of the ranks; .*--discount 1,.6,.8"),
+        ("latency_p95_ms", "'latency_p95_ms' is measured while a system answers"),
+        ("context_tokens_p95", "is no mean: write context_tokens"),
+        ("retrieved", "is a column of --per-query"),
+    ],
+)
+def test_what_a_metric_lacks_is_said_with_the_option_that_brings_it(metric, message):
+    with pytest.raises(InputError, match=message):
+        score_runs(QRELS, {"a": RUN}, [metric])
+
+
+DOCUMENTS = [
+    Document("a", "Lima", "capital of Peru"),  # 4 words
+    Document("b", "", "a smart boat"),  # 3 words
+]
+TEXTS = ScoringInputs(
+    documents=DOCUMENTS,
+    query_texts={"q1": "capital of Peru", "q2": "smart boat"},
+    evidences={"q1": Evidence(("Lima", "Peru"), ((("Lima", "capital of", "Peru"),),))},
+)
+TWO = {"q1": {"a": 1}, "q2": {"b": 1}}
+TEXT_METRICS = ["context_tokens", "density", "coverage", "redundancy", "budget_use@5"]
+
+
+def test_metrics_of_the_text_by_hand():
+    scores = score_runs(TWO, {"r": {"q1": ["b", "a"], "q2": ["b"]}}, TEXT_METRICS, inputs=TEXTS)
+    (run,) = scores.runs
+    assert run.values["context_tokens"].tolist() == [7.0, 3.0]
+    assert run.values["density"] == pytest.approx([4 / 7, 1.0])
+    assert run.values["coverage"].tolist() == [1.0, 1.0]
+    assert run.values["budget_use@5"] == pytest.approx([5 / 7, 1.0])
+    assert run.mean("redundancy") == 0.0
+    letters = replace(TEXTS, tokenizer=list)
+    scores = score_runs(TWO, {"r": {"q1": ["b"], "q2": ["b"]}}, ["context_tokens"], inputs=letters)
+    assert scores.runs[0].mean("context_tokens") == 12.0  # "a smart boat"
+
+
+def test_trap_a_query_that_the_run_lacks_is_0_even_for_its_budget():
+    scores = score_runs(TWO, {"r": {"q1": ["b", "a"]}}, TEXT_METRICS, inputs=TEXTS)
+    for metric, values in scores.runs[0].values.items():
+        assert values[1] == 0.0, metric
+
+
+def test_texts_that_are_not_there_are_named():
+    with pytest.raises(InputError, match=r"lacks 1 of the 2 documents that the run 'r' .*'x'"):
+        score_runs(TWO, {"r": {"q1": ["x", "a"]}}, ["density"], inputs=TEXTS)
+    with pytest.raises(InputError, match="every judged query's text, and the data set has no 'q3'"):
+        score_runs({**TWO, "q3": {"a": 1}}, {"r": {"q1": ["a"]}}, ["density"], inputs=TEXTS)
+    # where no text is read, a document may be unknown
+    score_runs(TWO, {"r": {"q1": ["x", "a"]}}, ["mrr"], inputs=TEXTS)
+
+
+def test_metrics_of_the_graph_by_hand():
+    step = ("lima", "Capital of", "peru")
+    told = {"r": Told({"q1": ["Lima"]}, {"q1": [(step,)]}), "s": Told({"q1": []}, {"q2": []})}
+    runs = {"r": {"q1": ["a"], "q2": ["b"]}, "s": {"q1": ["b"]}}
+    metrics = ["entity_recall", "path_recall", "graphrag_recall@5"]
+    r, s = score_runs(TWO, runs, metrics, inputs=replace(TEXTS, told=told)).runs
+    assert r.values["entity_recall"] == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert r.values["path_recall"] == pytest.approx([1.0, np.nan], nan_ok=True)
+    # .4 * 1 + .3 * .5 + .3 * 1; q2 has documents only
+    assert r.values["graphrag_recall@5"] == pytest.approx([0.85, 1.0])
+    assert s.mean("graphrag_recall@5") == 0.0
+    assert (r.count("path_recall"), s.count("path_recall")) == (1, 1)
+
+
+def test_a_run_that_tells_nothing_of_its_graph_is_named_with_what_to_write():
+    inputs = replace(TEXTS, told={"r": Told({"q1": ["Lima"]}, None)})
+    assert score_runs(TWO, {"r": RUN}, ["entity_recall"], inputs=inputs).runs
+    for metric in ("path_recall", "graphrag_recall"):
+        with pytest.raises(InputError, match=rf"'{metric}': the run 'r' tells no paths; .*JSON"):
+            score_runs(TWO, {"r": RUN}, [metric], inputs=inputs)
+    with pytest.raises(InputError, match="the run 'r' tells no entities and no paths"):
+        score_runs(TWO, {"r": RUN}, ["graphrag_recall"], inputs=TEXTS)
+
+
+def test_fitted_weights_of_the_ranks():
+    inputs = ScoringInputs(discount=[1.0, 0.25])
+    run = RUN | {"q2": ["a", "b"]}
+    scores = score_runs(TWO, {"r": run}, ["discounted_precision_fitted@2"], inputs=inputs)
+    assert scores.runs[0].values["discounted_precision_fitted@2"][1] == pytest.approx(0.25 / 1.25)
+    with pytest.raises(InputError, match="2 weights for 3 ranks"):
+        score_runs(TWO, {"r": RUN}, ["discounted_precision_fitted@3"], inputs=inputs)
+
+
+def test_undefined_as_zero_concerns_queries_without_a_relevant_document_only():
+    qrels = {"q1": {"d1": 2}, "q2": {"d1": 1}, "q3": {"d1": 0}}
+    run = {query: ["d1"] for query in qrels}
+    (scored,) = score_runs(qrels, {"a": run}, ["recall_level2@5"], undefined="zero").runs
+    assert scored.values["recall_level2@5"] == pytest.approx([1.0, np.nan, 0.0], nan_ok=True)
 
 
 def test_files_are_named_shortly_unless_two_share_a_name(tmp_path):

@@ -90,6 +90,17 @@ def print_comparison(comparisons: Sequence[RunComparison]) -> None:
     console().print(table)
 
 
+def legend(tests: int) -> str:
+    """Say which columns of the comparisons allow for their number."""
+    return (
+        f"p Holm is the paired t-test's p corrected for all {tests} comparisons (runs x metrics); "
+        "each interval is 95 % for its own comparison alone, so it can leave 0 out where p Holm "
+        "shows no difference. p flip: sign-flip permutation, not corrected."
+        if tests > 1
+        else "p: paired t-test; p flip: sign-flip permutation. One comparison needs no correction."
+    )
+
+
 def sentence(comparisons: Sequence[RunComparison]) -> str:
     """Say in words what the comparisons of one run show; the first metric comes first."""
     primary, *others = comparisons

@@ -14,10 +14,10 @@ import click
 from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
-from tuner.core.policy import Policy
 
 if TYPE_CHECKING:
     from tuner.assemble import Assembly
+    from tuner.core.policy import Policy
     from tuner.core.trial import Outcome, Params
     from tuner.evaluation.objective import Objective
 
@@ -171,6 +171,8 @@ def _defined(outcome: Outcome, objective: Objective) -> dict[str, int]:
 
 def _plain(choice: Params | Policy) -> dict[str, Any]:
     """Return parameters as plain data; of a policy those by type, without the rule."""
+    from tuner.core.policy import Policy
+
     if isinstance(choice, Policy):
         record = choice.to_record()
         return {"default": record["default"], "types": record["types"]}
@@ -179,6 +181,7 @@ def _plain(choice: Params | Policy) -> dict[str, Any]:
 
 def _shown(choice: Params | Policy, where: str) -> list[str]:
     from tuner.cli._tables import shown_params
+    from tuner.core.policy import Policy
 
     if not isinstance(choice, Policy):
         return [f"{shown_params(choice)}  {where}"]

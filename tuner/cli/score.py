@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,15 +13,20 @@ from tuner.cli._options import note
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
+    from tuner.datasets import Dataset
     from tuner.evaluation.run_files import RunFiles
-    from tuner.evaluation.scoring_runs import RunComparison, RunScore, Scores
+    from tuner.evaluation.scoring_inputs import ScoringInputs
+    from tuner.evaluation.scoring_runs import Scores
 
 DEFAULT_METRICS = "ndcg@10,recall@10,mrr@10,map"
 _ON_SCREEN = "-"
+_OF_DATASET = ""
 
 
 @click.command("score", short_help="Score run files against judgements, and compare them.")
-@click.option("--qrels", required=True, metavar="QRELS", help="The file of judgements.")
+@click.option(
+    "--qrels", metavar="QRELS", help="The file of judgements. Default: those of --dataset."
+)
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="A run file; may be repeated.")
 @click.argument("more_runs", nargs=-1, metavar="[RUN]...")
 @click.option(
@@ -31,8 +35,25 @@ _ON_SCREEN = "-"
     default=(DEFAULT_METRICS,),
     show_default=True,
     metavar="NAMES",
-    help="Metrics, separated by commas, such as recall@5,10,mrr; the first is the primary one; "
-    "may be repeated.",
+    help="Metrics, separated by commas, such as recall@5,10,mrr; share_grades@10 stands for all "
+    "grades; the first is the primary one; may be repeated.",
+)
+@click.option(
+    "--dataset",
+    "dataset_path",
+    metavar="PATH",
+    help="The data set that was searched: its texts for metrics such as coverage and "
+    "context_tokens, its evidences for metrics of the graph.",
+)
+@click.option(
+    "--tokenizer",
+    metavar="MODULE:FUNCTION",
+    help="Counts the tokens of contexts. Default: words, and characters of scripts without spaces.",
+)
+@click.option(
+    "--discount",
+    metavar="NUMBERS",
+    help="The weights of the ranks for discounted_precision_fitted@k, such as 1,0.6,0.8.",
 )
 @click.option(
     "--undefined",
@@ -47,8 +68,11 @@ _ON_SCREEN = "-"
 @click.option("--aggregates", is_flag=True, help="Also std, min, quartiles and max.")
 @click.option(
     "--by-type",
-    metavar="QUERIES",
-    help="Also means for each query type and difficulty in QUERIES, such as queries.jsonl.",
+    is_flag=False,
+    flag_value=_OF_DATASET,
+    metavar="[QUERIES]",
+    help="Also means for each query type and difficulty in QUERIES, such as queries.jsonl, or in "
+    "the data set.",
 )
 @click.option(
     "--per-query",
@@ -59,10 +83,13 @@ _ON_SCREEN = "-"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    qrels: str,
+    qrels: str | None,
     runs: tuple[str, ...],
     more_runs: tuple[str, ...],
     metrics: tuple[str, ...],
+    dataset_path: str | None,
+    tokenizer: str | None,
+    discount: str | None,
     undefined: str,
     compare: bool,
     aggregates: bool,
@@ -74,34 +101,44 @@ def command(
 
     \b
     QRELS: TREC qrels; BEIR tsv; JSON {query: {document: grade}}; JSON lines.
-    RUN:   TREC run; tsv; JSON {query: {document: score}} or {query: [documents]}; JSON lines.
+    RUN:   TREC run; tsv; JSON {query: {document: score}} or {query: [documents]}; JSON lines,
+           which may hold the graph's names and paths beside the documents:
+           {"query_id": …, "docs": […], "entities": […], "paths": [[[subject, relation, object]]]}
 
     The format is found by the content, and either may end in .gz. As in trec_eval -c, a judged
     query that the run lacks counts 0; scores order the documents, ties by document id descending;
     a document is relevant from grade 1 on, and irrelevant when nobody judged it.
     """
     from tuner.cli import _score_tables as tables
-    from tuner.evaluation.run_files import read_files, read_groups
+    from tuner.cli._score_records import score_record, write_csv
+    from tuner.datasets import open_dataset
+    from tuner.evaluation.run_files import read_files
     from tuner.evaluation.scoring_runs import compare_with_first, score_runs
+    from tuner.metrics import at_grades
 
     paths = [*runs, *more_runs]
     names = _metric_names(",".join(metrics))
     _check_options(paths, names, compare, per_query)
-    files = read_files(qrels, paths)
+    _check_dataset_options(qrels, dataset_path, tokenizer, by_type)
+    dataset = None if dataset_path is None else open_dataset(dataset_path)
+    files = read_files(qrels, paths, dataset=dataset)
     scores = score_runs(
         files.grades,
         {run.name: run.answers for run in files.runs},
-        names,
+        list(
+            dict.fromkeys(one for name in names for one in at_grades(name, files.grades.values()))
+        ),
         undefined="zero" if undefined == "zero" else "skip",
+        inputs=_inputs(dataset, files, tokenizer, discount),
     )
-    groups = {} if by_type is None else read_groups(by_type, scores.query_ids)
+    groups = {} if by_type is None else _groups(by_type, dataset, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
     for remark in [*files.remarks, *_remarks(scores)]:
         note(f"note: {remark}")
     if per_query is not None and per_query != _ON_SCREEN:
-        _write_csv(Path(per_query), scores)
+        write_csv(Path(per_query), scores)
     if as_json:
-        record = _record(scores, comparisons, files, groups, undefined, per_query is not None)
+        record = score_record(scores, comparisons, files, groups, undefined, per_query is not None)
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     click.echo(_queries_line(scores, undefined))
@@ -120,8 +157,49 @@ def command(
         click.echo(f"\n{run.name} against {scores.runs[0].name}")
         tables.print_comparison(compared)
         click.echo(tables.sentence(compared))
+    if compare:
+        click.echo(f"\n{tables.legend(len(comparisons))}")
     if per_query is not None and per_query != _ON_SCREEN:
         note(f"every query: {per_query}")
+
+
+def _inputs(
+    dataset: Dataset | None, files: RunFiles, tokenizer: str | None, discount: str | None
+) -> ScoringInputs:
+    """Gather what metrics beyond judgements and rankings read."""
+    from tuner.evaluation.scoring_inputs import ScoringInputs
+    from tuner.metrics.efficiency import default_tokenizer, load_tokenizer
+
+    return ScoringInputs(
+        documents=() if dataset is None else dataset.corpus.documents,
+        query_texts={} if dataset is None else {query.id: query.text for query in dataset.queries},
+        evidences={} if dataset is None else dataset.evidences,
+        told={run.name: run.told for run in files.runs},
+        tokenizer=default_tokenizer if tokenizer is None else load_tokenizer(tokenizer),
+        discount=None if discount is None else _numbers(discount),
+    )
+
+
+def _numbers(written: str) -> list[float]:
+    try:
+        return [float(part) for part in written.split(",")]
+    except ValueError as error:
+        message = f"--discount {written}: write numbers with commas between, such as 1,0.6,0.8"
+        raise InputError(message) from error
+
+
+def _groups(
+    by_type: str, dataset: Dataset | None, query_ids: Sequence[str]
+) -> dict[str, list[str]]:
+    from tuner.evaluation.run_files import groups_of, read_groups
+
+    if by_type != _OF_DATASET or dataset is None:
+        return read_groups(by_type, query_ids)
+    labels = {
+        query.id: {"query_type": query.query_type, "difficulty": query.difficulty}
+        for query in dataset.queries
+    }
+    return groups_of(labels, query_ids, dataset.path)
 
 
 def _metric_names(written: str) -> list[str]:
@@ -147,6 +225,19 @@ def _check_options(
         raise InputError(f"--per-query {per_query}: the file's name must end in .csv")
 
 
+def _check_dataset_options(
+    qrels: str | None, dataset_path: str | None, tokenizer: str | None, by_type: str | None
+) -> None:
+    if dataset_path is not None:
+        return
+    if qrels is None:
+        raise InputError("give the judgements by --qrels QRELS, or a data set by --dataset PATH")
+    if tokenizer is not None:
+        raise InputError("--tokenizer counts the tokens of texts; give them by --dataset PATH")
+    if by_type == _OF_DATASET:
+        raise InputError("--by-type needs a file such as queries.jsonl, or --dataset PATH")
+
+
 def _queries_line(scores: Scores, undefined: str) -> str:
     without = scores.without_relevant
     text = f"{len(scores.query_ids)} judged queries"
@@ -157,6 +248,8 @@ def _queries_line(scores: Scores, undefined: str) -> str:
 
 
 def _remarks(scores: Scores) -> list[str]:
+    from tuner.evaluation.system_metrics import is_better_lower
+
     remarks = []
     for run in scores.runs:
         if run.unjudged_share == 1.0:
@@ -167,94 +260,15 @@ def _remarks(scores: Scores) -> list[str]:
         elif run.unjudged_share is None:
             remarks.append(f"{run.name}: nothing was retrieved for any judged query")
     for metric in scores.metrics:
-        counts = {run.count(metric) for run in scores.runs}
-        if counts != {scores.defined}:
-            shown = " or ".join(map(str, sorted(counts)))
-            remarks.append(f"{metric} is defined for {shown} queries only")
-    return remarks
-
-
-def _record(
-    scores: Scores,
-    comparisons: Sequence[RunComparison],
-    files: RunFiles,
-    groups: Mapping[str, Sequence[str]],
-    undefined: str,
-    has_queries: bool,
-) -> dict[str, Any]:
-    from tuner.cli._aggregates import group_record, spread_record
-    from tuner.evaluation.scoring_runs import SEED
-
-    runs = [
-        {
-            "name": run.name,
-            "path": file.path,
-            "format": file.format,
-            "missing_queries": len(run.missing),
-            "queries_without_judgements": run.without_judgements,
-            "unjudged_at_10": run.unjudged_share,
-            "metrics": spread_record(run.values),
-            **{f"by_{label}": group_record(run.values, of) for label, of in groups.items()},
-            **({"per_query": _by_query(scores, run)} if has_queries else {}),
-        }
-        for run, file in zip(scores.runs, files.runs, strict=True)
+        counts = sorted({run.count(metric) for run in scores.runs})
+        if counts != [scores.defined]:
+            only = " only" if counts[0] < scores.defined else ""
+            remarks.append(f"{metric} is defined for {' or '.join(map(str, counts))} queries{only}")
+    costs = [metric for metric in scores.metrics if is_better_lower(metric)]
+    remarks += [
+        f"{run.name}: {len(run.missing)} missing queries cost nothing, which makes "
+        f"{', '.join(costs)} look good"
+        for run in scores.runs
+        if costs and run.missing
     ]
-    record: dict[str, Any] = {
-        "qrels": {"path": files.qrels_path, "format": files.qrels_format},
-        "queries": len(scores.query_ids),
-        "queries_without_relevant": scores.without_relevant,
-        "undefined": undefined,
-        "defined_queries": scores.defined,
-        "runs": runs,
-    }
-    if comparisons:
-        record["seed"] = SEED
-        record["comparisons"] = [_comparison(one) for one in comparisons]
-    return record
-
-
-def _by_query(scores: Scores, run: RunScore) -> dict[str, dict[str, float | None]]:
-    return {
-        query: {metric: _or_null(float(values[row])) for metric, values in run.values.items()}
-        for row, query in enumerate(scores.query_ids)
-    }
-
-
-def _or_null(value: float) -> float | None:
-    return None if value != value else value
-
-
-def _comparison(one: RunComparison) -> dict[str, Any]:
-    result = one.comparison
-    return {
-        "run": one.run,
-        "against": one.against,
-        "metric": one.metric,
-        "queries": result.n,
-        "difference": result.mean_difference,
-        "interval": result.interval,
-        "confidence": result.confidence,
-        "p_value": result.p_value,
-        "p_value_holm": one.adjusted_p,
-        "p_value_sign_flip": result.permutation_p,
-        "effect_size": result.effect_size,
-        "wins": result.wins,
-        "ties": result.ties,
-        "losses": result.losses,
-        "remark": result.remark,
-    }
-
-
-def _write_csv(path: Path, scores: Scores) -> None:
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["query_id", "run", "retrieved", *scores.metrics])
-            for row, query in enumerate(scores.query_ids):
-                for run in scores.runs:
-                    values = (run.values[metric][row] for metric in scores.metrics)
-                    # An undefined value is an empty cell; the others keep every digit.
-                    shown = ["" if value != value else repr(float(value)) for value in values]
-                    writer.writerow([query, run.name, run.retrieved[query], *shown])
-    except OSError as error:
-        raise InputError(f"--per-query {path}: cannot be written: {error.strerror}") from error
+    return remarks

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tuner.datasets._lines import ProblemLog, as_string, is_encodable, json_type, read_text
@@ -26,6 +27,7 @@ class Entry(NamedTuple):
     keys: tuple[str, ...]
     line: int | None
     named: str = ""  # the key that held the value, where it was a record
+    record: Mapping[str, Any] = MappingProxyType({})  # all of that record
 
 
 class Row(NamedTuple):
@@ -152,7 +154,7 @@ def _records(
             # Evaluation samples list the relevant documents, and beside them the grades of some.
             both = named[:2] if named[:2] == ["relevant_docs", "grades"] else named[:1]
             for key in both:
-                yield Entry(query, values[key], (*keys, key), line, key)
+                yield Entry(query, values[key], (*keys, key), line, key, values)
         else:
             message = f"none of {', '.join(map(repr, value_keys[:3]))} is there{keys_there(values)}"
             file.report("missing", message, keys, line)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from tuner.datasets._facts import PATHS_SHAPE, parse_paths
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets._run_entries import (
     DOCUMENT_KEYS,
@@ -17,8 +18,23 @@ from tuner.datasets._run_entries import (
     read_id,
     type_name,
 )
+from tuner.datasets.dataset import Step
 
 Answer = dict[str, float] | list[str]
+Paths = tuple[tuple[Step, ...], ...]
+
+
+class JsonRun(NamedTuple):
+    """A run: by query its answer, and the names and paths of the graph where a record has them.
+
+    ``entities`` and ``paths`` are None where no record has any.
+    """
+
+    format: str
+    answers: dict[str, Answer]
+    entities: dict[str, tuple[str, ...]] | None
+    paths: dict[str, Paths] | None
+
 
 _NESTED_DOCUMENT_KEYS = (*DOCUMENT_KEYS, "doc", "document", "id", "_id")
 _RANKING_KEYS = ("docs", "results", "ranking", "documents", "doc_ids", "retrieved", "hits")
@@ -60,12 +76,14 @@ def read_json_qrels(path: Path, log: ProblemLog) -> tuple[str, dict[str, dict[st
     return format, found
 
 
-def read_json_run(path: Path, log: ProblemLog) -> tuple[str, dict[str, Answer]]:
-    """Return the format and query id -> scores or ranking; what is broken is reported."""
+def read_json_run(path: Path, log: ProblemLog) -> JsonRun:
+    """Return what a run holds; what is broken is reported."""
     format, file, entries = read_entries(path, log, _RANKING_KEYS)
     found: dict[str, Answer] = {}
     rows: dict[str, dict[str, float]] = {}
     complete: dict[str, int | None] = {}
+    entities: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, Paths] = {}
     for entry in entries:
         if isinstance(entry.value, Row):
             scores = rows.setdefault(entry.query, {})
@@ -73,8 +91,31 @@ def read_json_run(path: Path, log: ProblemLog) -> tuple[str, dict[str, Answer]]:
             _add(scores, entry.value, entry, file, _SCORE_KEYS, "score")
         elif _is_first(complete, entry, file):
             found[entry.query] = _answer(entry, file)
+            if "entities" in entry.record:
+                entities[entry.query] = _entities(entry, file)
+            if "paths" in entry.record:
+                paths[entry.query] = _paths(entry, file)
     _check_any(found, file, "ranking")
-    return format, found
+    return JsonRun(format, found, entities or None, paths or None)
+
+
+def _entities(entry: Entry, file: JsonFile) -> tuple[str, ...]:
+    names = entry.record["entities"] or []
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    message = f"'entities' must be a list of names, got {type_name(names)}"
+    if isinstance(names, list):
+        message = "'entities' must be a list of names, each a string"
+    file.report("entities", message, (*entry.keys[:-1], "entities"), entry.line)
+    return ()
+
+
+def _paths(entry: Entry, file: JsonFile) -> Paths:
+    found = parse_paths(entry.record["paths"])
+    if found is None:
+        message = f"'paths' must be {PATHS_SHAPE}"
+        file.report("paths", message, (*entry.keys[:-1], "paths"), entry.line)
+    return found or ()
 
 
 def _answer(entry: Entry, file: JsonFile) -> Answer:

@@ -13,7 +13,7 @@ from tuner.datasets._folders import beir_qrels, trec_qrels
 from tuner.datasets._items import peek, read_items
 from tuner.datasets._judgements import check_some_relevant, parse_grade, read_judgements
 from tuner.datasets._lines import ProblemLog, read_lines
-from tuner.datasets._run_json import Answer, read_json_qrels, read_json_run
+from tuner.datasets._run_json import Answer, Paths, read_json_qrels, read_json_run
 from tuner.datasets.trec import read_trec_qrels, read_trec_run
 
 QRELS_FORMATS = (
@@ -24,7 +24,7 @@ QRELS_FORMATS = (
 RUN_FORMATS = (
     "TREC's lines 'query Q0 document rank score name'; lines 'query<TAB>document<TAB>score' with "
     "or without a header; JSON {query: {document: score}} or {query: [documents, best first]}; or "
-    "JSON lines with query_id and docs"
+    "JSON lines with query_id and docs, and optional entities and paths of the graph"
 )
 
 QUERY_LABELS = ("query_type", "difficulty")
@@ -43,10 +43,15 @@ class Judgements:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run file holds: query id -> document id -> score, or the documents best first."""
+    """What a run file holds: query id -> document id -> score, or the documents best first.
+
+    ``entities`` and ``paths``: query id -> what the system's graph retrieved, where the file tells.
+    """
 
     format: str
     answers: dict[str, Answer]
+    entities: dict[str, tuple[str, ...]] | None = None
+    paths: dict[str, Paths] | None = None
 
 
 def read_qrels(path: Path) -> Judgements:
@@ -108,8 +113,7 @@ def read_run(path: Path) -> Run:
         case "tsv":
             found = _read_table(path, log)
         case "json":
-            format, answers = read_json_run(path, log)
-            found = Run(format, answers)
+            found = Run(*read_json_run(path, log))
         case _:
             raise _unknown(path, "run", RUN_FORMATS)
     if log.problems():

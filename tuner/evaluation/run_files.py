@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.errors import InputError, Problem
+from tuner.datasets import Dataset
 from tuner.datasets._runs import (
     QUERY_LABELS,
+    Judgements,
     Run,
     look_like_grades,
     look_like_scores,
@@ -16,6 +18,7 @@ from tuner.datasets._runs import (
     read_query_labels,
     read_run,
 )
+from tuner.evaluation.scoring_inputs import Told
 from tuner.metrics.ordering import Answer
 
 _RANKS_FORMAT = "tsv of ranks"
@@ -23,12 +26,13 @@ _RANKS_FORMAT = "tsv of ranks"
 
 @dataclass(frozen=True, eq=False)
 class RunFile:
-    """One run file: its short name, path, format, and the answers by query."""
+    """One run file: its short name, path, format, the answers by query, and what it tells."""
 
     name: str
     path: str
     format: str
     answers: Mapping[str, Answer]
+    told: Told
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,12 @@ class RunFiles:
     remarks: tuple[str, ...]
 
 
-def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
+def read_files(
+    qrels_path: str | None, run_paths: Sequence[str], *, dataset: Dataset | None = None
+) -> RunFiles:
     """Read judgements and runs in any known format; a run is named after its file.
+
+    Without a file of judgements they are those of the data set.
 
     Raises:
         InputError: what is wrong in any of the files, all at once; a run that is given twice; or
@@ -56,7 +64,7 @@ def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
     problems: list[Problem] = []
     judgements, runs = None, list[Run]()
     try:
-        judgements = read_qrels(Path(qrels_path))
+        judgements = _judgements(qrels_path, dataset)
     except InputError as error:
         problems += error.problems
     for path in run_paths:
@@ -66,8 +74,8 @@ def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
             problems += error.problems
     if problems or judgements is None:
         raise InputError(problems=problems)
-    remarks = []
-    if look_like_scores(judgements.grades):
+    remarks = [] if dataset is None else list(dataset.warnings)
+    if qrels_path is not None and look_like_scores(judgements.grades):
         if any(look_like_grades(run.answers) for run in runs):
             raise InputError(
                 "most grades are fractions, like scores, while a run holds small whole numbers, "
@@ -82,10 +90,13 @@ def read_files(qrels_path: str, run_paths: Sequence[str]) -> RunFiles:
     ]
     named = zip(_names(run_paths), run_paths, runs, strict=True)
     return RunFiles(
-        qrels_path=qrels_path,
+        qrels_path=qrels_path or (dataset.path if dataset is not None else ""),
         qrels_format=judgements.format,
         grades=judgements.grades,
-        runs=tuple(RunFile(name, path, run.format, run.answers) for name, path, run in named),
+        runs=tuple(
+            RunFile(name, path, run.format, run.answers, Told(run.entities, run.paths))
+            for name, path, run in named
+        ),
         remarks=tuple(remarks),
     )
 
@@ -98,7 +109,13 @@ def read_groups(path: str, query_ids: Sequence[str]) -> dict[str, list[str]]:
     Raises:
         InputError: the file is broken, or labels none of the queries.
     """
-    labels = read_query_labels(Path(path))
+    return groups_of(read_query_labels(Path(path)), query_ids, path)
+
+
+def groups_of(
+    labels: Mapping[str, Mapping[str, str]], query_ids: Sequence[str], path: str
+) -> dict[str, list[str]]:
+    """Return the same from query id -> ``{"query_type": …, "difficulty": …}`` of ``path``."""
     if not labels.keys() & set(query_ids):
         raise InputError(f"holds none of the judged queries, such as {query_ids[0]!r}", file=path)
     groups = {
@@ -113,8 +130,16 @@ def read_groups(path: str, query_ids: Sequence[str]) -> dict[str, list[str]]:
     return varied
 
 
-def _check_given_once(qrels_path: str, run_paths: Sequence[str]) -> None:
-    seen = {Path(qrels_path).resolve(): "--qrels"}
+def _judgements(qrels_path: str | None, dataset: Dataset | None) -> Judgements:
+    if qrels_path is not None:
+        return read_qrels(Path(qrels_path))
+    if dataset is None:
+        raise InputError("give the judgements by --qrels QRELS, or a data set by --dataset PATH")
+    return Judgements("data set", {query: dict(of) for query, of in dataset.qrels.items()})
+
+
+def _check_given_once(qrels_path: str | None, run_paths: Sequence[str]) -> None:
+    seen = {} if qrels_path is None else {Path(qrels_path).resolve(): "--qrels"}
     for path in run_paths:
         place = Path(path).resolve()
         if place in seen:

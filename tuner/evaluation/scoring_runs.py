@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from tuner.core.errors import InputError, MetricError, Problem
-from tuner.core.rankings import FloatArray, Rankings
-from tuner.metrics import Metric, Qrels, depth_needed, mean_defined, parse
+from tuner.core.rankings import FloatArray
+from tuner.evaluation.scoring_inputs import Scorer, ScoringInputs, Told, answering_metric
+from tuner.metrics import Metric, Qrels, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 
@@ -105,12 +106,13 @@ def score_runs(
     metrics: Sequence[str],
     *,
     undefined: Literal["skip", "zero"] = "skip",
+    inputs: ScoringInputs = ScoringInputs(),  # noqa: B008  # frozen, and empty
 ) -> Scores:
     """Score every run on all judged queries, as ``trec_eval -c`` does.
 
     A judged query that a run lacks is 0, whatever the metric. A query without a relevant document
     is undefined and left out of the means; with ``undefined="zero"`` it counts as 0, which is what
-    trec_eval prints.
+    trec_eval prints. ``inputs`` holds what metrics of texts and of the graph read.
 
     >>> run = {"q1": {"d1": 0.9, "d2": 0.1}}
     >>> scores = score_runs({"q1": {"d2": 1}, "q2": {"d3": 1}}, {"mine": run}, ["mrr@10"])
@@ -118,17 +120,25 @@ def score_runs(
     (0.25, ('q2',))
 
     Raises:
-        InputError: an unknown metric, or a run that shares no query with the judgements.
+        InputError: an unknown metric, one that lacks what it reads, or a run that shares no query
+            with the judgements.
     """
-    parsed = _parsed(metrics)
-    _check_overlap(qrels, runs)
     query_ids = tuple(qrels)
+    told = {name: inputs.told.get(name, Told()) for name in runs}
+    inputs = replace(inputs, told=told)
+    parsed = _parsed(metrics, query_ids, inputs)
+    _check_overlap(qrels, runs)
     judgements = Qrels.build(qrels)
+    scorer = Scorer.build(judgements, parsed, inputs, runs)
     scored = []
     for name, run in runs.items():
-        values = _values(judgements, run, parsed)
+        values = scorer(run, told[name])
         if undefined == "zero":
-            values = {metric: np.nan_to_num(row, nan=0.0) for metric, row in values.items()}
+            is_relevant = judgements.relevant_count > 0
+            values = {
+                metric: np.where(np.isnan(row) & ~is_relevant, 0.0, row)
+                for metric, row in values.items()
+            }
         scored.append(
             RunScore(
                 name=name,
@@ -173,19 +183,20 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     )
 
 
-def _parsed(names: Sequence[str]) -> dict[str, Metric]:
+def _parsed(
+    names: Sequence[str], query_ids: Sequence[str], inputs: ScoringInputs
+) -> dict[str, Metric]:
     problems: list[Problem] = []
     parsed = {}
     for name in names:
         try:
-            parsed[name] = parse(name)
+            parsed[name] = answering_metric(name) or parse(name)
         except MetricError as error:
             ours = _our_name(name)
             message = f"unknown metric {name!r}; did you mean {ours!r}?"
             problems += [Problem(message)] if ours else error.problems
             continue
-        if not parsed[name].is_ranking:
-            problems.append(Problem(f"metric {name!r} needs more than judgements and a run"))
+        problems += inputs.problems(parsed[name], query_ids)
     if problems:
         raise MetricError(problems=problems)
     return parsed
@@ -216,17 +227,6 @@ def _check_overlap(qrels: Grades, runs: Mapping[str, Mapping[str, Answer]]) -> N
 def _some(ids: Mapping[str, object]) -> str:
     shown = ", ".join(repr(id_) for id_, _ in zip(ids, range(3), strict=False))
     return f"{shown}, …" if len(ids) > 3 else shown
-
-
-def _values(
-    judgements: Qrels, run: Mapping[str, Answer], metrics: Mapping[str, Metric]
-) -> dict[str, FloatArray]:
-    depth = depth_needed(metrics.values())
-    query_ids = judgements.query_ids
-    answers = [run.get(query, ()) for query in query_ids]
-    tops = top_documents(query_ids, answers, depth=depth)
-    judged = judgements.judge(Rankings.from_ids(query_ids, tops), depth=depth)
-    return {name: metric.per_query(judged) for name, metric in metrics.items()}
 
 
 def _unjudged_share(qrels: Grades, run: Mapping[str, Answer]) -> float | None:
