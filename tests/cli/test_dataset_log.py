@@ -14,6 +14,7 @@ from tuner.cli._dataset_build import build
 from tuner.cli._dataset_pool import MOST_CORNERS, corners, pool_settings, space_of
 from tuner.core.errors import InputError
 from tuner.core.parameters import Categorical, Integer, Real
+from tuner.core.policy import Policy, WordRule
 from tuner.core.space import SearchSpace
 from tuner.datasets import open_dataset
 from tuner.retrieval.base import Knob
@@ -322,3 +323,14 @@ def test_settings_are_complete_deep_enough_and_there_once():
     found = pool_settings([], space, knobs, depth=5, baseline={"w": 0.3})
     assert [params["w"] for params in found] == [0.5, 0.3, 0.2, 0.8]
     assert space_of(knobs).names == ("w",)
+
+
+def test_a_policy_stands_for_the_settings_of_all_its_types():
+    policy = Policy(
+        {"w": 0.5}, {"place": {"w": 0.9}, "time": {"w": 0.5}}, WordRule({"time": 0}, {})
+    )
+    knobs = (Knob("w", "real", 0.5, 0.0, 1.0),)
+    record = policy.to_record()
+    assert pool_settings([record], None, knobs, depth=5) == [{"w": 0.5}, {"w": 0.9}]
+    found = pool_settings([], SearchSpace({"w": Real(0.0, 1.0)}), knobs, depth=5, baseline=record)
+    assert [params["w"] for params in found] == [0.5, 0.9, 0.0, 1.0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tuner.core.corpus import Corpus
 from tuner.core.parameters import Categorical, Integer, Parameter, Real
+from tuner.core.policy import Policy, is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob, Retriever
@@ -67,12 +68,13 @@ def pool_settings(
     knobs: Sequence[Knob],
     *,
     depth: int,
-    baseline: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, Any] | str | None = None,
 ) -> list[Params]:
     """Return the settings to pool, each one complete and once, deep enough.
 
     Those ``given``, else the knobs' defaults, the baseline, and the corners of ``space``, or of
-    the knobs where there is no space.
+    the knobs where there is no space. In the place of parameters there may be a policy, which
+    stands for those of all its types.
 
     Raises:
         InputError: a parameter that does not exist, or a value outside its range.
@@ -81,7 +83,10 @@ def pool_settings(
 
     chosen: Sequence[Mapping[str, Any]] = given
     if not given:
-        chosen = [{}, baseline or {}, *corners(space_of(knobs) if space is None else space)]
+        # A string names the file that the configuration was read with, and has been replaced.
+        fixed = baseline if isinstance(baseline, Mapping) else {}
+        chosen = [{}, fixed, *corners(space_of(knobs) if space is None else space)]
+    chosen = [params for each in chosen for params in _settings(each)]
     by_name = {knob.name: knob for knob in knobs}
     settings = []
     for params in chosen:
@@ -92,6 +97,13 @@ def pool_settings(
         if complete not in settings:
             settings.append(complete)
     return settings
+
+
+def _settings(params: Mapping[str, Any]) -> list[Params]:
+    if not is_policy(params):
+        return [dict(params)]
+    policy = Policy.from_record(params)
+    return [policy.default, *policy.types.values()]
 
 
 def _ends(parameter: Parameter) -> int:
