@@ -1,0 +1,105 @@
+"""What an outside system may answer, and what is refused in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tuner.core.corpus import Query
+from tuner.core.errors import TunerError
+from tuner.retrieval._answers import Answer, passage_tokens, rankings_of, read_answer
+
+KNOWN = {"a": 3, "b": 4, "7": 5}
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids", "scores"),
+    [
+        ([], (), None),
+        (["a", "b"], ("a", "b"), None),
+        (("a",), ("a",), None),
+        (np.array(["b", "a"]), ("b", "a"), None),
+        ([7, "a"], ("7", "a"), None),
+        ([np.int64(7)], ("7",), None),
+        ([("a", 0.5), ("b", 0.5)], ("a", "b"), (0.5, 0.5)),
+        ([["a", 2], ["b", -math.inf]], ("a", "b"), (2.0, -math.inf)),
+        ([{"id": "a", "score": 1.5}, {"id": "b", "score": 1}], ("a", "b"), (1.5, 1.0)),
+        ([{"id": "a", "text": "not looked at"}], ("a",), None),
+        ({"results": ["a"]}, ("a",), None),
+        # A repeated id keeps its first place and score, and the ranks close up.
+        (["a", "b", "a"], ("a", "b"), None),
+        ([("a", 3.0), ("a", 2.0), ("b", 1.0)], ("a", "b"), (3.0, 1.0)),
+    ],
+)
+def test_answers_that_are_read(raw, ids, scores):
+    assert read_answer(raw, KNOWN) == Answer(ids, scores)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (None, "a list of document ids is needed, the answer is nothing"),
+        ("a", "a list of document ids is needed, the answer is str a"),
+        ({"ids": ["a"]}, "the answer has no `results`, but ids"),
+        ({"results": None}, "the answer is nothing"),
+        ({"results": {"results": ["a"]}}, "a list of document ids is needed"),
+        (["a", "zz"], "result 2: no document of the data set has the id 'zz' (one that has: '7')"),
+        ([None], "result 1 is None; an id, or an id with a score, is needed"),
+        ([True], "result 1 is True"),
+        ([1.5], "result 1 is 1.5"),
+        ([{"doc": "a"}], "result 1 is {'doc': 'a'}; an id"),
+        ([["a", "b", "7"]], "result 1 is ['a', 'b', '7']; an id"),
+        ([("a", math.nan)], "the score of result 1 is nan, not a number"),
+        ([("a", "high")], "the score of result 1 is high, not a number"),
+        ([("a", True)], "the score of result 1 is True, not a number"),
+        ([("a", 0.2), ("b", 0.9)], "the scores rise from 0.2 to 0.9 at result 2"),
+        (["a", ("b", 0.9)], "1 of 2 results have a score; give all or none"),
+        ([{"id": "a", "score": 1}, {"id": "b"}], "1 of 2 results have a score"),
+        ({"results": ["a"], "context_tokens": -1}, "context_tokens is -1, not a number from 0 up"),
+        ({"results": ["a"], "context_tokens": math.nan}, "context_tokens is nan"),
+        ({"results": ["a"], "context_tokens": "12"}, "context_tokens is 12, not a number"),
+        ({"results": ["a"], "graph_used": 1}, "graph_used is 1, not true or false"),
+    ],
+)
+def test_answers_that_are_refused(raw, reason):
+    with pytest.raises(TunerError) as raised:
+        read_answer(raw, KNOWN)
+    assert reason in str(raised.value)
+
+
+def test_without_documents_any_id_is_taken():
+    assert read_answer(["zz"], None).ids == ("zz",)
+
+
+def rankings(*raw):
+    queries = [Query(f"q{row}", "") for row in range(len(raw))]
+    return rankings_of(queries, [read_answer(one, KNOWN) for one in raw], KNOWN, {"call": 0.1})
+
+
+def test_rankings_hold_what_was_answered():
+    found = rankings([("a", 2.0), ("b", 1.0)], [], [("7", 3.0)])
+    assert [found.ids(row) for row in range(3)] == [["a", "b"], [], ["7"]]
+    assert found.query_ids == ("q0", "q1", "q2")
+    assert found.scores is not None
+    assert found.scores[0].tolist() == [2.0, 1.0]
+    assert np.isnan(found.scores[1]).all()
+    assert found.seconds == {"call": 0.1}
+
+
+def test_scores_of_some_queries_only_are_left_out():
+    assert rankings([("a", 2.0)], ["b"]).scores is None
+
+
+def test_tokens_are_counted_where_the_system_does_not_tell(corpus):
+    # "Lima" + "Lima lies on a river called Rimac." = 1 + 7 words
+    assert passage_tokens(corpus)["d0"] == 8
+    assert rankings(["a", "b"], []).context_tokens.tolist() == [7.0, 0.0]  # 3 + 4
+    told = rankings({"results": ["a"], "context_tokens": 50}, {"results": [], "context_tokens": 0})
+    assert told.context_tokens.tolist() == [50.0, 0.0]
+
+
+def test_what_is_told_for_some_queries_only_is_refused():
+    with pytest.raises(TunerError, match="graph_used was reported for some queries and not"):
+        rankings({"results": ["a"], "graph_used": True}, ["b"])
