@@ -112,6 +112,7 @@ class Assembly:
             evidences=self.dataset.evidences,
             tokenizer=self.plan.tokenizer,
             discount=self.config.context.discount,
+            budget_tokens=self.config.objective.budget_tokens,
             fixed=self.fixed,
         )
 
@@ -623,6 +624,8 @@ def _below(problem: Problem, key: tuple[str | int, ...]) -> Problem:
 def _measuring(plan: Plan, config: Config) -> Any:
     """Return what decides a metric's values; in the form of older studies where it can be."""
     context = config.context.model_dump(exclude_defaults=True)
+    if config.objective.budget_tokens is not None:
+        context["budget_tokens"] = config.objective.budget_tokens
     return [*plan.metric_names, context] if context else plan.metric_names
 
 

@@ -86,6 +86,11 @@ class ObjectiveSection(Section):
         description="metric -> price a unit, or metric_per_1000 -> price a thousand",
     )
     constraints: dict[str, ConstraintSection] = Field(default_factory=dict)
+    budget_tokens: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        description="cut every ranking at so many tokens of passages before it is measured",
+    )
 
 
 class BackendSection(OpenSection):

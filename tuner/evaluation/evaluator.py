@@ -44,6 +44,7 @@ class Evaluator:
         passages: what the documents' texts say, or None where no metric asks.
         counts_tokens: whether contexts are counted here even if the retriever reports their tokens.
         fixed: parameters that every evaluation takes besides its own.
+        budget_tokens: where rankings are cut before they are measured, or None.
     """
 
     retriever: Retriever
@@ -55,6 +56,7 @@ class Evaluator:
     passages: Passages | None = None
     counts_tokens: bool = False
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
+    budget_tokens: int | None = None
 
     @classmethod
     def build(
@@ -70,13 +72,15 @@ class Evaluator:
         tokenizer: Tokenizer | None = None,
         discount: Discount | None = None,
         fixed: Mapping[str, Scalar] | None = None,
+        budget_tokens: int | None = None,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
 
         ``documents`` are needed by metrics that read texts, ``evidences`` (query id -> labelled
         names and paths) by graph metrics. A ``tokenizer`` counts the tokens of contexts instead of
         the retriever; by default words, and characters where the script has no spaces.
-        ``discount`` holds the weights of the ranks for ``discounted_precision_fitted``.
+        ``discount`` holds the weights of the ranks for ``discounted_precision_fitted``. With
+        ``budget_tokens`` every ranking is cut where its passages' tokens exceed the budget.
 
         Raises:
             MetricError: an unknown metric, or one whose texts, evidences or weights were not given.
@@ -105,7 +109,9 @@ class Evaluator:
         text_names = [metric.name for metric in metrics if metric.kind == "text"]
         if text_names and not documents:
             raise MetricError(f"metric {text_names[0]!r} needs the documents' texts")
-        if documents and (text_names or tokenizer is not None):
+        if budget_tokens is not None and not documents:
+            raise MetricError("a budget of tokens needs the documents' texts")
+        if documents and (text_names or tokenizer is not None or budget_tokens is not None):
             passages = Passages.build(
                 [document.id for document in documents],
                 [f"{document.title} {document.text}".strip() for document in documents],
@@ -122,6 +128,7 @@ class Evaluator:
             passages,
             counts_tokens=tokenizer is not None,
             fixed=dict(fixed or {}),
+            budget_tokens=budget_tokens,
         )
 
     def __call__(self, params: Params) -> Outcome:
@@ -153,6 +160,8 @@ class Evaluator:
     def measure(self, rankings: Rankings) -> Outcome:
         """Compute every metric but latency from rankings of exactly these queries."""
         self._check_queries(rankings)
+        if self.passages is not None and self.budget_tokens is not None:
+            rankings = self.passages.within(rankings, self.budget_tokens)
         judged = self.qrels.judge(rankings, depth=depth_needed(self.metrics))
         inputs: dict[Kind, Judged | JudgedGraph | JudgedContexts] = {"ranking": judged}
         if self.labels is not None:

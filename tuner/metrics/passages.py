@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 import numpy as np
@@ -131,6 +131,29 @@ class Passages:
         """Return the tokens of each query's passages, shape (queries,)."""
         documents, query_rows = self._retrieved(rankings)
         return _sums(query_rows, self.tokens[documents], len(rankings.query_ids))
+
+    def within(self, rankings: Rankings, budget_tokens: int) -> Rankings:
+        """Cut each ranking before the first passage that no longer fits into the budget.
+
+        What a system returns beyond the tokens that a prompt has room for is not read, so systems
+        that return much are compared with those that return little at the same length. ``scores``
+        are cut alike; names and paths are left as they are.
+
+        Raises:
+            MetricError: a document whose text is not known.
+        """
+        documents, _ = self._retrieved(rankings)
+        is_there = rankings.documents != NO_DOCUMENT
+        tokens = np.zeros(rankings.documents.shape)
+        tokens[is_there] = self.tokens[documents]
+        fits = is_there & (np.cumsum(tokens, axis=1) <= budget_tokens)
+        scores = rankings.scores
+        return replace(
+            rankings,
+            documents=np.where(fits, rankings.documents, NO_DOCUMENT),
+            scores=None if scores is None else np.where(fits, scores, np.nan),
+            context_tokens=(tokens * fits).sum(axis=1),
+        )
 
     def judge(self, rankings: Rankings, judged: Judged) -> JudgedContexts:
         """Measure the contexts; ``rankings`` answer the very queries that were given to ``build``.
