@@ -1,18 +1,16 @@
-"""The LightRAG package at work: one event loop a process, indexes opened once, no language model.
+"""The LightRAG package at work: in one event loop a process, and without a language model.
 
 The only file that imports LightRAG.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
@@ -22,6 +20,7 @@ from typing import Any, TypeVar
 from tuner.core.errors import InputError, TunerError
 from tuner.core.words import UNSPACED
 from tuner.retrieval._embedding import Embedder, Float32Array, embed
+from tuner.retrieval._event_loop import run_concurrently
 from tuner.retrieval.lightrag.knowledge import SOURCES, Knowledge
 from tuner.retrieval.lightrag.options import Settings
 from tuner.retrieval.lightrag.working_dir import FILES
@@ -64,7 +63,7 @@ def lightrag_version() -> str:
         InputError: it is not installed, or is older than 1.5.
     """
     try:
-        version = metadata.version(PACKAGE)
+        version = str(metadata.version(PACKAGE))
     except metadata.PackageNotFoundError as error:
         raise InputError(
             "the retriever 'lightrag' needs LightRAG: pip install 'graphrag-tuner[lightrag]'",
@@ -90,14 +89,12 @@ class Opened:
 
     rag: Any
     vectors: dict[str, Float32Array] = field(default_factory=dict)
-    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(
         self, asked: Sequence[tuple[str, list[str], list[str]]], settings: Settings
     ) -> list[dict[str, Any]]:
         """Return LightRAG's data for each (query, low-level, high-level keywords)."""
-        with self._turn:
-            return _run(self._answer(asked, settings))
+        return _run(lambda: self._answer(asked, settings))
 
     async def _answer(
         self, asked: Sequence[tuple[str, list[str], list[str]]], settings: Settings
@@ -154,7 +151,7 @@ def build(knowledge: Knowledge, embedder: Embedder, dimensions: int, target: Pat
                 raise
 
         try:
-            _run(_insert(knowledge, _make(folder, vectors, dimensions)))
+            _run(lambda: _insert(knowledge, _make(folder, vectors, dimensions)))
         except Exception as error:
             if failures:
                 raise failures[0] from error
@@ -174,7 +171,7 @@ async def _insert(knowledge: Knowledge, rag: Any) -> None:
 
         def sources(documents: Mapping[str, None]) -> str:
             ids = dict.fromkeys(chunk_ids[id_] for id_ in documents)
-            return GRAPH_FIELD_SEP.join(list(ids)[:SOURCES])
+            return str(GRAPH_FIELD_SEP).join(list(ids)[:SOURCES])
 
         # insert_custom_kg keeps one passage an entity; LightRAG's own extraction keeps all.
         graph = rag.chunk_entity_relation_graph
@@ -215,7 +212,7 @@ def _open_index(directory: Path, dimensions: int, process: int) -> Opened:  # no
 
     try:
         rag = _make(directory, vectors, dimensions)
-        _run(rag.initialize_storages())
+        _run(rag.initialize_storages)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise TunerError(
@@ -277,16 +274,9 @@ def _load() -> Any:
     return lightrag.utils
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on this process's one loop, from whatever thread, and return its result."""
-    return asyncio.run_coroutine_threadsafe(work, _loop(os.getpid())).result()
-
-
-@lru_cache(maxsize=1)
-def _loop(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="lightrag", daemon=True).start()
-    return loop
+def _run(work: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine in this process's loop, after those before it, and return its result."""
+    return run_concurrently([work], limit=1, shared_by=PACKAGE)[0]
 
 
 def copy_files(source: Path, target: Path) -> None:

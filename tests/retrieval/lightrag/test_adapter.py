@@ -1,0 +1,280 @@
+"""LightRAG itself, on a small corpus: what it answers, and what must not happen silently."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '.[lightrag]'")
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, TunerError
+from tuner.retrieval.lightrag import Lightrag, runtime
+
+EASY = {"cosine_better_than_threshold": 0.0}
+
+
+def rows(rankings):
+    return [rankings.ids(row) for row in range(len(rankings.query_ids))]
+
+
+def test_the_graph_finds_what_the_words_do_not(build, corpus, queries):
+    retriever = build(corpus)
+    local = retriever.retrieve(queries, {"mode": "local", "top_k": 2, "chunk_top_k": 3})
+    assert "11" in local.ids(0)  # Kvarnby, the birthplace of Night Ferry's director, is in it
+    assert local.graph_used[0]
+    assert "Night Ferry" in local.entities[0]
+    assert [("Night Ferry", "directed by", "Ada Holm")] in local.paths[0]
+    naive = retriever.retrieve(queries, {"mode": "naive"})
+    assert not naive.graph_used.any()
+    assert not any(naive.entities)
+    assert not any(naive.paths)
+
+
+def test_every_knob_can_change_the_answer(build, corpus, queries):
+    retriever = build(corpus)
+    changes = [
+        ({}, {"mode": "naive"}),
+        ({}, {"top_k": 1}),
+        ({}, {"chunk_top_k": 1}),
+        ({"mode": "local", **EASY}, {"max_entity_tokens": 50}),
+        ({"mode": "global", "max_entity_tokens": 50, **EASY}, {"max_relation_tokens": 50}),
+        ({}, {"max_total_tokens": 1100}),
+        ({"mode": "naive"}, EASY),
+        ({"mode": "local", "top_k": 1, **EASY}, {"related_chunk_number": 1}),
+        ({"mode": "local", **EASY}, {"kg_chunk_pick_method": "WEIGHT"}),
+    ]
+    assert {name for _, change in changes for name in change} == {k.name for k in retriever.knobs}
+    for params, change in changes:
+        before = retriever.retrieve(queries, params)
+        after = retriever.retrieve(queries, {**params, **change})
+        assert rows(before) != rows(after), change
+
+
+def test_context_tokens_count_passages_entities_and_relations(build, corpus, queries):
+    retriever = build(corpus)
+    naive = retriever.retrieve(queries[:1], {"mode": "naive", "chunk_top_k": 1, **EASY})
+    (found,) = naive.ids(0)
+    (document,) = [d for d in corpus.documents if d.id == found]
+    words = len(f"{document.title} {document.text}".replace(".", "").split())
+    assert naive.context_tokens.tolist() == [words]
+    mix = retriever.retrieve(queries[:1], {"chunk_top_k": 1, **EASY})
+    assert mix.context_tokens[0] > words
+
+
+def test_an_answer_that_the_budget_empties_is_counted_and_explained(build, corpus, queries, caplog):
+    with caplog.at_level(logging.WARNING, logger="tuner"):
+        rankings = build(corpus).retrieve(queries, {"max_total_tokens": 500})
+    assert rows(rankings) == [[]] * len(queries)
+    assert "max_total_tokens=500 leaves no room" in caplog.text
+    # "f" is too short a query for LightRAG, so that nothing was found for it.
+    assert f"of {len(queries)} queries" in caplog.text
+
+
+def test_a_query_that_is_too_short_or_like_nothing_has_an_empty_answer(build, corpus):
+    odd = [Query("1", "?"), Query("2", "  "), Query("3", "qqq zzz"), Query("4", "北京")]
+    rankings = build(corpus).retrieve(odd, {"cosine_better_than_threshold": 0.5})
+    assert rows(rankings) == [[]] * 4
+
+
+def test_no_language_model_is_ever_asked(build, corpus, queries, monkeypatch):
+    asked = []
+
+    async def listen(*args, **kwargs):
+        asked.append(args)
+        return ""
+
+    monkeypatch.setattr(runtime, "_no_language_model", listen)
+    retriever = build(corpus)
+    for mode in ("naive", "local", "global", "hybrid", "mix"):
+        retriever.retrieve(queries, {"mode": mode})
+    assert asked == []
+
+
+def test_two_indexes_in_one_process_do_not_mix(build, corpus, queries):
+    half = Corpus(corpus.documents[:4], corpus.triples[:4])
+    whole, part = build(corpus), build(half)
+    before = rows(whole.retrieve(queries, EASY))
+    assert {id_ for row in rows(part.retrieve(queries, EASY)) for id_ in row} <= {
+        document.id for document in half.documents
+    }
+    assert rows(whole.retrieve(queries, EASY)) == before
+    assert whole.fingerprint != part.fingerprint
+
+
+def test_documents_with_one_text_are_found_together(build, corpus, queries):
+    twin = replace(corpus.documents[0], id="99")
+    retriever = build(Corpus((*corpus.documents, twin), corpus.triples))
+    found = retriever.retrieve(queries[:1], {"mode": "naive", **EASY}).ids(0)
+    assert found.index("99") == found.index("10") + 1
+
+
+def test_an_index_is_built_once_and_not_written_to(build, corpus, queries):
+    first = build(corpus)
+    first.retrieve(queries, {})
+    first.prepare(queries)
+    files = {path: path.stat().st_mtime_ns for path in first.directory.iterdir()}
+    second = build(corpus)
+    second.prepare(queries[::-1])
+    second.retrieve(queries, {})
+    assert second.directory == first.directory
+    assert {path: path.stat().st_mtime_ns for path in first.directory.iterdir()} == files
+
+
+def test_prepared_served_and_plain_answers_are_equal(build, corpus, queries):
+    plain = build(corpus).retrieve(queries, EASY)
+    retriever = build(corpus)
+    retriever.prepare(queries)
+    assert rows(retriever.retrieve(queries, EASY)) == rows(plain)
+    for row, query in enumerate(queries):
+        assert retriever.serve(query, EASY).ids(0) == plain.ids(row)
+
+
+def test_threads_of_one_process_answer_with_their_own_parameters(build, corpus, queries):
+    retriever = build(corpus)
+    settings = [
+        {"mode": mode, "chunk_top_k": k, **EASY} for mode in ("naive", "mix") for k in (1, 3)
+    ]
+    wanted = [rows(retriever.retrieve(queries, params)) for params in settings]
+    with ThreadPoolExecutor(4) as pool:
+        got = pool.map(lambda params: rows(retriever.retrieve(queries, params)), settings * 4)
+    assert list(got) == wanted * 4
+
+
+def test_another_process_answers_the_same_whatever_its_hash_seed(build, corpus, queries, tmp_path):
+    retriever = build(corpus)
+    retriever.prepare(queries)
+    wanted = rows(retriever.retrieve(queries, EASY))
+    file = tmp_path / "retriever.pickle"
+    file.write_bytes(pickle.dumps((retriever, queries, EASY)))
+    code = (
+        "import pathlib, pickle, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        "retriever, queries, params = pickle.loads(file.read_bytes())\n"
+        "found = retriever.retrieve(queries, params)\n"
+        "print([found.ids(row) for row in range(len(queries))])"
+    )
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, str(file)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == str(wanted)
+        assert done.stderr == ""
+
+
+def test_it_leaves_logging_as_it_was(build, corpus, queries, capfd):
+    handlers = list(logging.getLogger().handlers)
+    build(corpus).retrieve(queries, {})
+    assert logging.getLogger().handlers == handlers
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("zero_passage", "vector of passage '12' is all zeros"),
+        ("wide", None),
+        ("flat", "the embedder returned shape"),
+        ("one_short", "one row a text"),
+        ("words", "matrix of numbers"),
+        ("broken", "the embedder failed: RuntimeError: the model is gone"),
+    ],
+)
+def test_an_embedder_that_goes_wrong_is_named_when_the_index_is_made(
+    build, corpus, embedders, name, message
+):
+    if message is None:
+        assert build(corpus, embedder=f"odd_embedders:{name}").dimensions == 128
+        return
+    with pytest.raises(TunerError, match=message):
+        build(corpus, embedder=f"odd_embedders:{name}")
+
+
+def test_a_query_without_a_vector_is_named(build, corpus, queries, embedders):
+    retriever = build(corpus, embedder="odd_embedders:nan_query")
+    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
+        retriever.prepare(queries)
+    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
+        retriever.retrieve(queries, {})
+    assert rows(retriever.retrieve(queries[:3], EASY))[0]
+
+
+def test_another_model_behind_the_same_name_is_another_index(build, corpus, embedders, monkeypatch):
+    first = build(corpus, embedder="odd_embedders:letters")
+    module = sys.modules["odd_embedders"]
+    letters = module.letters
+    monkeypatch.setattr(module, "letters", lambda texts: letters([text[::-1] for text in texts]))
+    assert build(corpus, embedder="odd_embedders:letters").fingerprint != first.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embedder": "nowhere"}, "must name a function as package.module:function"),
+        ({"embedder": "no_such_module:embed"}, "cannot import the embedder"),
+        ({"embedder": "odd_embedders:missing"}, "has no 'missing'"),
+        ({"embedder": "odd_embedders:NOT_A_FUNCTION"}, "is no function"),
+        ({"working_dir": "somewhere"}, "needs the embedder"),
+    ],
+)
+def test_impossible_options(build, corpus, embedders, options, message):
+    with pytest.raises(InputError, match=message):
+        build(corpus, **options)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"topk": 3}, "did you mean 'top_k'"),
+        ({"mode": "bypass"}, "is not one of"),
+        ({"top_k": 0}, "outside"),
+        ({"cosine_better_than_threshold": float("nan")}, "finite"),
+    ],
+)
+def test_impossible_parameters(build, corpus, queries, params, message):
+    with pytest.raises(InputError, match=message):
+        build(corpus).retrieve(queries, params)
+
+
+@pytest.mark.parametrize("version", ["1.4.9", "0.1"])
+def test_an_older_lightrag_is_refused(build, corpus, monkeypatch, version):
+    monkeypatch.setattr(runtime.metadata, "version", lambda _: version)
+    with pytest.raises(InputError, match=f"LightRAG {version} is installed; 1.5 or newer"):
+        build(corpus)
+
+
+def test_without_lightrag_the_extra_is_named(build, corpus, monkeypatch):
+    def missing(name):
+        raise runtime.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(runtime.metadata, "version", missing)
+    with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[lightrag\]'"):
+        build(corpus)
+
+
+def test_an_index_that_is_gone_is_said_to_be(build, corpus, queries, tmp_path):
+    retriever = build(corpus)
+    gone = Lightrag(tmp_path / "gone", "x", retriever.embedder, retriever.dimensions)
+    with pytest.raises(TunerError, match="is gone: build the retriever again"):
+        gone.retrieve(queries, {})
+
+
+def test_a_damaged_index_is_made_again(build, corpus, queries):
+    first = build(corpus)
+    wanted = rows(first.retrieve(queries, EASY))
+    (first.directory / "vdb_chunks.json").write_text("{", encoding="utf-8")
+    again = build(corpus)
+    assert rows(again.retrieve(queries, EASY)) == wanted
+    assert np.isfinite(again.retrieve(queries, EASY).context_tokens).all()

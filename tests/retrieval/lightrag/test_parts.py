@@ -1,0 +1,123 @@
+"""What is made of a query and of a corpus before LightRAG sees them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '.[lightrag]'")
+
+from tuner.core.corpus import Corpus, Document, Triple
+from tuner.core.errors import InputError
+from tuner.retrieval.lightrag.keywords import keywords
+from tuner.retrieval.lightrag.knowledge import SOURCES, read_knowledge
+from tuner.retrieval.lightrag.options import KNOBS, read_params
+from tuner.retrieval.lightrag.runtime import Tokens
+
+
+@pytest.mark.parametrize(
+    ("query", "low", "high"),
+    [
+        ("Where was the director of Night Ferry born?", ["night ferry"], ["director", "born"]),
+        ('Who sings "the long way" in Lima?', ["the long way", "lima"], ["sings"]),
+        ("who directed it", ["directed"], ["directed"]),
+        ("Ada Holm", ["ada holm"], ["ada", "holm"]),
+        ("what is it?", ["what is it?"], ["what is it?"]),
+    ],
+)
+def test_names_are_low_level_and_what_is_asked_of_them_high_level(query, low, high):
+    assert keywords(query) == (low, high)
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_no_query_is_left_without_keywords(query):
+    # LightRAG would ask the language model for them.
+    low, high = keywords(query)
+    assert low
+    assert high
+    assert all(low)
+    assert all(high)
+
+
+def test_facts_meet_in_their_entities(corpus):
+    knowledge = read_knowledge(corpus, str)
+    assert list(knowledge.entities["Ostermark"].documents) == ["13", "15"]
+    assert list(knowledge.pairs[("Kvarnby", "Lissa")].relations) == ["lies on"]
+    assert knowledge.steps[("Ada Holm", "Night Ferry")] == (
+        ("Night Ferry", "directed by", "Ada Holm"),
+    )
+    kg = knowledge.custom_kg()
+    assert [chunk["source_id"] for chunk in kg["chunks"]] == [d.id for d in corpus.documents]
+    assert {e["entity_name"] for e in kg["entities"]} == set(knowledge.entities)
+
+
+def test_names_of_which_nothing_is_left_and_loops_are_skipped(corpus):
+    odd = (Triple("10", "''", "is", "Ada Holm"), Triple("11", "Ada Holm", "is", "Ada Holm"))
+    knowledge = read_knowledge(
+        Corpus(corpus.documents, odd), lambda name: name.replace("'", "").strip()
+    )
+    assert list(knowledge.entities) == ["Ada Holm"]
+    assert not knowledge.pairs
+
+
+def test_without_facts_the_graph_is_made_of_mentions(corpus):
+    knowledge = read_knowledge(Corpus(corpus.documents), str)
+    assert ("ada holm", "kvarnby") in knowledge.pairs
+    # Lissa the river and Lissa the singer are one name, as in any text.
+    assert list(knowledge.entities["lissa"].documents) >= ["12"]
+    named = Corpus(corpus.documents, entities={"12": ("Lissa", "Sweden")})
+    assert list(read_knowledge(named, str).pairs) == [("Kvarnby", "Lissa"), ("Kvarnby", "Sweden")]
+
+
+def test_what_everybody_mentions_stays_bounded():
+    documents = [Document(str(i), f"Town {i}", "It lies in Sweden.") for i in range(SOURCES + 50)]
+    triples = [Triple(d.id, d.title, "lies in", "Sweden") for d in documents]
+    found = read_knowledge(Corpus(tuple(documents), tuple(triples)), str).entities["Sweden"]
+    assert len(found.documents) == SOURCES + 50
+    assert len(found.statements) <= 20
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ((), "no documents"),
+        ((Document("1", "A", "a"), Document("1", "B", "b")), "'1' occurs twice"),
+        ((Document("1", "", "  "),), "neither title nor text"),
+    ],
+)
+def test_a_corpus_that_cannot_be_indexed(documents, message):
+    with pytest.raises(InputError, match=message):
+        read_knowledge(Corpus(documents), str)
+
+
+def test_defaults_are_those_of_lightrag():
+    from lightrag import LightRAG, QueryParam
+
+    defaults = {knob.name: knob.default for knob in KNOBS}
+    for name, value in defaults.items():
+        source = QueryParam if hasattr(QueryParam, name) else LightRAG
+        if name == "cosine_better_than_threshold":
+            continue  # from the environment, see below
+        assert getattr(source, name) == value, name
+    assert read_params({}).mode == "mix"
+
+
+def test_defaults_do_not_follow_lightrags_environment(monkeypatch, build, corpus, queries):
+    usual = build(corpus).retrieve(queries, {})
+    for name, value in {
+        "KG_CHUNK_PICK_METHOD": "WEIGHT",
+        "TOP_K": "1",
+        "COSINE_THRESHOLD": "0.9",
+        "WORKSPACE": "elsewhere",
+    }.items():
+        monkeypatch.setenv(name, value)
+    again = build(corpus).retrieve(queries, {})
+    assert [usual.ids(row) for row in range(6)] == [again.ids(row) for row in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("a river", 2), ("directorship", 2), ("北京 5!", 4)]
+)
+def test_tokens(text, count):
+    assert len(Tokens().encode(text)) == count
