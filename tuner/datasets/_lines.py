@@ -127,6 +127,9 @@ def read_text(path: Path, log: ProblemLog) -> str | None:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         log.add("encoding", "is UTF-16; save it as UTF-8", path)
         return None
+    if content[:4] == b"PK\x03\x04":
+        log.add("encoding", "is a workbook or a zip archive; save it as CSV or plain text", path)
+        return None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

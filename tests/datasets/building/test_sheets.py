@@ -1,6 +1,7 @@
 """Sheets survive spreadsheets: formulas, ids that look like numbers, and what people do to rows."""
 
 import csv
+import zipfile
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,17 @@ def test_sheets_without_rows_or_columns_are_refused(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(InputError, match=message):
         read_sheet(file)
+
+
+def test_a_workbook_is_named_as_such(tmp_path):
+    file = tmp_path / "anna.xlsx"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(InputError) as caught:
+        read_sheet(file)
+    assert (
+        str(caught.value) == f"{file}: is a workbook or a zip archive; save it as CSV or plain text"
+    )
 
 
 @pytest.mark.parametrize("written", ["", "4", "-1", "1.5", "two", "１", "1e0", "nan"])
