@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tuner.core.errors import InputError
 from tuner.stats import non_inferior_quantile, non_inferiority
@@ -24,6 +25,16 @@ def test_a_margin_in_the_metrics_unit_by_hand():
     assert result.loss_bound == pytest.approx(0.023587, abs=1e-6)
     assert result.is_non_inferior
     assert result.remark is None
+
+
+def test_rare_large_losses_cost_degrees_of_freedom():
+    # losses 0 nine times and 1: mean .1, se .1; k = 8.1111, df = 2.72727 (see test_paired)
+    # margin .5: t = (.5 - .1) / .1 = 4
+    result = non_inferiority(
+        [1.0] * 9 + [0.0], [1.0] * 10, margin=0.5, higher_is_better=True
+    )  # fmt: skip
+    assert result.p_value == pytest.approx(stats.t.sf(4.0, 2.72727), abs=1e-5)
+    assert result.loss_bound == pytest.approx(0.1 + stats.t.isf(0.05, 2.72727) * 0.1, abs=1e-5)
 
 
 def test_a_relative_margin_by_hand():

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
+from tuner.stats.paired import degrees_of_freedom
 from tuner.stats.pairs import (
     VALUES_AT_ONCE,
     Pairs,
@@ -69,9 +70,9 @@ def non_inferiority(
     """Test by a one-sided paired t-test that the mean is worse by less than ``margin``.
 
     With l = control - treatment where higher is better (else treatment - control) and e = l -
-    margin: t = -mean(e) / (sd(e) / sqrt(n)), n - 1 degrees of freedom. ``is_relative`` takes
-    ``margin`` as a share of the control's mean, .10 for 10 %: e = l - margin * control, and the
-    bound is Fieller's (1954), which holds although the control's mean is itself an estimate.
+    margin: t = -mean(e) / (sd(e) / sqrt(n)), with the ``degrees_of_freedom`` of l. ``is_relative``
+    takes ``margin`` as a share of the control's mean, .10 for 10 %: e = l - margin * control, and
+    the bound is Fieller's (1954), which holds although the control's mean is itself an estimate.
 
     l = .00, .02, .00, .02 with margin .04: mean(e) = -.03, sd = .01155, t = .03 / .00577 = 5.20,
     p = .0069: the loss is under .04.
@@ -200,9 +201,10 @@ def _one_sided(
     from scipy import stats
 
     n = worse.size
-    critical = float(stats.t.isf(alpha, n - 1))
+    degrees = degrees_of_freedom(worse)
+    critical = float(stats.t.isf(alpha, degrees))
     statistic = float(excess.mean() / (excess.std(ddof=1) / math.sqrt(n)))
-    p_value = float(stats.t.cdf(statistic, n - 1))
+    p_value = float(stats.t.cdf(statistic, degrees))
     covariance = np.cov(worse, unit) * (critical**2 / n)
     a = float(unit.mean() ** 2 - covariance[1, 1])
     b = float(worse.mean() * unit.mean() - covariance[0, 1])

@@ -142,9 +142,9 @@ def degrees_of_freedom(values: FloatArray) -> float:
 
     Satterthwaite 1946: df = 2 s^4 / var(s^2), with the sample's own kurtosis k in var(s^2) =
     s^4 ((k - 1) / n + 2 / (n (n - 1))). For k = 3, the normal distribution's, that is n - 1; the
-    rarer and larger the values that make up the spread, the fewer; never more than n - 1. Student's
-    n - 1 makes intervals too narrow where most queries are tied and a few differ much
-    (experiments/statistics/README.md).
+    rarer and larger the values that make up the spread, the fewer; never more than n - 1, which
+    also holds where all values are the same. Student's n - 1 makes intervals too narrow where most
+    queries are tied and a few differ much (experiments/statistics/README.md).
 
     0 (nine times) and 1: k = (9 * .1^4 + .9^4) / .09^2 = 8.11, df = 2 / (.711 + .022) = 2.73.
 
@@ -154,6 +154,8 @@ def degrees_of_freedom(values: FloatArray) -> float:
     from scipy import stats
 
     n = values.size
+    if is_constant(values, magnitude=largest(values)):
+        return float(n - 1)
     kurtosis = float(stats.kurtosis(values, fisher=False))
     return float(min(2.0 / ((kurtosis - 1.0) / n + 2.0 / (n * (n - 1))), n - 1))
 
@@ -194,8 +196,8 @@ def _constant(pairs: Pairs, confidence: float) -> PairedComparison:
     p_value = 2.0 ** (1 - pairs.n)
     every = "both queries" if pairs.n == 2 else f"all {pairs.n} queries"
     remark = (
-        f"{every} differ by the same amount ({abs(mean):.4g}), so there is no spread for a t-test and "
-        "the sign-flip test answers alone"
+        f"{every} differ by the same amount ({abs(mean):.4g}), so there is no spread for a t-test "
+        "and the sign-flip test answers alone"
     )
     if p_value < 1.0 - confidence:
         remark += "; check that the two were measured independently"
