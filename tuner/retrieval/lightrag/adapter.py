@@ -21,10 +21,11 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval._embedding import HASHED_WORDS, HashedWords, embed, identity, load_embedder
 from tuner.retrieval._identity import code_digest, corpus_digest
+from tuner.retrieval._vectors import keep_vectors
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.lightrag import runtime
-from tuner.retrieval.lightrag.index import Index, open_index, write_index, write_vectors
+from tuner.retrieval.lightrag.index import Index, open_index, write_index
 from tuner.retrieval.lightrag.keywords import keywords
 from tuner.retrieval.lightrag.options import KNOBS, Settings, read_params
 from tuner.retrieval.lightrag.working_dir import FILES, check_model, read_working_dir
@@ -111,12 +112,7 @@ class Lightrag:
         labels = _texts(queries)
         if not labels:
             return
-        key = sha256(json.dumps(sorted(labels)).encode()).hexdigest()[:16]
-        directory = self.directory.with_name(f"{self.directory.name}-queries-{key}")
-        ensure(
-            directory,
-            lambda unfinished: write_vectors(unfinished, self._index().model, labels),
-        )
+        directory = keep_vectors(self.directory, lambda: self._index().vectors.model, labels)
         if directory not in self._prepared:
             self._prepared.append(directory)
 
@@ -130,8 +126,8 @@ class Lightrag:
         settings = read_params(params)
         started = perf_counter()
         index = self._index()
-        index.take_up(self._prepared)
-        index.embed(_texts(queries))
+        index.vectors.take_up(self._prepared)
+        index.vectors.embed(_texts(queries))
         return self._answer(index, queries, settings, started)
 
     def serve(self, query: Query, params: Params) -> Rankings:
@@ -139,7 +135,7 @@ class Lightrag:
         settings = read_params(params)
         started = perf_counter()
         index = self._index()
-        index.embed(_texts([query]), again=True)
+        index.vectors.embed(_texts([query]), again=True)
         return self._answer(index, [query], settings, started)
 
     def _index(self) -> Index:

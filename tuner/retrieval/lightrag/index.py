@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 from tuner.core.corpus import Corpus
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Step
-from tuner.retrieval._embedding import Embedder, HashedWords, embed, open_embedder
-from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval._embedding import Embedder, HashedWords, open_embedder
+from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.lightrag import runtime
 from tuner.retrieval.lightrag.knowledge import Knowledge, read_knowledge
 from tuner.retrieval.lightrag.working_dir import WorkingDir, match_documents
@@ -28,38 +28,14 @@ class Index:
     """
 
     opened: runtime.Opened
-    model: Embedder
-    dimensions: int
+    vectors: Vectors
     documents: Mapping[str, Sequence[str]]
     steps: Mapping[tuple[str, str], Sequence[Step]]
-    _taken_up: set[Path] = field(default_factory=set)
 
     def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
         """Return the documents of ranked chunks."""
         ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
         return list(dict.fromkeys(ids))
-
-    def take_up(self, directories: Iterable[Path]) -> None:
-        """Read vectors that ``write_vectors`` wrote; those that are gone are made anew."""
-        for directory in directories:
-            if directory in self._taken_up:
-                continue
-            self._taken_up.add(directory)
-            try:
-                texts = json.loads((directory / "texts.json").read_text(encoding="utf-8"))
-                vectors = read_array(directory, "vectors")
-            except FileNotFoundError:
-                continue
-            self.opened.vectors.update(zip(texts, vectors, strict=True))
-
-    def embed(self, labels: Mapping[str, str], *, again: bool = False) -> None:
-        """Make sure of the vectors of texts; each label says whose text it is."""
-        known = self.opened.vectors
-        texts = [text for text in labels if again or text not in known]
-        vectors = embed(
-            self.model, texts, lambda row: labels[texts[row]], dimensions=self.dimensions
-        )
-        known.update(zip(texts, vectors, strict=True))
 
 
 def write_index(
@@ -92,13 +68,6 @@ def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
     return documents
 
 
-def write_vectors(directory: Path, model: Embedder, labels: Mapping[str, str]) -> None:
-    """Write the vectors of texts into an empty directory."""
-    texts = list(labels)
-    write_array(directory, "vectors", embed(model, texts, lambda row: labels[texts[row]]))
-    (directory / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
-
-
 @lru_cache(maxsize=8)
 def open_index(directory: Path, embedder: str, dimensions: int) -> Index:
     """Open the index in ``directory``, once a process however many retrievers point at it."""
@@ -111,4 +80,5 @@ def open_index(directory: Path, embedder: str, dimensions: int) -> Index:
         (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
     }
     opened = runtime.open_index(directory, dimensions)
-    return Index(opened, model, dimensions, record["documents"], steps)
+    vectors = Vectors(model, dimensions, opened.vectors)
+    return Index(opened, vectors, record["documents"], steps)
