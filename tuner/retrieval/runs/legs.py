@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,10 @@ class Table:
     lengths: tuple[IntArray, ...]
     ranks: tuple[npt.NDArray[np.int32], ...]
     token_counts: FloatArray | None = None
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {id_: row for row, id_ in enumerate(self.query_ids)}
 
     @classmethod
     def build(cls, runs: Mapping[str, Run], *, tokens: Mapping[str, int] | None = None) -> Table:
@@ -171,8 +175,8 @@ class Table:
 
     def batch(self, query_ids: Sequence[str]) -> Batch:
         """Return the rows of these queries; a query that no leg knows has an empty one."""
-        row_of = {id_: row for row, id_ in enumerate(self.query_ids)}
-        rows = np.array([row_of.get(id_, len(row_of)) for id_ in query_ids], dtype=np.int64)
+        empty = len(self.query_ids)
+        rows = np.array([self._row_of.get(id_, empty) for id_ in query_ids], dtype=np.int64)
         legs = zip(self.scores, self.lengths, self.ranks, strict=True)
         return Batch(
             self.pool[rows],
@@ -188,9 +192,15 @@ def open_table(directory: Path) -> Table:
     return Table.load(directory)
 
 
-@lru_cache(maxsize=4)
 def open_batch(directory: Path, query_ids: tuple[str, ...]) -> Batch:
-    """Select queries once a process for the trials that ask the same ones again and again."""
+    """Select queries, once a process for the trials that ask the same ones again and again."""
+    if len(query_ids) == 1:  # one by one to take their time: they would drive out all others
+        return open_table(directory).batch(query_ids)
+    return _remembered_batch(directory, query_ids)
+
+
+@lru_cache(maxsize=8)
+def _remembered_batch(directory: Path, query_ids: tuple[str, ...]) -> Batch:
     return open_table(directory).batch(query_ids)
 
 
