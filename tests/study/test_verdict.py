@@ -65,6 +65,13 @@ def test_an_unclear_gain_asks_for_the_number_of_queries_that_would_show_it():
     assert f"about {verdict.more_queries} more queries" in verdict.sentence
 
 
+def test_queries_that_lack_a_metric_of_the_composite_are_counted():
+    gain = np.r_[0.6 + ALTERNATING, np.full(300, np.nan)]
+    verdict = decide(measured("new", gain), measured("old", np.full(400, 0.55)))
+    assert "on 100 held-out queries" in verdict.sentence
+    assert "(300 of the 400 queries lack a metric of the composite" in verdict.sentence
+
+
 def test_the_baseline_as_the_winner_is_kept():
     old = measured("old", np.full(50, 0.5))
     verdict = decide(old, old)

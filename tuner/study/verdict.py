@@ -198,6 +198,7 @@ def decide(
         sentence=(
             f"{outcome.capitalize()}: "
             f"{reason.replace(WINNER, called).replace(HELD_OUT, where)}"
+            f"{_left_out(comparison, len(winner.composite))}"
             f"{_few_queries(comparison)}{_second_look(looks)}"
         ),
         winner=winner.params,
@@ -262,6 +263,14 @@ def _outcome(
         f"a difference of {to_show:.3f}."
     )
     return "not enough queries", reason, more, to_show
+
+
+def _left_out(comparison: PairedComparison, asked: int) -> str:
+    """Say how many queries a mean of the composite does not stand on."""
+    lacking = asked - comparison.n
+    if not lacking:
+        return ""
+    return f" ({lacking} of the {asked} queries lack a metric of the composite and are left out.)"
 
 
 def _few_queries(comparison: PairedComparison) -> str:
