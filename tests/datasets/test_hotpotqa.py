@@ -230,6 +230,13 @@ class TestProblems:
         file.write_bytes(b"[]")
         assert "corrupt gzip file" in problems_of(file)[0]
 
+    def test_what_is_wrong_with_one_key_does_not_hide_what_is_with_another(
+        self, tmp_path: Path
+    ) -> None:
+        records = [record(_id=f"q{i}", supporting_facts=...) for i in range(5)]
+        problems = problems_of(write(tmp_path, *records, record(_id="q9", context=...)))
+        assert any(problem.startswith("record 6: 'context' is missing") for problem in problems)
+
     def test_of_many_alike_the_first_are_shown(self, tmp_path: Path) -> None:
         records = [record(_id=f"q{i}", supporting_facts=...) for i in range(80)]
         problems = problems_of(write(tmp_path, *records))

@@ -52,6 +52,12 @@ class TestWhatIsRead:
         assert dataset.qrels == {query.id: {first.id: 1.0, second.id: 1.0}}
         assert dataset.answers == {query.id: ("Yes",)}
 
+    def test_another_file_of_the_folder_is_refused(self, tmp_path: Path) -> None:
+        folder = write(tmp_path, ARTICLES, [question()])
+        (folder / "notes.json").write_text("{}")
+        with pytest.raises(InputError, match=r"notes.json: is none of the files that belong here"):
+            MultihopRag.read(folder / "notes.json")
+
     def test_either_file_finds_the_other(self, tmp_path: Path) -> None:
         folder = write(tmp_path, ARTICLES, [question()])
         (folder / "notes.json").write_text("{}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tuner.core.errors import did_you_mean
+from tuner.core.errors import InputError, did_you_mean
 from tuner.datasets._items import peek_keys
 from tuner.datasets._lines import ProblemLog
 
@@ -103,11 +103,20 @@ def no_such_split(what: str, split: str, known: Iterable[str]) -> str:
     return f"no {what} named {split!r}, as asked for by --qrels{did_you_mean(split, known)}"
 
 
-def files_by_role(path: Path, role_of: Callable[[Path], str]) -> dict[str, list[Path]]:
+def files_by_role(
+    path: Path, role_of: Callable[[Path], str], *, layout: str
+) -> dict[str, list[Path]]:
     """Return the JSON files at a path by their role; role "" collects those without one.
 
     For a file, its folder is looked through, and the file is the only one of its role.
+
+    Raises:
+        InputError: a file that has no role; ``layout`` says what was expected.
     """
+    if path.is_file() and not role_of(path):
+        raise InputError(
+            f"is none of the files that belong here; expected {layout}", file=str(path)
+        )
     roles: dict[str, list[Path]] = {}
     for file in json_files(path if path.is_dir() else path.parent):
         roles.setdefault(role_of(file), []).append(file)

@@ -56,7 +56,7 @@ class Item:
         parsed = _parsed(value) if isinstance(value, str) else value
         if isinstance(parsed, kind) and not isinstance(parsed, bool):
             return parsed
-        self.report("field type", f"must be {expected}, got {json_type(value)}", key)
+        self.report(f"type of {key}", f"must be {expected}, got {json_type(value)}", key)
         return None
 
     def text(self, key: str, *, is_required: bool = False) -> str:
@@ -64,7 +64,7 @@ class Item:
         value = self.values.get(key)
         if value is not None and not isinstance(value, str):
             message = f"must be a string, got {json_type(value)}{as_string(value)}"
-            self.report("field type", message, key)
+            self.report(f"type of {key}", message, key)
         elif is_required and key not in self.values:
             self._report_missing(key)
         elif is_required and not (value or "").strip():
@@ -78,7 +78,7 @@ class Item:
             return ()
         if is_texts(value):
             return tuple(value)
-        self.report("field type", "must be a list of strings", key)
+        self.report(f"type of {key}", "must be a list of strings", key)
         return ()
 
     def id(self, *keys: str) -> str:
@@ -90,7 +90,7 @@ class Item:
 
     def _report_missing(self, key: str) -> None:
         there = ", ".join(self.values) or "none"
-        self.report("missing", f"{key!r} is missing; the keys are: {there}")
+        self.report(f"missing {key}", f"{key!r} is missing; the keys are: {there}")
 
 
 def is_texts(value: object) -> TypeGuard[list[str]]:

@@ -159,7 +159,7 @@ def text_field(record: Record, key: str, path: Path, log: ProblemLog) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     message = f"{key!r} must be a string, got {json_type(value)}{as_string(value)}"
-    log.add("field type", message, path, record.line)
+    log.add(f"type of {key}", message, path, record.line)
     return ""
 
 
@@ -170,7 +170,7 @@ def texts_field(record: Record, key: str, path: Path, log: ProblemLog) -> tuple[
         return ()
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    log.add("field type", f"{key!r} must be a list of strings", path, record.line)
+    log.add(f"type of {key}", f"{key!r} must be a list of strings", path, record.line)
     return ()
 
 

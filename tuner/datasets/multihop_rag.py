@@ -27,7 +27,7 @@ class MultihopRag:
     def detect(path: Path) -> bool:
         """Return whether the path is one of the two files, or a folder of just these two."""
         if path.is_dir():
-            found = files_by_role(path, _role)
+            found = files_by_role(path, _role, layout=MultihopRag.layout)
             return {role: len(files) for role, files in found.items()} == {_CORPUS: 1, _QUERIES: 1}
         return bool(_role(path))
 
@@ -47,7 +47,7 @@ class MultihopRag:
         path = Path(path)
         refuse_split(split, path)
         collected = Collected()
-        found = files_by_role(path, _role)
+        found = files_by_role(path, _role, layout=MultihopRag.layout)
         corpus_file, queries_file = (
             _only(role, found.get(role, []), path, collected.log) for role in (_CORPUS, _QUERIES)
         )

@@ -42,7 +42,7 @@ class Openie:
     def detect(path: Path) -> bool:
         """Return whether the path is one of HippoRAG's own files, or a folder of nothing else."""
         if path.is_dir():
-            found = files_by_role(path, _role)
+            found = files_by_role(path, _role, layout=Openie.layout)
             is_alone = "" not in found and all(len(files) == 1 for files in found.values())
             return is_alone and _FACTS in found
         return _role(path) in (_CORPUS, _FACTS)
@@ -110,7 +110,7 @@ def read_openie_corpus(path: Path) -> Corpus:
 
 
 def _files(path: Path) -> dict[str, list[Path]]:
-    return files_by_role(path, _role)
+    return files_by_role(path, _role, layout=Openie.layout)
 
 
 def _folder(path: Path) -> Path:
