@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from tuner.inspection import nothing_found, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
-from tuner.study.arms import Arm
+from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import JournalContent, read_journal
 from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
@@ -35,6 +35,7 @@ from tuner.study.tuned_on import TunedOn
 from tuner.study.winner import choose_winner
 from tuner.tracking._uri import absolute, holds_password, mask
 from tuner.tracking.mlflow import Mlflow
+from tuner.warm_start import EARLIER_ARM, best_earlier, gather, read_earlier, write_earlier
 
 CONFIG_FILE = "config.yaml"
 JOURNAL_FILE = "journal.jsonl"
@@ -45,6 +46,10 @@ SUMMARY_NOTE = "summary"
 SLOW_TO_WRITE = 60
 
 Say = Callable[[str], None]
+
+
+def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
+    return None
 
 
 @dataclass(frozen=True)
@@ -179,12 +184,19 @@ class Session:
         return score
 
 
-def begin(assembly: Assembly) -> Session:
-    """Make the run directory of a new study, with its resolved configuration and its journal."""
+def begin(assembly: Assembly, *, say: Say = _silent) -> Session:
+    """Make the run directory of a new study, with its resolved configuration and its journal.
+
+    Raises:
+        InputError: the directory cannot be made, or an earlier study to start from is of something
+            else.
+    """
+    earlier = gather(assembly, say=say)
     header = make_header(assembly)
     run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
     _write_config(run_dir / CONFIG_FILE, assembly)
-    study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly))
+    write_earlier(run_dir, earlier)
+    study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly, earlier))
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
@@ -200,7 +212,8 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
     assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
-    study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **_parts(assembly))
+    parts = _parts(assembly, read_earlier(run_dir))
+    study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
@@ -301,10 +314,14 @@ def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
     return replace(assembly, retriever=Remembered(assembly.retriever, folder))
 
 
-def _parts(assembly: Assembly) -> dict[str, Any]:
+def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:
     plan = assembly.plan
+    arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
+    if (best := best_earlier(earlier)) is not None:
+        arms.insert(0, Arm(EARLIER_ARM, Fixed(best.params), 1))
     return {
-        "arms": [Arm(name, backend, budget) for name, backend, budget in plan.arms],
+        "arms": arms,
+        "earlier": earlier,
         "space": plan.space,
         "objective": plan.objective,
         "arms_see": assembly.config.study.arms_see,

@@ -36,4 +36,4 @@ def command(
     from tuner.cli._tuning import tune
     from tuner.tuning import begin
 
-    return tune(begin(assembly), quiet=quiet, as_json=as_json)
+    return tune(begin(assembly, say=note), quiet=quiet, as_json=as_json)

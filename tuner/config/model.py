@@ -197,6 +197,10 @@ class Config(Section):
         "best.yaml or policy.yaml; the winner is compared with them",
     )
     backends: list[BackendSection] = Field(min_length=1)
+    warm_start: list[str] = Field(
+        default_factory=list,
+        description="run directories or MLflow run ids of earlier studies of the same thing",
+    )
     racing: RacingSection | None = Field(
         default=None, description="for costly evaluations: stop trials that fall behind"
     )

@@ -37,6 +37,7 @@ class Study:
 
     With ``by_query`` trials race: each is sent out with the best trial so far to beat, and is
     RACED_OUT where its evaluation was stopped early. The baseline is always evaluated whole.
+    ``earlier`` are trials of other studies that every arm learns from, and that no budget pays.
 
     All methods may be called from any thread. After an interruption, trials that were asked but not
     told come first, with their numbers, and the backends see the same history as if nothing had
@@ -53,6 +54,7 @@ class Study:
         journal: Journal | None = None,
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
+        earlier: Sequence[Trial] = (),
         trials: Mapping[int, Trial] | None = None,
         suspects: frozenset[int] = frozenset(),
     ) -> None:
@@ -63,6 +65,7 @@ class Study:
         self._space = space
         self._objective = objective
         self._arms_see = arms_see
+        self._earlier = list(earlier)
         self._rival = None if by_query is None else Rival(by_query)
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
@@ -93,6 +96,7 @@ class Study:
         path: Path | None = None,
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
+        earlier: Sequence[Trial] = (),
         keep_per_query: bool = True,
     ) -> Self:
         """Begin a study, with its journal at ``path`` (None: it is not written down).
@@ -107,6 +111,7 @@ class Study:
             objective=objective,
             arms_see=arms_see,
             by_query=by_query,
+            earlier=earlier,
         )
         if path is not None:
             study.journal = Journal.create(path, header, keep_per_query=keep_per_query)
@@ -123,6 +128,7 @@ class Study:
         path: Path,
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
+        earlier: Sequence[Trial] = (),
         keep_per_query: bool = True,
     ) -> Self:
         """Continue the study in the journal at ``path``; ``header`` says what is there to run now.
@@ -151,6 +157,7 @@ class Study:
                 journal=journal,
                 arms_see=arms_see,
                 by_query=by_query,
+                earlier=earlier,
                 trials=content.trials,
                 suspects=content.suspects,
             )
@@ -264,9 +271,13 @@ class Study:
         return None
 
     def _history(self, arm: Arm) -> list[Trial]:
+        if isinstance(arm.backend, Fixed):
+            return [trial for trial in self._trials if trial.arm == arm.name]
         if self._arms_see == "all":
-            return [trial for trial in self._trials if self._is_point(trial)]
-        return [trial for trial in self._trials if trial.arm == arm.name]
+            seen = [trial for trial in self._trials if self._is_point(trial)]
+        else:
+            seen = [trial for trial in self._trials if trial.arm == arm.name]
+        return self._earlier + seen
 
     def _is_point(self, trial: Trial) -> bool:
         # Suggested params are points of the space; a baseline need not be one, and backends can

@@ -161,6 +161,27 @@ class Mlflow:
             is_complete=summary is not None,
         )
 
+    @staticmethod
+    def fetch(
+        uri: str, run_id: str, name: str, folder: Path, *, request_timeout_s: int = 10
+    ) -> Path:
+        """Download one of a run's files into a folder, and return its path.
+
+        Raises:
+            TunerError: the store cannot be reached, or has no such run or file.
+        """
+        try:
+            with quiet(request_timeout_s=request_timeout_s):
+                from mlflow.artifacts import download_artifacts
+
+                path = download_artifacts(
+                    run_id=run_id, artifact_path=name, dst_path=str(folder), tracking_uri=uri
+                )
+        except Exception as error:
+            what = f"cannot get {name} of run {run_id} from {mask(uri)}"
+            raise TunerError(f"{what}: {without_password(one_line(error), uri)}") from error
+        return Path(path)
+
     def _target(self, header: StudyHeader, run_dir: Path) -> Target:
         return Target(
             self._uri,

@@ -1,0 +1,92 @@
+"""A study that starts from earlier ones: what it learns, what it does not pay, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def told(run_dir: Path) -> list[dict]:
+    lines = (run_dir / "journal.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] == "told"]
+
+
+def warm(tuner, *sources: str) -> None:
+    tuner.edit("tracking:", f"warm_start: {json.dumps(list(sources))}\ntracking:")
+
+
+def test_earlier_trials_are_history_and_cost_nothing(tuner):
+    tuner.edit("  - {kind: random, trials: 6}", "  - {kind: tpe, trials: 12}")
+    tuner("run", "config.yaml")
+    (first,) = tuner.runs()
+    warm(tuner, str(first))
+    done = tuner("run", "config.yaml")
+    assert f"warm start: 19 trials of small ({first})" in done.stderr
+    _, second = tuner.runs()
+    earlier = [json.loads(line) for line in (second / "earlier.jsonl").read_text().splitlines()]
+    assert [trial["trial"] for trial in earlier] == list(range(-len(earlier), 0))
+    arms = [event["arm"] for event in told(second)]
+    assert {arm: arms.count(arm) for arm in set(arms)} == {
+        "baseline": 1,
+        "earlier": 1,
+        "tpe": 12,
+    }  # the grid's points have all been tried
+    # The best of the earlier trials competes again; nothing else is evaluated a second time.
+    best = max(told(first), key=lambda event: event["objective"])
+    again = {event["arm"]: event["params"] for event in told(second)}
+    assert again["earlier"] == best["params"]
+    known = [event["params"] for event in told(first)]
+    assert not any(e["params"] in known for e in told(second) if e["arm"] in ("grid", "tpe"))
+    # With a history, TPE needs no random start: the study is not the first one over again.
+    (tuner.folder / str(first)).rename(tuner.folder / "moved")
+    lines = (second / "journal.jsonl").read_text().splitlines(keepends=True)
+    (second / "journal.jsonl").write_text("".join(lines[:17]))
+    tuner("resume", str(second))
+    assert [event["params"] for event in told(second)] == [
+        json.loads(line)["params"] for line in lines if '"event":"told"' in line
+    ]
+
+
+def test_an_mlflow_run_is_a_source_too(tuner):
+    tuner.edit("tracking: null", "tracking: {uri: 'sqlite:///mlflow.db', experiment: warm}")
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    warm(tuner, record["mlflow_run_id"])
+    done = tuner("run", "config.yaml", "--json")
+    assert "warm start: 13 trials of small" in done.stderr
+    assert json.loads(done.stdout)["state"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("seed: 3", "seed: 4", "the split (seed or share of the holdout)"),
+        ("high: 4.0", "high: 3.0", "the search space"),
+        ("WordOverlap\"}", "WordOverlap\", flavour: sour}", "the retriever or its index"),
+    ],
+)  # fmt: skip
+def test_a_study_of_something_else_is_refused(tuner, old, new, reason):
+    tuner("run", "config.yaml")
+    (first,) = tuner.runs()
+    warm(tuner, str(first))
+    tuner.edit(old, new)
+    done = tuner("run", "config.yaml", code=2)
+    assert reason in done.stderr
+    assert "warm_start.0: " in done.stderr
+    assert tuner.runs() == [first]  # nothing was begun
+
+
+@pytest.mark.parametrize("source", ["runs/none", "0" * 32])
+def test_what_is_no_study_is_refused(tuner, source):
+    warm(tuner, source)
+    done = tuner("run", "config.yaml", code=2)
+    assert f"'{source}' is neither a run directory" in done.stderr
+    assert "there is no `tracking:` to look a run up in" in done.stderr
+
+
+def test_a_run_that_mlflow_does_not_have_is_refused(tuner):
+    tuner.edit("tracking: null", "tracking: {uri: 'sqlite:///mlflow.db', experiment: warm}")
+    warm(tuner, "0" * 32)
+    done = tuner("run", "config.yaml", code=2)
+    assert "cannot get journal.jsonl of run 000" in done.stderr
