@@ -1,0 +1,171 @@
+"""Requests to one service: limited, paced, repeated where that helps; one connection a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any
+
+from tuner.core.errors import TunerError
+from tuner.retrieval._answers import shown
+from tuner.retrieval.http.headers import Headers, resolve, without_secrets
+
+TOO_MANY = 429
+# Longer than this nobody waits: the trial fails and says what the server asked for.
+LONGEST_WAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where requests go and how; holds names of environment variables, never their values."""
+
+    url: str
+    headers: Headers
+    timeout_s: float
+    retries: int
+    retry_wait_s: float
+    requests_per_second: float | None
+
+
+class Connection:
+    """An open connection to a service, and when the next request may be sent.
+
+    All of it runs in this process's event loop, so it needs no locks.
+    """
+
+    def __init__(self, service: Service) -> None:
+        """Read the headers' secrets from the environment.
+
+        Raises:
+            TunerError: a variable is not set in this process.
+        """
+        import httpx
+
+        self.service = service
+        self._next_at = 0.0
+        self._client = httpx.AsyncClient(
+            headers=resolve(service.headers),
+            timeout=None,  # httpx would time each read; the whole answer is timed below
+            limits=httpx.Limits(max_connections=None),
+        )
+
+    async def post(self, body: Any) -> Any:
+        """Send one body and return the decoded response.
+
+        429, 5xx and broken connections are tried again, after a wait that doubles each time, with
+        jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
+
+        Raises:
+            TunerError: no usable response; its reason holds no secret.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            problem, wait_s, response = await self._attempt(body)
+            if response is not None:
+                return self._decoded(response)
+            if wait_s is None or attempt > self.service.retries or wait_s > LONGEST_WAIT_S:
+                tried = f" (tried {attempt} times)" if attempt > 1 else ""
+                asked = (
+                    f"; it asks to wait {wait_s:.0f} s"
+                    if wait_s is not None and wait_s > LONGEST_WAIT_S
+                    else ""
+                )
+                raise self._error(f"{problem}{tried}{asked}")
+            # Jitter, so that requests that failed together do not come back together. It decides
+            # no result, so it is not drawn from the study's seed.
+            back_off_s = self.service.retry_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+            await asyncio.sleep(max(wait_s, min(back_off_s, LONGEST_WAIT_S)))
+
+    async def _attempt(self, body: Any) -> tuple[str, float | None, Any]:
+        """Return what went wrong, how long to wait before another try (None: never), the response.
+
+        The response is None unless it can be used.
+        """
+        import httpx
+
+        await self._wait_for_turn()
+        try:
+            async with asyncio.timeout(self.service.timeout_s):
+                response = await self._client.post(self.service.url, json=body)
+        except TimeoutError:
+            return f"no answer within {self.service.timeout_s:g} s", None, None
+        except httpx.TransportError as error:
+            is_refused = isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
+            return f"no answer: {_reason(error)}", None if is_refused else 0.0, None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            return f"cannot ask: {_reason(error)}", None, None
+        if response.is_success:
+            return "", None, response
+        where = f" to {response.headers.get('Location')}" if response.is_redirect else ""
+        problem = f"{response.status_code} {response.reason_phrase}{where}: {self._shown(response)}"
+        if response.status_code != TOO_MANY and not response.is_server_error:
+            return problem, None, None
+        wait_s = retry_after_s(response.headers.get("Retry-After"))
+        if response.status_code == TOO_MANY and wait_s <= LONGEST_WAIT_S:
+            # It is meant for all requests of this process.
+            pause_until = asyncio.get_running_loop().time() + wait_s
+            self._next_at = max(self._next_at, pause_until)
+        return problem, wait_s, None
+
+    async def _wait_for_turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        turn = max(now, self._next_at)
+        if self.service.requests_per_second is not None:
+            self._next_at = turn + 1.0 / self.service.requests_per_second
+        if turn > now:
+            await asyncio.sleep(turn - now)
+
+    def _decoded(self, response: Any) -> Any:
+        try:
+            # Whatever is shown of it later, a service that echoes a secret tells nobody.
+            return json.loads(without_secrets(response.text, self.service.headers))
+        except (ValueError, RecursionError):
+            raise self._error(f"the response is no JSON: {self._shown(response)}") from None
+
+    def _shown(self, response: Any) -> str:
+        return shown(without_secrets(response.text, self.service.headers))  # before it is cut
+
+    def _error(self, reason: str) -> TunerError:
+        text = without_secrets(reason, self.service.headers)
+        return TunerError(f"POST {self.service.url}: {text}")
+
+
+@cache
+def connection(service: Service, process_id: int) -> Connection:  # noqa: ARG001
+    """Return this process's one connection to a service; a forked process has its own."""
+    return Connection(service)
+
+
+def connect(service: Service) -> Connection:
+    """Return the connection of the process that asks."""
+    return connection(service, os.getpid())
+
+
+def retry_after_s(value: str | None) -> float:
+    """Read a Retry-After header, seconds or a date; 0 where there is none that can be read.
+
+    >>> retry_after_s("2"), retry_after_s("soon"), retry_after_s(None)
+    (2.0, 0.0, 0.0)
+    """
+    if value is None:
+        return 0.0
+    try:
+        return max(0.0, float(int(value)))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,196 @@
+"""The retriever that asks an HTTP service, one request a query or a batch."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval._answers import (
+    Answer,
+    Passages,
+    passage_tokens,
+    rankings_of,
+    read_answer,
+    shown,
+)
+from tuner.retrieval._event_loop import run_concurrently
+from tuner.retrieval._knobs import knob_params
+from tuner.retrieval._options import number_problems
+from tuner.retrieval._space_knobs import space_knobs
+from tuner.retrieval.base import Knob
+from tuner.retrieval.http.connection import Service, connect
+from tuner.retrieval.http.headers import read_headers, url_problems, without_secrets
+from tuner.retrieval.http.mapping import (
+    MANY,
+    ONE,
+    default_request,
+    expression_problems,
+    fill,
+    named_params,
+    search,
+    template_problems,
+)
+
+RESULTS = "results"
+
+
+@dataclass(frozen=True)
+class Http:
+    """Answers with an HTTP service; made by ``Http.build``.
+
+    Every text in ``request`` is a JMESPath expression over ``{id, query, params}``, or over
+    ``{queries: [{id, query}], params}`` where requests hold several queries; ``response`` is one
+    over the decoded response, and finds what ``read_answer`` reads, or one such answer a query.
+    """
+
+    service: Service
+    request: str = field(repr=False)  # as JSON: a frozen record holds no mapping
+    response: str
+    batch_size: int
+    concurrency: int
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+    known: Passages = field(repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        url: str,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        request: Any = None,
+        response: str = RESULTS,
+        headers: Mapping[str, Any] | None = None,
+        batch_size: int = 1,
+        concurrency: int = 8,
+        timeout_s: float = 30,
+        retries: int = 3,
+        retry_wait_s: float = 0.5,
+        requests_per_second: float | None = None,
+    ) -> Http:
+        """Check how the service is asked; nothing is sent.
+
+        ``concurrency`` (requests at once) and ``requests_per_second`` hold for all threads of a
+        process together; each worker process has its own. ``retry_wait_s`` is the wait before the
+        first retry, which doubles with each further one.
+
+        Raises:
+            InputError: everything that is wrong with the options; secrets are not repeated.
+        """
+        if request is None:
+            request = default_request(batch_size)
+        found, problems = read_headers({} if headers is None else headers)
+        problems += url_problems(url)
+        problems += template_problems(request, ONE if batch_size == 1 else MANY, ("request",))
+        problems += expression_problems(response, ("response",))
+        numbers = {
+            "batch_size": batch_size,
+            "concurrency": concurrency,
+            "timeout_s": timeout_s,
+            "retries": retries,
+            "retry_wait_s": retry_wait_s,
+        }
+        lows = {**dict.fromkeys(numbers, 0), "batch_size": 1, "concurrency": 1}
+        if requests_per_second is not None:
+            numbers["requests_per_second"], lows["requests_per_second"] = requests_per_second, 0
+        whole = ("batch_size", "concurrency", "retries")
+        problems += number_problems(numbers, lows, whole=whole)
+        if problems:
+            raise InputError(problems=problems)
+        rate = None if requests_per_second is None else float(requests_per_second)
+        service = Service(url, found, float(timeout_s), int(retries), float(retry_wait_s), rate)
+        names = named_params(request)
+        knobs = space_knobs(space, baseline, names=names)
+        if space is not None:
+            _refuse_unknown(names or (), knobs)
+        template = json.dumps(request)
+        digest = sha256(json.dumps([corpus.fingerprint, url, template, response]).encode())
+        return cls(
+            service,
+            template,
+            response,
+            int(batch_size),
+            int(concurrency),
+            knobs,
+            digest.hexdigest()[:16],
+            passage_tokens(corpus),
+        )
+
+    @classmethod
+    def declare_knobs(cls, *, request: Any = None, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return none: the service is sent whatever the configuration names."""
+        return ()
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Do nothing: a connection is opened where a trial runs."""
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Ask the service, as many requests at once as are allowed.
+
+        Raises:
+            InputError: a parameter that is neither in the space nor in the baseline.
+            TunerError: a request failed for good, or was answered by something else; then the
+                others are not waited for, and the trial has failed.
+        """
+        filled = knob_params(params, self.knobs)
+        template = json.loads(self.request)
+        begin = time.perf_counter()
+        starts = range(0, len(queries), self.batch_size)
+        batches = [list(queries[start : start + self.batch_size]) for start in starts]
+        calls = [partial(self._ask, template, batch, filled) for batch in batches]
+        found = run_concurrently(calls, limit=self.concurrency, shared_by=self.service.url)
+        answers = [answer for batch in found for answer in batch]
+        return rankings_of(queries, answers, self.known, {"call": time.perf_counter() - begin})
+
+    async def _ask(self, template: Any, batch: Sequence[Query], params: Params) -> list[Answer]:
+        asked: list[Mapping[str, Any]] = [{"id": query.id, "query": query.text} for query in batch]
+        first = batch[0]
+        where = f"query {first.id!r}"
+        if self.batch_size > 1:
+            where = f"queries {first.id!r} to {batch[-1].id!r}"
+            values: Mapping[str, Any] = {"queries": asked, "params": params}
+        else:
+            values = {**asked[0], "params": params}
+        try:
+            response = await connect(self.service).post(fill(template, values))
+            found = search(self.response, response)
+            if self.batch_size == 1:
+                return [read_answer(found, self.known)]
+            return self._read_batch(batch, found)
+        except TunerError as error:
+            reason = without_secrets(f"{where}: {error}", self.service.headers)
+            raise TunerError(reason) from None  # what httpx raises holds the headers
+
+    def _read_batch(self, batch: Sequence[Query], found: Any) -> list[Answer]:
+        answers = found if isinstance(found, list) else [found]
+        lists = [one for one in answers if isinstance(one, list | dict)]
+        if len(answers) != len(batch) or len(lists) != len(batch):
+            raise TunerError(
+                f"{self.response!r} finds {shown(found)} for {len(batch)} queries; one list a "
+                "query is needed (hits[*].id keeps the lists, hits[].id makes one of them)"
+            )
+        return [read_answer(one, self.known) for one in lists]
+
+
+def _refuse_unknown(names: Sequence[str], knobs: Sequence[Knob]) -> None:
+    missing = [name for name in names if name not in {knob.name for knob in knobs}]
+    if missing:
+        raise InputError(problems=_missing(missing))
+
+
+def _missing(names: Sequence[str]) -> Iterator[Problem]:
+    for name in names:
+        message = f"params.{name} is neither in the space nor in the baseline"
+        yield Problem(message, key=("request",))
