@@ -69,7 +69,9 @@ class Target:
         """
         if not callable(self.object):
             kind = type(self.object).__name__
-            message = f"{self.name!r} is a {kind}: neither a function nor an object with `retrieve`"
+            message = (
+                f"{self.name!r} is of type {kind}: neither a function nor an object with `retrieve`"
+            )
             raise InputError(message, key=KEY)
         return read_signature(self.object, self.name)
 
