@@ -93,6 +93,23 @@ def test_interval_coverage_runs(cache, tmp_path):
     assert np.mean(found["at random"][0]["covered"]) > 0.85
 
 
+def test_interval_candidates_runs(cache, tmp_path):
+    found = run(
+        "interval_candidates.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "200", "--resamples", "99"),
+        *("--configurations", "20", "--pairs", "3", "--queries", "50"),
+    )
+    (normal,) = found["made up"]["normal"]["50"]
+    for name, one in normal.items():
+        assert 0.88 < one["coverage"] < 1.0, name
+        assert 0.9 < one["width"] < 1.1, name
+    for pair in found["atlas"]["rows"]["50"]:
+        assert pair["t, kurtosis"]["coverage"] >= pair["t"]["coverage"]
+        assert pair["t, kurtosis"]["width"] >= 1.0
+
+
 def test_optimism_runs(cache, tmp_path):
     rows = run(
         "optimism.py",

@@ -9,24 +9,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
-from tuner.core.trial import Trial, TrialState
 from tuner.datasets import split_queries
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective
+from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.metrics import evaluate_run
 from tuner.retrieval.hybrid import Hybrid
-from tuner.stats import (
-    bootstrap_corrected,
-    compare_paired,
-    non_inferiority,
-    sample_size_paired,
-    sample_size_unpaired,
-)
-from tuner.study.looks import EarlierLooks
-from tuner.study.verdict import Measured, decide
-from tuner.study.winner import choose_winner
 
 
 def per_query(qrels, run, metric):
@@ -104,41 +93,6 @@ def test_fusing_by_concatenation_would_drop_the_vector_hits_once_the_graph_fills
 # Comparing two configurations
 
 
-def test_wilcoxon_is_not_used_for_means():
-    # Exponential less its mean: the true mean difference is 0, the median is not.
-    random = np.random.default_rng(2)
-    rejected = {"ours": 0, "wilcoxon": 0}
-    for _ in range(100):
-        difference = random.exponential(1.0, 200) - 1.0
-        ours = compare_paired(difference, np.zeros(200), seed=0, permutations=0, resamples=0)
-        rejected["ours"] += ours.p_value < 0.05
-        rejected["wilcoxon"] += stats.wilcoxon(difference).pvalue < 0.05
-    assert rejected["ours"] <= 14  # 5 expected, standard deviation 2.2
-    assert rejected["wilcoxon"] >= 60
-
-
-def test_a_relative_improvement_over_0_is_undefined_and_not_0():
-    assert compare_paired([0.2, 0.4], [0.0, 0.0], seed=0).relative is None
-
-
-def test_a_latency_rise_is_never_an_improvement():
-    before = 10.0 + np.arange(40) % 5
-    for rise, is_kept in ((3.0, False), (-3.0, True)):
-        result = non_inferiority(before + rise, before, margin=0.5, higher_is_better=False)
-        assert (result.loss, result.is_non_inferior) == (pytest.approx(rise), is_kept)
-
-
-def test_the_factor_2_normal_approximation_is_not_the_paired_sample_size():
-    # (z.975 + z.8)^2 * 2 / d^2 says 392, 62 and 24 an arm, for two samples, and too few of those.
-    approximation = [
-        math.floor(2 * (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) ** 2 / d**2)
-        for d in (0.2, 0.5, 0.8)
-    ]
-    assert approximation == [392, 62, 24]
-    assert [sample_size_paired(d) for d in (0.2, 0.5, 0.8)] == [199, 34, 15]
-    assert [sample_size_unpaired(d) for d in (0.2, 0.5, 0.8)] == [394, 64, 26]
-
-
 def test_queries_are_split_before_tuning_by_stratum_with_groups_together():
     queries = [
         Query(f"q{number}", f"question {number}?", "ab"[number % 2], group=f"g{number % 10}")
@@ -150,47 +104,6 @@ def test_queries_are_split_before_tuning_by_stratum_with_groups_together():
     assert not {of[id_].group for id_ in tune} & {of[id_].group for id_ in holdout}
     # 10 of each type, but for half of a group of 4.
     assert all(8 <= sum(of[id_].query_type == kind for id_ in holdout) <= 12 for kind in "ab")
-
-
-def test_a_further_look_at_the_holdout_is_said():
-    values = np.tile([0.6, 0.62], 50)
-    verdict = decide(
-        Measured({"name": "new"}, values),
-        Measured({"name": "old"}, np.full(100, 0.5)),
-        looks=EarlierLooks(1, 100, 100, "nightly", "2026-11-28"),
-    )
-    assert "every further look makes a false winner more likely" in verdict.sentence
-
-
-def test_the_best_of_equal_trials_is_too_high_where_it_was_chosen_and_not_once_corrected():
-    random = np.random.default_rng(7)
-    naive, corrected = [], []
-    for seed in range(40):
-        values = random.normal(0.5, 0.2, (50, 60))  # 50 equal trials, 60 queries
-        result = bootstrap_corrected(values, seed=seed, resamples=200)
-        naive.append(result.naive - 0.5)
-        corrected.append(result.estimate - 0.5)
-    # The best of 50 means with standard error .2 / sqrt(60) = .026 is about 2.25 of them too high.
-    assert np.mean(naive) > 0.045
-    assert abs(np.mean(corrected)) < 0.015
-
-
-def test_within_one_standard_error_of_the_paired_difference_the_cheapest_wins():
-    noise = np.tile([0.2, -0.2], 30)
-    values = {0: 0.7 + noise, 1: 0.699 + noise[::-1], 2: 0.6 + noise}
-    trials = [
-        Trial(
-            number,
-            "tpe",
-            {"n": number},
-            TrialState.FINISHED,
-            objective=float(values[number].mean()),
-            metrics={"context_tokens": tokens},
-        )
-        for number, tokens in ((0, 900.0), (1, 300.0), (2, 100.0))
-    ]
-    # Trial 2 moves with trial 0, so that .1 less is far more than a paired standard error.
-    assert choose_winner(trials, values).number == 1
 
 
 # Objective
@@ -208,3 +121,14 @@ def test_depth_is_paid_for_so_that_a_larger_top_k_does_not_win_by_construction()
     deep = objective.score({"recall@10": 0.82, "context_tokens": 2_000.0}).objective
     assert shallow == pytest.approx(0.75)  # .8 - .1 * .5
     assert deep == pytest.approx(0.62)  # .82 - .1 * 2
+
+
+# Latency
+
+
+def test_percentiles_are_type_7_and_nothing_measured_is_undefined_not_0():
+    values = np.arange(1.0, 101.0)
+    assert SYSTEM_METRICS["latency_p50_ms"].summary(values) == pytest.approx(50.5)
+    assert SYSTEM_METRICS["latency_p95_ms"].summary(values) == pytest.approx(95.05)
+    for name in ("latency_mean_ms", "latency_p95_ms"):
+        assert math.isnan(SYSTEM_METRICS[name].summary(np.array([])))

@@ -235,7 +235,8 @@ def test_standard_error_by_hand():
     assert standard_error([1.0, NAN]) is None
 
 
-def test_skewed_differences_with_true_mean_0_do_not_fool_the_test_as_they_fool_wilcoxon():
+def test_wilcoxon_is_not_used_for_means():
+    # Skewed differences whose true mean is 0 do not fool our test as they fool Wilcoxon's.
     random = np.random.default_rng(11)
     runs, n = 300, 200
     rejected = by_wilcoxon = 0
