@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +26,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def wait_until(is_so: Callable[[], bool], what: str) -> None:
+def wait_for(is_so: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + WAIT_S
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
@@ -36,16 +39,164 @@ def answers(port: int) -> bool:
     return False
 
 
-class DaskCluster:
-    """A scheduler and workers, each a process that can be killed."""
+# Writes down which process evaluated what, does what it is told in ``order-x``, and takes a while.
+MODULE = """
+import os, signal, time
+from pathlib import Path
+from tuner.core.rankings import Rankings
+from tuner.retrieval.base import Knob
+
+FOLDER = Path(__file__).parent
+
+class FarAway:
+    knobs = (Knob("x", "integer", 0, 0, 23),)
+    fingerprint = "far away"
+
+    @classmethod
+    def build(cls, corpus, *, cache_dir):
+        return cls()
+
+    def prepare(self, queries):
+        pass
+
+    def retrieve(self, queries, params):
+        x = params["x"]
+        with (FOLDER / "evaluated").open("a") as log:
+            log.write(f"{x} {os.getppid()}\\n")
+        order = FOLDER / f"order-{x}"
+        if order.exists():
+            match order.read_text():
+                case "kill the worker":
+                    os.kill(os.getppid(), signal.SIGKILL)
+                    time.sleep(60)
+                case "die":
+                    os._exit(7)
+                case "wait":
+                    while not (FOLDER / "go").exists():
+                        time.sleep(0.02)
+        time.sleep(0.05)
+        found = [f"d{n}" for n in sorted(range(24), key=lambda n: abs(n - x))]
+        return Rankings.from_ids([query.id for query in queries], [found] * len(queries))
+"""
+
+CONFIG = """
+study: {{name: far, seed: 3}}
+dataset: {{path: data, split: {{holdout: 0}}}}
+retriever: {{kind: "far_away:FarAway"}}
+space: {{x: {{type: integer, low: 0, high: 23}}}}
+objective: {{maximize: {{mrr: 1.0}}}}
+metrics: []
+backends: [{{kind: grid, trials: 24}}]
+execution: {{kind: {kind}, address: "{address}", trial_timeout_s: 120}}
+tracking: null
+"""
+
+
+def write_data(folder: Path) -> None:
+    (folder / "qrels").mkdir(parents=True)
+    documents = [{"_id": f"d{n}", "title": f"{n}", "text": f"number {n}"} for n in range(24)]
+    queries = [{"_id": "q", "text": "which number is it?"}]
+    for name, records in (("corpus", documents), ("queries", queries)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text)
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td11\t1\n")
+
+
+class Project:
+    """A folder with a configuration, a function that it tunes, and the command line."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port()
+        self._started: list[subprocess.Popen[str]] = []
+        (folder / "far_away.py").write_text(MODULE)
+        write_data(folder / "data")
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "TUNER_CACHE_DIR": str(folder / "cache"),
+            "OMP_NUM_THREADS": "1",
+        }
+
+    def configure(self, kind: str, address: str) -> None:
+        (self.folder / "far.yaml").write_text(CONFIG.format(kind=kind, address=address))
+
+    def order(self, x: int, what: str) -> None:
+        (self.folder / f"order-{x}").write_text(what)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tuner", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def wait(self, process: subprocess.Popen[str], is_so: Callable[[], bool], what: str) -> None:
+        """Wait for something that a command that runs will do."""
+        wait_for(lambda: is_so() or process.poll() is not None, what)
+        assert is_so(), f"{what}; exit {process.returncode}: {process.communicate()}"
+
+    def close(self) -> None:
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+    def end(self, process: subprocess.Popen[str], code: int) -> str:
+        """Wait for a command's end, check its exit code, and return what it said."""
+        said, complained = process.communicate(timeout=WAIT_S)
+        assert process.returncode == code, f"exit {process.returncode}\n{said}\n{complained}"
+        assert "Traceback" not in complained, complained
+        return said + complained
+
+    @property
+    def run_dir(self) -> Path:
+        (journal,) = self.folder.glob("runs/*/journal.jsonl")
+        return journal.parent
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the journal's lines of a kind, such as ``told``; a torn last line is none."""
+        journals = list(self.folder.glob("runs/*/journal.jsonl"))
+        lines = journals[0].read_bytes().splitlines(keepends=True) if journals else []
+        events = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        return [event for event in events if event["event"] == kind]
+
+    def told(self) -> dict[int, dict[str, Any]]:
+        """Return the trials that were told, by x, and check that each was told once."""
+        told = self.events("told")
+        assert len({event["trial"] for event in told}) == len(told)
+        return {event["params"]["x"]: event for event in told}
+
+    def evaluated(self) -> list[tuple[int, int]]:
+        """Return each x that was evaluated, with the cluster's process that had it done."""
+        log = self.folder / "evaluated"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(int(x), int(pid)) for x, pid in map(str.split, lines)]
+
+    def evaluations(self) -> Counter[int]:
+        return Counter(x for x, _ in self.evaluated())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    found = Project(tmp_path)
+    yield found
+    found.close()
+
+
+class DaskCluster:
+    """A scheduler and workers, each a process that can be killed."""
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        self.folder = folder
+        self.port = port or free_port()
         self.address = f"tcp://127.0.0.1:{self.port}"
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
-        wait_until(lambda: answers(self.port), "for the Dask scheduler")
+        wait_for(lambda: answers(self.port), "for the Dask scheduler")
 
     def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a worker with one thread, which is not started again when it dies."""
@@ -63,7 +214,7 @@ class DaskCluster:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
                 cwd=self.folder,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(self.folder)},
                 stdout=log,
                 stderr=log,
             )
@@ -81,6 +232,21 @@ def dask_cluster(needs_dask: None, tmp_path: Path) -> Iterator[DaskCluster]:
     try:
         yield cluster
     finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def restart_dask() -> Iterator[Callable[[DaskCluster], DaskCluster]]:
+    """Kill what is left of a cluster, and start a new scheduler at its address."""
+    started: list[DaskCluster] = []
+
+    def restart(cluster: DaskCluster) -> DaskCluster:
+        cluster.stop()
+        started.append(DaskCluster(cluster.folder, cluster.port))
+        return started[-1]
+
+    yield restart
+    for cluster in started:
         cluster.stop()
 
 
@@ -109,7 +275,7 @@ class RayCluster:
                 [*command, *options, *place], cwd=folder, stdout=log, stderr=log
             )
         started = folder / "ray.log"
-        wait_until(lambda: b"Ray runtime started" in started.read_bytes(), "for Ray's head node")
+        wait_for(lambda: b"Ray runtime started" in started.read_bytes(), "for Ray's head node")
 
     def stop(self) -> None:
         """Kill all processes of the node at once, as a machine that is switched off does."""

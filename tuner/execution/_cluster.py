@@ -10,6 +10,7 @@ itself, and those that were beside it do not.
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ LOOK_S = 0.5
 # A worker is asked again and again for an outcome, each time for so long. So one that vanished
 # without a word is noticed, and one whose client vanished ends what it does for that client.
 ASK_S = 5.0
+KNOCK_TIMEOUT_S = 5.0
 # An answer is lost, and not just late on a busy machine, after so much more.
 ANSWER_GRACE_S = 60.0
 
@@ -225,6 +227,16 @@ class Seats:
             )
         if is_over:
             raise TunerError(f"there has been no worker for {WORKERS_WAIT_S:g} s")
+
+
+def knock(host_and_port: str) -> None:
+    """See whether anybody listens at ``host:port``; quicker than to wait for a library to give up.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = host_and_port.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_TIMEOUT_S).close()
 
 
 def wait_for_workers(cluster: Cluster, command: str) -> int:

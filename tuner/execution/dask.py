@@ -11,17 +11,19 @@ actor on a worker, which Dask never repeats.
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, wait_for_workers
+from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, knock, wait_for_workers
 from tuner.execution._options import check_options, counted
 from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
@@ -50,7 +52,7 @@ class Dask:
         self, workers: int | None = None, trial_timeout_s: float | None = None, *, address: str
     ) -> None:
         check_options(1 if workers is None else workers, trial_timeout_s)
-        if not isinstance(address, str) or not address.startswith(("tcp://", "tls://")):
+        if not isinstance(address, str) or not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", address):
             message = f"{address!r} is no address of a scheduler; write tcp://host:8786"
             raise InputError(message, key=("address",))
         if find_spec("distributed") is None:
@@ -80,7 +82,8 @@ class Dask:
         Raises:
             InputError: none does.
         """
-        _connect(self.address).close()
+        with _quiet():
+            _connect(self.address).close()
 
     def run(
         self,
@@ -95,8 +98,8 @@ class Dask:
             InputError: the evaluate function cannot be pickled, or no scheduler answers.
             TunerError: the scheduler is lost, or no worker is left that could evaluate.
         """
-        cluster = _Dask(self.address, pack(evaluate))
-        try:
+        payload = pack(evaluate)
+        with _quiet(), closing(_Dask(self.address, payload)) as cluster:
             self._slots = self.workers or wait_for_workers(cluster, f"dask worker {self.address}")
             seats = Seats(cluster)
             self._remarks = lambda: seats.remarks
@@ -105,8 +108,6 @@ class Dask:
                 return seats.evaluate(trial, self.trial_timeout_s)
 
             yield from run_in_slots(call, trials, slots=self._slots)
-        finally:
-            cluster.close()
 
 
 class _Dask:
@@ -271,9 +272,26 @@ def _connect(address: str) -> Any:
     from distributed import Client
 
     try:
+        knock(address.partition("://")[2])
         return Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
     except Exception as error:  # OSError, and whatever a server of another kind makes of it
         message = (
             f"no Dask scheduler answers at {address} ({one_line(error)}); start one: dask scheduler"
         )
         raise InputError(message, key=("execution", "address")) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence Dask's log, which shows a traceback where a scheduler is lost; we say it in words."""
+    import distributed  # noqa: F401  # sets its levels when it is imported
+
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

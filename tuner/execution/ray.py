@@ -19,7 +19,7 @@ from typing import Any
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, wait_for_workers
+from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, knock, wait_for_workers
 from tuner.execution._options import check_options, counted
 from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
@@ -27,7 +27,6 @@ from tuner.execution._seat import Seat, pack
 from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
-CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 5.0
 # A driver whose head node is gone is ended by Ray itself after a minute. This many looks in a row,
 # a second apart, tell that the head is gone before that, and not just busy.
@@ -81,7 +80,7 @@ class Ray:
             InputError: none does.
         """
         try:
-            _knock(self.address)
+            knock(self.address)
         except OSError as error:
             message = (
                 f"no Ray head node answers at {self.address} ({one_line(error)}); start one: "
@@ -222,7 +221,7 @@ class _Ray:
         failures = 0
         while not self._is_closed.wait(LOOK_EVERY_S):
             try:
-                _knock(self._address)
+                knock(self._address)
                 failures = 0
             except OSError:
                 failures += 1
@@ -256,11 +255,6 @@ class _RaySeat:
             return self._cluster.ask(answer, wait_s + ANSWER_GRACE_S)
         except LostError as error:
             raise LostError(f"node {self._worker[:8]}: {error}") from error
-
-
-def _knock(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
 
 
 def _same_addresses(address: str) -> set[str]:

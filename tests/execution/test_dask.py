@@ -1,0 +1,119 @@
+"""A study on a real Dask cluster: workers, scheduler and the study itself are killed mid-run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tuner.core.errors import InputError
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
+
+from tuner.execution.dask import Dask
+
+EVERY_X = set(range(24))
+
+
+def test_a_worker_that_is_killed_costs_a_second_evaluation(project: Any, dask_cluster: Any) -> None:
+    project.configure("dask", dask_cluster.address)
+    project.order(6, "wait")
+    workers = {dask_cluster.add_worker().pid for _ in range(2)}
+    run = project.start("run", "far.yaml")
+    project.wait(run, lambda: 6 in project.evaluations(), "trial 6")
+    (victim,) = (pid for x, pid in project.evaluated() if x == 6)
+    assert victim in workers
+    os.kill(victim, signal.SIGKILL)
+    project.wait(run, lambda: project.evaluations()[6] > 1, "a second evaluation of trial 6")
+    (project.folder / "go").touch()
+    said = project.end(run, 0)
+    assert "evaluations run on Dask at tcp://127.0.0.1:" in said
+    told = project.told()
+    assert told.keys() == EVERY_X
+    assert all(event["state"] == "finished" for event in told.values())
+    evaluations = project.evaluations()
+    assert evaluations.pop(6) == 2
+    # Nothing else was under way on that worker, which has one thread.
+    assert set(evaluations.values()) == {1}
+
+
+def test_an_evaluation_that_kills_workers_is_one_failed_trial(
+    project: Any, dask_cluster: Any
+) -> None:
+    project.configure("dask", dask_cluster.address)
+    project.order(6, "kill the worker")
+    project.order(9, "die")
+    for _ in range(3):
+        dask_cluster.add_worker("--nthreads", "2")
+    project.end(project.start("run", "far.yaml"), 0)
+    told = project.told()
+    assert told.keys() == EVERY_X
+    assert "two workers of the cluster were lost" in told.pop(6)["error"]
+    # This one kills the process below the worker only: the worker saw it happen.
+    assert told.pop(9)["error"].endswith("died while it evaluated this trial: exit code 7")
+    assert [event["error"] for event in told.values()] == [None] * 22
+    evaluations = project.evaluations()
+    assert (evaluations[6], evaluations[9]) == (2, 1)
+    # What shared a worker with the killer was evaluated a second time; only its first death
+    # had company.
+    assert max(evaluations.values()) == 2
+    assert list(evaluations.values()).count(2) <= 2
+
+
+def test_a_run_whose_scheduler_dies_ends_in_words_and_can_be_resumed(
+    project: Any,
+    dask_cluster: Any,
+    restart_dask: Callable[[Any], Any],
+) -> None:
+    project.configure("dask", dask_cluster.address)
+    project.order(9, "wait")
+    for _ in range(2):
+        dask_cluster.add_worker()
+    run = project.start("run", "far.yaml")
+    project.wait(run, lambda: len(project.events("told")) >= 8, "eight results")
+    dask_cluster.scheduler.kill()
+    said = project.end(run, 1)
+    assert f"the Dask scheduler at {dask_cluster.address} is gone" in said
+    before = project.told()
+    (project.folder / "go").touch()
+
+    assert "no Dask scheduler answers" in project.end(project.start("resume", project.run_dir), 2)
+
+    restart_dask(dask_cluster).add_worker()
+    project.end(project.start("resume", project.run_dir), 0)
+    told = project.told()
+    assert told.keys() == EVERY_X
+    assert all(event["state"] == "finished" for event in told.values())
+    assert {x: told[x] for x in before} == before
+    assert all(project.evaluations()[x] == 1 for x in before)
+
+
+def test_without_a_scheduler_nothing_begins(project: Any) -> None:
+    with socket.socket() as nobody:  # bound, but it does not listen
+        nobody.bind(("127.0.0.1", 0))
+        project.configure("dask", f"tcp://127.0.0.1:{nobody.getsockname()[1]}")
+        for command in ("run", "check"):
+            said = project.end(project.start(command, "far.yaml"), 2)
+            assert "far.yaml:9: execution.address: no Dask scheduler answers at tcp://" in said
+            assert "dask scheduler" in said
+    assert not (project.folder / "runs").exists()
+
+
+@pytest.mark.parametrize("address", ["", "10.0.0.1:8786", "http://10.0.0.1", 5, None])
+def test_a_wrong_address_is_refused(address: Any) -> None:
+    with pytest.raises(InputError, match="write tcp://host:8786") as caught:
+        Dask(address=address)
+    assert caught.value.problems[0].key == ("address",)
+
+
+def test_the_address_is_required(project: Any) -> None:
+    project.configure("dask", "tcp://127.0.0.1:1")
+    path: Path = project.folder / "far.yaml"
+    path.write_text(path.read_text().replace('address: "tcp://127.0.0.1:1", ', ""))
+    said = project.end(project.start("run", "far.yaml"), 2)
+    assert "execution.address: this option is required" in said
