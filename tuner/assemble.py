@@ -36,7 +36,7 @@ from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets._runs import read_run
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.evaluator import metric_problems as name_problems
-from tuner.evaluation.objective import Bounds, Objective, paid_metric
+from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.racing import Racing, check_racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
@@ -417,11 +417,15 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
     declared = getattr(kind, "knobs", None)
     if isinstance(declared, tuple):
         return declared
-    # Two passages: enough for an index of a kind that tells its knobs only when it is built.
+    # A kind that tells its knobs only when it is built: over nothing, or where it refuses that,
+    # over the least that can be indexed.
+    section = RetrieverSection(kind=kind_name, **options)
     documents = (Document("1", "Lima", "Lima lies in Peru."), Document("2", "Peru", "A country."))
     with TemporaryDirectory() as folder:
-        section = RetrieverSection(kind=kind_name, **options)
-        return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
+        try:
+            return _build(kind, section, Corpus(()), cache_dir=Path(folder)).knobs
+        except InputError:
+            return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
 
 
 def _retriever(config: Config, plan: Plan, dataset: Dataset) -> Retriever:
@@ -506,7 +510,7 @@ def versions() -> dict[str, str]:
 def _objective(config: Config) -> Objective:
     section = config.objective
     bounds = {name: Bounds(part.min, part.max) for name, part in section.constraints.items()}
-    return Objective(section.maximize, section.price, bounds)
+    return Objective(section.maximize, section.price, bounds, tuple(section.pareto))
 
 
 def _metric_name_problems(config: Config) -> Iterator[Problem]:
@@ -537,6 +541,12 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
             right = "max_increase" if is_better_lower(name) else "max_decrease"
             message = f"{name} is better when it is {direction}; bound it by {right}"
             yield Problem(message, key=(*key, wrong))
+    for index, name in enumerate(section.pareto):
+        if name != COMPOSITE:
+            yield from metric_problems(name, ("objective", "pareto", index))
+    if section.pareto and config.racing is not None:
+        message = "a race is run for the objective alone and would stop what is cheap; leave it out"
+        yield Problem(message, key=("racing",))
     for index, name in enumerate(config.metrics):
         yield from metric_problems(name, ("metrics", index))
 

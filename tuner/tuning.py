@@ -28,6 +28,7 @@ from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
+from tuner.study.pareto import front_record
 from tuner.study.reading import JournalContent, read_journal
 from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
 from tuner.study.study import Study
@@ -128,10 +129,12 @@ class Session:
             score_holdout=self._score_holdout(say),
             winner=winner,
         )
+        objective = self.assembly.plan.objective
         return replace(
             summary,
             verdict=self._verdict(winner, values, say),
             remarks=() if winner is None else self._remarks(winner, say),
+            front=front_record(trials, objective.pareto, objective.goals),
         )
 
     def _remarks(self, winner: Trial, say: Say) -> tuple[str, ...]:
@@ -322,6 +325,7 @@ def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:
     return {
         "arms": arms,
         "earlier": earlier,
+        "goals": plan.objective.goals if plan.objective.pareto else None,
         "space": plan.space,
         "objective": plan.objective,
         "arms_see": assembly.config.study.arms_see,

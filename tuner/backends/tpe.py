@@ -41,7 +41,8 @@ class Tpe:
     The first ``initial`` scored trials are spread evenly. Each suggestion is the best of
     ``candidates`` drawn from the density of the good trials. Trials under way count as bad, so that
     workers look at different places. Failed trials are not learnt from; those that break the
-    objective's constraints rank below all others, by how much they break them.
+    objective's constraints rank below all others, by how much they break them. Trials with several
+    ``goals`` are good where few others are better in all of them (Optuna's multi-objective TPE).
     """
 
     budget: int
@@ -137,7 +138,9 @@ class _Sampling:
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # It announces every new study.
         try:
             self.study = optuna.create_study(
-                storage=_History(trials), sampler=sampler, direction="maximize"
+                storage=_History(trials),
+                sampler=sampler,
+                directions=["maximize"] * _goal_count(trials),
             )
         finally:
             optuna.logging.set_verbosity(level)
@@ -236,6 +239,15 @@ def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
             return parameter.lattice_value(value)
 
 
+def _values(trial: Trial) -> list[float]:
+    """Return a trial's goals where it has several, else its objective or the estimate of it."""
+    return list(trial.goals) or [float(trial.worth or 0.0)]
+
+
+def _goal_count(trials: list[FrozenTrial]) -> int:
+    return max((len(trial.values) for trial in trials if trial.values is not None), default=1)
+
+
 def _frozen_trial(
     trial: Trial, number: int, space: SearchSpace, distributions: Mapping[str, BaseDistribution]
 ) -> FrozenTrial:
@@ -244,7 +256,7 @@ def _frozen_trial(
     state = TrialState.COMPLETE if is_scored else TrialState.FAIL
     frozen = create_trial(
         state=state if trial.is_told else TrialState.RUNNING,
-        value=trial.worth if is_scored else None,
+        values=_values(trial) if is_scored else None,
         params={name: _to_optuna(space.parameters[name], trial.params[name]) for name in names},
         distributions={name: distributions[name] for name in names},
         constraints={"violation": trial.violation} if trial.violation > 0 else None,

@@ -19,6 +19,8 @@ CLEAR = 0.05
 def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     """Print who won, by how much, and on which queries."""
     console().print(_table(summary, metric_names))
+    if summary.front:
+        console().print(_front(summary.front))
     if summary.verdict is not None:
         click.secho(f"\n{summary.verdict['sentence']}", bold=True)
         print_types(summary.verdict.get("by_type", ()))
@@ -41,6 +43,21 @@ def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
         if has_holdout:
             figures += [_number(standing.holdout_objective), *metrics]
         table.add_row(label, *figures, shown_params(standing.params), style=style)
+    return table
+
+
+def _front(front: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
+    table.title = f"Pareto front: {len(front)} of the trials"
+    table.add_column("")
+    for name in front[0]["goals"]:
+        table.add_column(name, justify="right")
+    table.add_column("parameters", overflow="fold")
+    for point in front:
+        label = f"{point['arm']} #{point['trial']}{' (knee)' if point['is_knee'] else ''}"
+        figures = [f"{value:.4g}" for value in point["goals"].values()]
+        style = "bold" if point["is_knee"] else ""
+        table.add_row(label, *figures, shown_params(point["params"]), style=style)
     return table
 
 

@@ -86,6 +86,10 @@ class ObjectiveSection(Section):
         description="metric -> price a unit, or metric_per_1000 -> price a thousand",
     )
     constraints: dict[str, ConstraintSection] = Field(default_factory=dict)
+    pareto: list[str] = Field(
+        default_factory=list,
+        description="goals to find a front of: composite, and metrics such as context_tokens",
+    )
     budget_tokens: StrictInt | None = Field(
         default=None,
         ge=1,

@@ -80,7 +80,8 @@ class StudySummary:
     ``best`` has the highest objective of all; ``arms`` holds each arm's own best. ``winner`` is the
     configuration to use: the cheapest of those that cannot be told from the best. ``verdict`` says
     whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
-    sentences on the system that was tuned, such as a parameter that changes nothing.
+    sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
+    lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee.
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -95,6 +96,7 @@ class StudySummary:
     verdict: Mapping[str, Any] | None = None
     raced_out_trials: int = 0
     remarks: tuple[str, ...] = ()
+    front: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def chosen(self) -> Standing | None:
@@ -112,5 +114,6 @@ class StudySummary:
         for name in ("best", "baseline", "winner"):
             known[name] = Standing(**record[name]) if record.get(name) else None
         known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
-        known["remarks"] = tuple(record.get("remarks", ()))
+        for name in ("remarks", "front"):
+            known[name] = tuple(record.get(name, ()))
         return cls(**known)

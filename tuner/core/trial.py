@@ -73,7 +73,8 @@ class Trial:
     higher-is-better and None unless the trial is scored. ``violation`` adds up by how much the
     objective's constraints are broken (0: feasible). Times are seconds since the epoch. ``rival``
     is not recorded: the objective by query, shape (queries,), of the trial that this one has to
-    beat; an evaluation that races ends early where it cannot.
+    beat; an evaluation that races ends early where it cannot. ``goals``, not recorded either, are
+    several objectives, each higher is better, where a search is told of them.
     """
 
     number: int
@@ -90,6 +91,7 @@ class Trial:
     told_at: float | None = None
     race: Race | None = None
     rival: FloatArray | None = field(default=None, repr=False, compare=False)
+    goals: tuple[float, ...] = ()
 
     @property
     def is_told(self) -> bool:

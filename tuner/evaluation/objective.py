@@ -11,8 +11,10 @@ import numpy as np
 
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.rankings import FloatArray
+from tuner.evaluation.system_metrics import is_better_lower
 
 PER_1000 = "_per_1000"
+COMPOSITE = "composite"
 # Weights and prices beyond this are slips of the keyboard, and their sums would overflow.
 LARGEST = 1e9
 # Violations are relative to the bound, down to this size of it.
@@ -51,6 +53,8 @@ class Objective:
     ``objective = sum(weight * metric) / sum(weight) - sum(price * metric)``. A price named
     ``context_tokens_per_1000`` is paid for each thousand of ``context_tokens``.
 
+    ``pareto`` names goals that are sought side by side; the objective still ranks the trials.
+
     >>> paid = Objective({"ndcg@10": 1.0}, price={"context_tokens_per_1000": 0.02})
     >>> paid.score({"ndcg@10": 0.7, "context_tokens": 500.0}).objective
     0.69
@@ -63,9 +67,10 @@ class Objective:
     weights: Mapping[str, float]
     price: Mapping[str, float] = field(default_factory=dict)
     constraints: Mapping[str, Bounds] = field(default_factory=dict)
+    pareto: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        problems = [*self._weight_problems(), *self._bound_problems()]
+        problems = [*self._weight_problems(), *self._bound_problems(), *self._goal_problems()]
         if problems:
             raise InputError(problems=problems)
 
@@ -73,7 +78,8 @@ class Objective:
     def metric_names(self) -> tuple[str, ...]:
         """Return every metric that a score needs, each once."""
         paid = (paid_metric(name)[0] for name in self.price)
-        return tuple(dict.fromkeys((*self.weights, *paid, *self.constraints)))
+        goals = (name for name in self.pareto if name != COMPOSITE)
+        return tuple(dict.fromkeys((*self.weights, *paid, *self.constraints, *goals)))
 
     def score(self, metrics: Mapping[str, float]) -> Score:
         """Add up one outcome's metrics.
@@ -92,6 +98,22 @@ class Objective:
             bounds.violation(values[name]) for name, bounds in self.constraints.items()
         )
         return Score(composite - cost, composite, violation)
+
+    def goals(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
+        """Return the values of ``pareto``, each so that higher is better: costs are negative.
+
+        ``composite`` is the weighted mean without any price.
+
+        Raises:
+            InputError: a metric is missing or not a finite number.
+        """
+        composite = self.score(metrics).composite
+        return tuple(
+            composite
+            if name == COMPOSITE
+            else self._value(metrics, name) * (-1.0 if is_better_lower(name) else 1.0)
+            for name in self.pareto
+        )
 
     def by_query(
         self, per_query: Mapping[str, FloatArray], means: Mapping[str, float] = NO_MEANS
@@ -123,6 +145,7 @@ class Objective:
                 name: {"min": bounds.min, "max": bounds.max}
                 for name, bounds in self.constraints.items()
             },
+            **({"pareto": list(self.pareto)} if self.pareto else {}),
         }
 
     def _value(self, metrics: Mapping[str, float], name: str) -> float:
@@ -162,6 +185,15 @@ class Objective:
             if not _is_number(price) or not 0 <= price <= LARGEST
         ]
         return problems
+
+    def _goal_problems(self) -> list[Problem]:
+        key = ("objective", "pareto")
+        if len(self.pareto) == 1:
+            message = "a front needs two goals or more, such as [composite, context_tokens]"
+            return [Problem(message, key=key)]
+        if len(set(self.pareto)) < len(self.pareto):
+            return [Problem("names a goal twice", key=key)]
+        return []
 
     def _bound_problems(self) -> list[Problem]:
         problems = []

@@ -19,6 +19,7 @@ from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
 from tuner.execution._plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, next_arm
 from tuner.study.journal import Journal
+from tuner.study.pareto import Goals, swept
 from tuner.study.reading import read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.study.resume import check_same_study
@@ -38,6 +39,7 @@ class Study:
     With ``by_query`` trials race: each is sent out with the best trial so far to beat, and is
     RACED_OUT where its evaluation was stopped early. The baseline is always evaluated whole.
     ``earlier`` are trials of other studies that every arm learns from, and that no budget pays.
+    With ``goals`` the arms search for a front: see ``study.pareto``.
 
     All methods may be called from any thread. After an interruption, trials that were asked but not
     told come first, with their numbers, and the backends see the same history as if nothing had
@@ -55,6 +57,7 @@ class Study:
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
         earlier: Sequence[Trial] = (),
+        goals: Goals | None = None,
         trials: Mapping[int, Trial] | None = None,
         suspects: frozenset[int] = frozenset(),
     ) -> None:
@@ -66,6 +69,7 @@ class Study:
         self._objective = objective
         self._arms_see = arms_see
         self._earlier = list(earlier)
+        self._goals = goals
         self._rival = None if by_query is None else Rival(by_query)
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
@@ -97,6 +101,7 @@ class Study:
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
         earlier: Sequence[Trial] = (),
+        goals: Goals | None = None,
         keep_per_query: bool = True,
     ) -> Self:
         """Begin a study, with its journal at ``path`` (None: it is not written down).
@@ -112,6 +117,7 @@ class Study:
             arms_see=arms_see,
             by_query=by_query,
             earlier=earlier,
+            goals=goals,
         )
         if path is not None:
             study.journal = Journal.create(path, header, keep_per_query=keep_per_query)
@@ -129,6 +135,7 @@ class Study:
         arms_see: ArmsSee = "own",
         by_query: ByQuery | None = None,
         earlier: Sequence[Trial] = (),
+        goals: Goals | None = None,
         keep_per_query: bool = True,
     ) -> Self:
         """Continue the study in the journal at ``path``; ``header`` says what is there to run now.
@@ -158,6 +165,7 @@ class Study:
                 arms_see=arms_see,
                 by_query=by_query,
                 earlier=earlier,
+                goals=goals,
                 trials=content.trials,
                 suspects=content.suspects,
             )
@@ -277,7 +285,10 @@ class Study:
             seen = [trial for trial in self._trials if self._is_point(trial)]
         else:
             seen = [trial for trial in self._trials if trial.arm == arm.name]
-        return self._earlier + seen
+        history = self._earlier + seen
+        if self._goals is None:
+            return history
+        return swept(history, self._goals, seed=arm_seed(self.header.seed, arm.name))
 
     def _is_point(self, trial: Trial) -> bool:
         # Suggested params are points of the space; a baseline need not be one, and backends can

@@ -1,0 +1,113 @@
+"""Fronts by hand: who is on it, where its knee is, and what a search is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.errors import InputError
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Trial, TrialState
+from tuner.evaluation.objective import Objective
+from tuner.study.pareto import front, front_record, knee, scaled, swept
+
+OBJECTIVE = Objective(
+    {"ndcg@10": 1.0}, {"context_tokens_per_1000": 0.1}, pareto=("composite", "context_tokens")
+)
+
+
+def trial(number, quality, tokens, **extra):
+    metrics = {"ndcg@10": quality, "context_tokens": tokens}
+    extra = {"state": TrialState.FINISHED, "objective": quality - tokens / 10_000, **extra}
+    return Trial(number, "arm", {"x": number}, metrics=metrics, **extra)
+
+
+def test_goals_are_higher_is_better_and_the_composite_is_without_its_price():
+    assert OBJECTIVE.goals({"ndcg@10": 0.7, "context_tokens": 500.0}) == (0.7, -500.0)
+    assert OBJECTIVE.metric_names == ("ndcg@10", "context_tokens")
+    for wrong, reason in [(("composite",), "two goals or more"), (("a", "a"), "twice")]:
+        with pytest.raises(InputError, match=reason):
+            Objective({"ndcg@10": 1.0}, pareto=wrong)
+
+
+def test_the_front_holds_who_is_not_beaten():
+    trials = [
+        trial(0, 0.9, 900),
+        trial(1, 0.8, 300),
+        trial(2, 0.8, 400),  # beaten by 1
+        trial(3, 0.5, 100),
+        trial(4, 0.9, 900),  # the same as 0
+        trial(5, 0.4, 200),  # beaten by 3
+        trial(6, 0.95, 50, violation=0.5),  # breaks a constraint
+        Trial(7, "arm", {"x": 7}, TrialState.FAILED, error="no"),
+        trial(8, 0.9, 900, shared_from=0, state=TrialState.SHARED),
+    ]
+    assert [one.number for one in front(trials, OBJECTIVE.goals)] == [0, 1, 3]
+    assert front(trials[6:8], OBJECTIVE.goals) == []
+    records = front_record(trials, OBJECTIVE.pareto, OBJECTIVE.goals)
+    assert [record["trial"] for record in records] == [0, 1, 3]
+    # Scaled: (1, 0), (.75, .75), (0, 1)
+    assert [record["is_knee"] for record in records] == [False, True, False]
+    assert records[1]["goals"] == {"composite": 0.8, "context_tokens": 300}
+    assert front_record(trials, (), OBJECTIVE.goals) == ()
+
+
+def test_the_knee_is_farthest_from_the_line_between_the_ends():
+    assert knee(np.array([[1.0, -900.0], [0.9, -700.0], [0.8, -100.0], [0.2, -90.0]])) == 2
+    assert knee(np.array([[0.5, 1.0]])) == 0
+    assert scaled(np.array([[2.0, 5.0], [4.0, 5.0]])).tolist() == [[0.0, 0.0], [1.0, 0.0]]
+
+
+def test_a_search_of_one_objective_sweeps_over_the_front():
+    history = [trial(0, 0.9, 900), trial(1, 0.7, 300), trial(2, 0.5, 100)]
+    told = swept(history, OBJECTIVE.goals, seed=1)
+    assert [one.goals for one in told] == [(0.9, -900), (0.7, -300), (0.5, -100)]
+    weights = np.random.default_rng([1, 3]).dirichlet(np.ones(2))
+    # Scaled by hand: quality (1, .5, 0), tokens (0, .75, 1)
+    for one, parts in zip(told, [(1.0, 0.0), (0.5, 0.75), (0.0, 1.0)], strict=True):
+        weighted = weights * parts
+        assert one.objective == pytest.approx(weighted.min() + 0.05 * weighted.sum())
+    assert swept(history, OBJECTIVE.goals, seed=1) == told
+    longer = [*history, Trial(3, "arm", {"x": 3})]
+    assert swept(longer, OBJECTIVE.goals, seed=1)[0].objective != told[0].objective
+    assert swept(longer, OBJECTIVE.goals, seed=1)[3] == longer[3]
+    assert swept(longer[3:], OBJECTIVE.goals, seed=1) == longer[3:]
+
+
+points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
+
+
+@given(points)
+def test_nobody_on_the_front_beats_another_and_everybody_else_is_beaten_or_a_twin(found):
+    trials = [trial(n, quality, tokens) for n, (quality, tokens) in enumerate(found)]
+
+    def is_beaten(by, one):
+        return by != one and by[0] >= one[0] and by[1] <= one[1]
+
+    kept = {found[one.number] for one in front(trials, OBJECTIVE.goals)}
+    assert kept == {one for one in found if not any(is_beaten(by, one) for by in found)}
+    assert len(front(trials, OBJECTIVE.goals)) == len(kept)
+
+
+@pytest.mark.parametrize("kind", ["tpe", "gp", "random"])
+def test_every_search_finds_both_ends_of_a_front(kind):
+    from tuner.core import registry
+
+    # Quality grows with x and so do tokens: every point is on the front. y only costs.
+    space = SearchSpace.from_mapping(
+        {"x": {"type": "real", "low": 0, "high": 1}, "y": {"type": "real", "low": 0, "high": 1}}
+    )
+    backend = registry.load("backends", kind)(budget=30)
+    history = []
+    for number in range(30):
+        told = swept(history, OBJECTIVE.goals, seed=3)
+        (params,) = backend.suggest(space, told, count=1, seed=3)
+        quality, tokens = params["x"], 1000 * params["x"] ** 2 + 500 * params["y"]
+        one = trial(number, quality, tokens)
+        history.append(Trial(**{**vars(one), "params": params}))
+    qualities = [one.metrics["ndcg@10"] for one in front(history, OBJECTIVE.goals)]
+    assert len(qualities) >= 3
+    assert max(qualities) > 0.8
+    assert min(qualities) < 0.4

@@ -1,0 +1,109 @@
+"""Several goals at once: what a search learns from, the front it found, and the front's knee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tuner.core.rankings import FloatArray
+from tuner.core.trial import Trial
+
+# From a trial's metrics to its goals, each higher is better.
+Goals = Callable[[Mapping[str, float]], tuple[float, ...]]
+
+# The share of the plain weighted sum in the scalar, as in ParEGO: it tells apart points whose worst
+# goal is the same.
+AUGMENTATION = 0.05
+
+
+def swept(history: Sequence[Trial], goals: Goals, *, seed: int) -> list[Trial]:
+    """Return a history whose scored trials have their goals, and one of many scalars of them.
+
+    The objective becomes ``min(w * g) + .05 * sum(w * g)`` over the goals g, each scaled to 0..1 in
+    this history, for weights w drawn anew with every further trial: the augmented Tchebycheff
+    scalar of ParEGO (Knowles 2006, eq. 2), maximised. So a backend that knows one objective only
+    sweeps over the front. One that knows several reads ``goals``.
+    """
+    scored = [trial for trial in history if trial.is_scored]
+    if not scored:
+        return list(history)
+    found = np.array([goals(trial.metrics) for trial in scored])
+    weights = np.random.default_rng([seed, len(history)]).dirichlet(np.ones(found.shape[1]))
+    parts = weights * scaled(found)
+    scalars = parts.min(axis=1) + AUGMENTATION * parts.sum(axis=1)
+    places = {trial.number: place for place, trial in enumerate(scored)}
+    return [
+        replace(
+            trial,
+            objective=float(scalars[places[trial.number]]),
+            goals=tuple(found[places[trial.number]].tolist()),
+        )
+        if trial.is_scored
+        else trial
+        for trial in history
+    ]
+
+
+def front(trials: Sequence[Trial], goals: Goals) -> list[Trial]:
+    """Return the feasible trials that no other is better than in one goal and as good in all.
+
+    Best in the first goal first. Of trials with equal goals the earliest stands for all.
+    """
+    feasible = [trial for trial in trials if trial.is_feasible and trial.shared_from is None]
+    if not feasible:
+        return []
+    found = np.array([goals(trial.metrics) for trial in feasible])
+    kept = []
+    for place, mine in enumerate(found):
+        is_as_good = (found >= mine).all(axis=1)
+        is_better = is_as_good & (found > mine).any(axis=1)
+        is_earlier_twin = (found[:place] == mine).all(axis=1)
+        if not is_better.any() and not is_earlier_twin.any():
+            kept.append(place)
+    kept.sort(key=lambda place: tuple(-found[place]))
+    return [feasible[place] for place in kept]
+
+
+def front_record(
+    trials: Sequence[Trial], names: Sequence[str], goals: Goals
+) -> tuple[Mapping[str, Any], ...]:
+    """Describe the front for the study's summary; goals are shown as they were measured."""
+    if not names:
+        return ()
+    points = front(trials, goals)
+    if not points:
+        return ()
+    place = knee(np.array([goals(trial.metrics) for trial in points]))
+    return tuple(
+        {
+            "trial": trial.number,
+            "arm": trial.arm,
+            "params": trial.params,
+            "goals": dict(zip(names, map(abs, goals(trial.metrics)), strict=True)),
+            "is_knee": row == place,
+        }
+        for row, trial in enumerate(points)
+    )
+
+
+def knee(found: FloatArray) -> int:
+    """Return the row of the front's knee: farthest from the plane through the ends of the front.
+
+    ``found`` has shape (points, goals), higher is better. With each goal scaled to 0..1 over the
+    front, the distance grows with the sum of the scaled goals (Das 1999, for ends at the unit
+    vectors). It is where giving up a little of one goal no longer buys much of another.
+
+    >>> knee(np.array([[1.0, 0.0], [0.9, 0.8], [0.0, 1.0]]))
+    1
+    """
+    return int(np.argmax(scaled(found).sum(axis=1)))
+
+
+def scaled(found: FloatArray) -> FloatArray:
+    """Scale each column to 0..1 by its range; a constant column becomes 0."""
+    low, high = found.min(axis=0), found.max(axis=0)
+    shares: FloatArray = (found - low) / np.where(high > low, high - low, 1.0)
+    return shares
