@@ -98,13 +98,21 @@ class _Worker:
 class Seats:
     """Evaluates on a cluster's workers, on seats that are made when they are first needed."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        look_s: float = LOOK_S,
+        workers_wait_s: float = WORKERS_WAIT_S,
+    ) -> None:
         self._cluster = cluster
+        self._look_s = look_s
+        self._workers_wait_s = workers_wait_s
         self._workers: dict[str, _Worker] = {}
         self._refused: dict[str, str] = {}
         self._has_seated = False
         self._changed = threading.Condition()
-        self._looked_at = -LOOK_S
+        self._looked_at = -look_s
         self._worker_seen_at = time.monotonic()
 
     @property
@@ -146,7 +154,7 @@ class Seats:
                 self._look()
                 worker = choose()
                 if worker is None:
-                    self._changed.wait(LOOK_S)
+                    self._changed.wait(self._look_s)
                     continue
                 if worker.free:
                     return worker, worker.free.pop()
@@ -156,7 +164,7 @@ class Seats:
                 return worker, seat
             except LostError:  # of which no trial has seen anything
                 self._leave(worker, None)
-                time.sleep(LOOK_S)
+                time.sleep(self._look_s)
             except CannotSendError as error:
                 self._leave(worker, None)
                 with self._changed:
@@ -183,7 +191,7 @@ class Seats:
         worker = min(able, key=lambda worker: worker.busy)
         worker.is_reserved = True
         while worker.busy:
-            self._changed.wait(LOOK_S)
+            self._changed.wait(self._look_s)
             self._look()
             if self._workers.get(worker.name) is not worker:  # lost as well
                 return None
@@ -207,7 +215,7 @@ class Seats:
         Raises:
             TunerError: the cluster is gone, or there has been no worker for a while.
         """
-        if time.monotonic() - self._looked_at < LOOK_S:
+        if time.monotonic() - self._looked_at < self._look_s:
             return
         there = self._cluster.workers()
         now = self._looked_at = time.monotonic()
@@ -218,7 +226,7 @@ class Seats:
         if self._workers:
             self._worker_seen_at = now
             return
-        is_over = now - self._worker_seen_at > WORKERS_WAIT_S
+        is_over = now - self._worker_seen_at > self._workers_wait_s
         if there and (is_over or not self._has_seated):
             reasons = "; ".join(f"{self._refused[name]} (on {name})" for name in there)
             raise TunerError(
@@ -226,7 +234,7 @@ class Seats:
                 "installed here"
             )
         if is_over:
-            raise TunerError(f"there has been no worker for {WORKERS_WAIT_S:g} s")
+            raise TunerError(f"there has been no worker for {self._workers_wait_s:g} s")
 
 
 def knock(host_and_port: str) -> None:
