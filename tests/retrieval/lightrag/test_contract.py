@@ -38,7 +38,7 @@ PARAMS = (
     {"mode": "local", "top_k": 2, "kg_chunk_pick_method": "WEIGHT"},
     {"mode": "global", "cosine_better_than_threshold": 0.0, "related_chunk_number": 1},
     {"mode": "hybrid", "max_entity_tokens": 50, "max_relation_tokens": 50},
-    {"max_total_tokens": 500},
+    {"max_total_tokens": 1000},
 )
 
 

@@ -21,6 +21,7 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval._embedding import HASHED_WORDS, HashedWords, embed, identity, load_embedder
 from tuner.retrieval._identity import code_digest, corpus_digest
+from tuner.retrieval._installed import installed_version
 from tuner.retrieval._vectors import keep_vectors
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
@@ -55,6 +56,16 @@ class Lightrag:
         return KNOBS
 
     @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        working_dir: str | None = None,  # noqa: ARG003
+        embedder: str = HASHED_WORDS,  # noqa: ARG003
+    ) -> tuple[Knob, ...]:
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
     def build(
         cls,
         corpus: Corpus,
@@ -75,7 +86,8 @@ class Lightrag:
             TunerError: the embedder failed, gave zero or NaN vectors, or is not the one that the
                 working directory was made with; or the cache cannot be written.
         """
-        parts = [runtime.lightrag_version(), code_digest("lightrag"), corpus_digest(corpus)]
+        version = installed_version(runtime.PACKAGE, oldest=(1, 5), kind="lightrag")
+        parts = [version, code_digest("lightrag"), corpus_digest(corpus)]
         if working_dir is not None and embedder == HASHED_WORDS:
             raise InputError(
                 "a working directory needs the embedder that its vectors were made with; write "

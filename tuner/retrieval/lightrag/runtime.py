@@ -13,11 +13,10 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import TunerError
 from tuner.core.words import UNSPACED
 from tuner.retrieval._embedding import Embedder, Float32Array, embed
 from tuner.retrieval._event_loop import run_concurrently
@@ -26,7 +25,6 @@ from tuner.retrieval.lightrag.options import Settings
 from tuner.retrieval.lightrag.working_dir import FILES
 
 PACKAGE = "lightrag-hku"
-OLDEST = (1, 5)
 
 T = TypeVar("T")
 
@@ -54,29 +52,6 @@ def _count(text: str) -> int:
 
 
 _short = lru_cache(maxsize=1 << 16)(_count)
-
-
-def lightrag_version() -> str:
-    """Return the installed version of LightRAG.
-
-    Raises:
-        InputError: it is not installed, or is older than 1.5.
-    """
-    try:
-        version = str(metadata.version(PACKAGE))
-    except metadata.PackageNotFoundError as error:
-        raise InputError(
-            "the retriever 'lightrag' needs LightRAG: pip install 'graphrag-tuner[lightrag]'",
-            key=("kind",),
-        ) from error
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if numbers < OLDEST:
-        raise InputError(
-            f"LightRAG {version} is installed; 1.5 or newer is needed: "
-            "pip install 'graphrag-tuner[lightrag]'",
-            key=("kind",),
-        )
-    return version
 
 
 @dataclass(eq=False)

@@ -1,0 +1,271 @@
+"""graph-retriever itself, over a small corpus and over a store of the user's."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip(
+    "graph_retriever", reason="graph-retriever is not installed: pip install '.[graph_retriever]'"
+)
+
+from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.core.errors import InputError, TunerError
+from tuner.retrieval import _installed
+from tuner.retrieval.graph_retriever import GraphRetriever
+from tuner.retrieval.graph_retriever.corpus_store import CorpusStore
+from tuner.retrieval.graph_retriever.options import mentions, read_edges
+
+
+def rows(rankings):
+    return [rankings.ids(row) for row in range(len(rankings.query_ids))]
+
+
+def test_links_lead_to_what_the_words_do_not(build, corpus, queries):
+    retriever = build(corpus)
+    start = {"start_k": 1, "select_k": 3}
+    alone = retriever.retrieve(queries, {**start, "max_depth": 0})
+    assert [len(row) for row in rows(alone)] == [1, 1, 1, 1, 1, 0]  # the last query is blank
+    assert not alone.graph_used.any()
+    linked = retriever.retrieve(queries, start)
+    assert linked.ids(0)[:2] == ["10", "11"]  # the film, then its director
+    assert linked.graph_used.tolist() == [True, True, True, False, True, False]
+
+
+def test_every_knob_can_change_the_answer(build, corpus, queries):
+    retriever = build(corpus)
+    changes = [
+        ({"start_k": 1}, {"strategy": "mmr"}),
+        ({}, {"select_k": 2}),
+        ({}, {"start_k": 1}),
+        ({"start_k": 1, "max_depth": 1}, {"adjacent_k": 1}),
+        ({"start_k": 1}, {"max_depth": 0}),
+        ({"strategy": "mmr", "start_k": 4}, {"lambda_mult": 0.0}),
+    ]
+    assert {name for _, change in changes for name in change} == {k.name for k in retriever.knobs}
+    for params, change in changes:
+        before = retriever.retrieve(queries, params)
+        assert rows(before) != rows(retriever.retrieve(queries, {**params, **change})), change
+
+
+@pytest.mark.parametrize("strategy", ["eager", "mmr", "scored"])
+@pytest.mark.parametrize("start_k", [1, 3])
+@pytest.mark.parametrize("adjacent_k", [2, 10])
+def test_the_store_answers_as_the_librarys_own_does(strategy, start_k, adjacent_k):
+    from graph_retriever import Content, traverse
+    from graph_retriever.adapters.in_memory import InMemory
+    from graph_retriever.strategies import Eager, Mmr, Scored
+
+    draw = np.random.default_rng(start_k)
+    ids = [f"{row:03}" for row in range(60)]
+    vectors = draw.normal(size=(60, 16)).astype(np.float32)
+    names = [[f"n{name}" for name in draw.choice(25, size=3, replace=False)] for _ in ids]
+    questions = {f"q{row}": vector for row, vector in enumerate(draw.normal(size=(20, 16)))}
+    own = CorpusStore(ids, vectors, names, lambda text: questions[text].astype(np.float32))
+    contents = [
+        Content(id_, "", vector.tolist(), {"mentions": row})
+        for id_, vector, row in zip(ids, vectors, names, strict=True)
+    ]
+    library = InMemory(lambda text: questions[text].tolist(), contents)
+    common = {"select_k": 12, "start_k": start_k, "adjacent_k": adjacent_k, "max_depth": 3}
+    made = {
+        "eager": Eager(**common),
+        "mmr": Mmr(**common),
+        "scored": Scored(scorer=lambda node: node.similarity_score, **common),
+    }[strategy]
+    for question in questions:
+        found, wanted = (
+            traverse(question, edges=[("mentions", "mentions")], strategy=made, store=store)
+            for store in (own, library)
+        )
+        assert [(n.id, n.depth) for n in found] == [(n.id, n.depth) for n in wanted]
+
+
+def test_the_store_knows_ids_and_names():
+    store = CorpusStore(
+        ["b", "a"], np.eye(2, dtype=np.float32), [["x"], ["x", "y"]], lambda _: np.ones(2)
+    )
+    assert [content.id for content in store.get(["b", "c", "a"])] == ["b", "a"]
+    assert [content.id for content in store.get(["a", "b"], {"mentions": "y"})] == ["a"]
+    vector, found = store.search_with_embedding("", 5)
+    assert vector == [1.0, 1.0]
+    assert [content.id for content in found] == ["a", "b"]  # equally similar: by id
+    assert [content.id for content in store.search([1.0, 0.0], 1, {"mentions": "x"})] == ["b"]
+
+
+def test_documents_are_linked_by_the_names_found_in_them(corpus):
+    assert mentions(corpus)[:2] == [("night ferry", "ada holm"), ("ada holm", "kvarnby")]
+    named = Corpus(corpus.documents[:2], entities={"11": ("Ada  HOLM", "+")})
+    assert mentions(named) == [(), ("ada holm",)]
+    assert mentions(Corpus(corpus.documents[:1])) == [("night ferry", "ada holm")]
+    stray = Corpus(corpus.documents[:1], (Triple("99", "A", "is", "B"),))
+    assert mentions(stray) == [()]
+
+
+def test_an_index_is_built_once(build, corpus, queries):
+    first = build(corpus)
+    first.prepare(queries)
+    files = {path: path.stat().st_mtime_ns for path in first.directory.parent.rglob("*.npy")}
+    second = build(corpus)
+    second.prepare(queries[::-1])
+    assert rows(second.retrieve(queries, {})) == rows(first.retrieve(queries, {}))
+    assert {p: p.stat().st_mtime_ns for p in first.directory.parent.rglob("*.npy")} == files
+
+
+def test_prepared_served_and_plain_answers_are_equal(build, corpus, queries):
+    plain = build(corpus).retrieve(queries, {})
+    retriever = build(corpus)
+    retriever.prepare(queries)
+    assert rows(retriever.retrieve(queries, {})) == rows(plain)
+    for row, query in enumerate(queries):
+        assert retriever.serve(query, {}).ids(0) == plain.ids(row)
+
+
+def test_another_process_answers_the_same_whatever_its_hash_seed(build, corpus, queries, tmp_path):
+    retriever = build(corpus)
+    settings = [{"strategy": name, "start_k": 2} for name in ("eager", "mmr", "scored")]
+    wanted = [rows(retriever.retrieve(queries, params)) for params in settings]
+    file = tmp_path / "retriever.pickle"
+    file.write_bytes(pickle.dumps((retriever, queries, settings)))
+    code = (
+        "import pathlib, pickle, sys\n"
+        "retriever, queries, settings = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
+        "found = [retriever.retrieve(queries, params) for params in settings]\n"
+        "print([[one.ids(row) for row in range(len(queries))] for one in found])"
+    )
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(file)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == str(wanted)
+
+
+def films(corpus):
+    return Corpus(corpus.documents[:3])
+
+
+EDGES = [["keywords", "keywords"]]
+
+
+def test_a_store_of_the_users_own(build, corpus, queries, embedders):
+    retriever = build(films(corpus), store="own_stores:films", edges=EDGES)
+    retriever.prepare(queries)
+    copy = pickle.loads(pickle.dumps(retriever))
+    answer = copy.retrieve(queries, {"start_k": 1})
+    assert answer.ids(1) != []
+    assert set(answer.ids(0)) <= {"10", "11", "12"}
+    assert answer.graph_used[0]
+    other = build(films(corpus), store="own_stores:films", edges=[["keywords", "$id"]])
+    assert other.fingerprint != retriever.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": "own_stores:films"}, "edges: must be a list of pairs"),
+        ({"store": "own_stores:films", "edges": [["a"]]}, r"edges.0: \['a'\] is no pair"),
+        ({"store": "own_stores:films", "edges": EDGES}, "lacks 5 of the corpus's 8 documents"),
+        ({"store": "own_stores:gone", "edges": EDGES}, "has no attribute 'gone'"),
+        ({"store": "own_stores", "edges": EDGES}, "write package.module:function"),
+        ({"store": "own_stores:nothing", "edges": EDGES}, "returned NoneType, no adapter"),
+        ({"store": "own_stores:unreachable", "edges": EDGES}, "ConnectionError: no route"),
+        ({"edges": EDGES}, "edges go with a store"),
+        ({"embedder": "nowhere"}, "must name a function"),
+    ],
+)
+def test_impossible_options(build, corpus, embedders, options, message):
+    with pytest.raises(InputError, match=message):
+        build(corpus, **options)
+
+
+def test_documents_of_no_corpus_are_named(build, corpus, queries, embedders):
+    retriever = build(Corpus(corpus.documents[:2]), store="own_stores:films", edges=EDGES)
+    with pytest.raises(TunerError, match=r"returned '12' for query .* no document of the corpus"):
+        retriever.retrieve(queries, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("zero_passage", "vector of passage '12' is all zeros"),
+        ("flat", "the embedder returned shape"),
+        ("one_short", "one row a text"),
+        ("words", "matrix of numbers"),
+        ("broken", "the embedder failed: RuntimeError: the model is gone"),
+    ],
+)
+def test_an_embedder_that_goes_wrong_is_named(build, corpus, embedders, name, message):
+    with pytest.raises(TunerError, match=message):
+        build(corpus, embedder=f"odd_embedders:{name}")
+
+
+def test_a_query_without_a_vector_is_named(build, corpus, queries, embedders):
+    retriever = build(corpus, embedder="odd_embedders:nan_query")
+    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
+        retriever.prepare(queries)
+    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
+        retriever.retrieve(queries, {})
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ((), "no documents"),
+        ((Document("1", "A", "a"), Document("1", "B", "b")), "'1' occurs twice"),
+    ],
+)
+def test_a_corpus_that_cannot_be_indexed(build, documents, message):
+    with pytest.raises(InputError, match=message):
+        build(Corpus(documents))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"selectk": 3}, "did you mean 'select_k'"),
+        ({"strategy": "greedy"}, "is not one of"),
+        ({"start_k": 0}, "outside"),
+    ],
+)
+def test_impossible_parameters(build, corpus, queries, params, message):
+    with pytest.raises(InputError, match=message):
+        build(corpus).retrieve(queries, params)
+
+
+def test_edges():
+    assert read_edges([["keywords", "$id"]]) == (("keywords", "$id"),)
+    with pytest.raises(InputError, match="must be a list"):
+        read_edges("keywords")
+
+
+def test_an_older_library_is_refused(build, corpus, monkeypatch):
+    monkeypatch.setattr(_installed.metadata, "version", lambda _: "0.7.1")
+    with pytest.raises(InputError, match=r"graph-retriever 0\.7\.1 is installed; 0.8 or newer"):
+        build(corpus)
+
+
+def test_without_the_library_the_extra_is_named(build, corpus, monkeypatch):
+    def missing(name):
+        raise _installed.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(_installed.metadata, "version", missing)
+    with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[graph_retriever\]'"):
+        build(corpus)
+
+
+def test_an_index_that_is_gone_or_damaged(build, corpus, queries, tmp_path):
+    retriever = build(corpus)
+    gone = GraphRetriever(tmp_path / "gone", "x", retriever.embedder)
+    with pytest.raises(TunerError, match="is gone: build the retriever again"):
+        gone.retrieve([Query("q", "film")], {})
+    (retriever.directory / "vectors.npy").write_bytes(b"")
+    assert rows(build(corpus).retrieve(queries, {}))[0]

@@ -1,0 +1,27 @@
+"""Is the package installed that an adapter works with, and is it new enough?"""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from tuner.core.errors import InputError
+
+
+def installed_version(package: str, *, oldest: tuple[int, int], kind: str) -> str:
+    """Return a package's installed version, for the retriever ``kind``, also its extra's name.
+
+    Raises:
+        InputError: it is not installed, or older than ``oldest``.
+    """
+    install = f"pip install 'graphrag-tuner[{kind}]'"
+    try:
+        version = str(metadata.version(package))
+    except metadata.PackageNotFoundError as error:
+        message = f"the retriever {kind!r} needs {package}: {install}"
+        raise InputError(message, key=("kind",)) from error
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < oldest:
+        wanted = ".".join(map(str, oldest))
+        message = f"{package} {version} is installed; {wanted} or newer is needed: {install}"
+        raise InputError(message, key=("kind",))
+    return version
