@@ -127,16 +127,19 @@ def test_a_second_evaluation_has_no_company() -> None:
     nothing = threading.Event()
 
     def evaluate(machines: Machines, worker: str, number: int) -> None:
-        if number == 3 and machines.evaluations[3] == 1:
+        if worker == "a":
             machines.lose(worker)
-        elif number == 3:
+        elif machines.evaluations[number] == 2:
             there.append(machines.under_way[worker])
             nothing.wait(0.2)  # meanwhile three other slots ask for a seat
             there.append(machines.under_way[worker])
+        else:
+            nothing.wait(0.02)
 
-    machines = Machines({"a": 4}, evaluate, names())
+    machines = Machines({"a": 1, "b": 4}, evaluate)
     assert set(run(machines, 30, slots=4).values()) == {None}
     assert there == [1, 1]
+    assert machines.most["b"] >= 2
 
 
 def test_without_the_cluster_no_trial_is_to_blame() -> None:
