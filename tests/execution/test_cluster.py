@@ -122,14 +122,16 @@ def test_a_killer_fails_alone_after_two_evaluations() -> None:
     assert max(machines.evaluations.values()) == 2
 
 
-def test_a_second_evaluation_has_no_company() -> None:
+def test_a_second_evaluation_has_its_turn_and_no_company() -> None:
     there: list[int] = []
+    begun: list[int] = []
     nothing = threading.Event()
 
     def evaluate(machines: Machines, worker: str, number: int) -> None:
         if worker == "a":
             machines.lose(worker)
         elif machines.evaluations[number] == 2:
+            begun.append(machines.evaluations.total())
             there.append(machines.under_way[worker])
             nothing.wait(0.2)  # meanwhile three other slots ask for a seat
             there.append(machines.under_way[worker])
@@ -139,6 +141,7 @@ def test_a_second_evaluation_has_no_company() -> None:
     machines = Machines({"a": 1, "b": 4}, evaluate)
     assert set(run(machines, 30, slots=4).values()) == {None}
     assert there == [1, 1]
+    assert begun[0] < 30  # it had its turn, and did not wait for the end of all others
     assert machines.most["b"] >= 2
 
 
