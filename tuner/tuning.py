@@ -16,7 +16,6 @@ import yaml
 
 from tuner.assemble import Assembly, assemble, make_plan, versions
 from tuner.config import Config, load_config
-from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
@@ -358,21 +357,10 @@ def _resolved(assembly: Assembly) -> dict[str, Any]:
         # Too few to split by default: said here, a resumed study does not split them either.
         record["dataset"]["split"]["holdout"] = 0.0
     if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
-        record["dataset"]["path"] = _absolute(config.dataset.path)
-    kind = registry.load("retrieval", config.retriever.kind)
-    for name in getattr(kind, "path_options", ()):
-        if name in record["retriever"]:
-            record["retriever"][name] = _absolute(record["retriever"][name])
+        record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
     if config.tracking is not None:
         record["tracking"]["uri"] = absolute(config.tracking.uri)
     return record
-
-
-def _absolute(paths: Any) -> Any:
-    """Return a path, or a mapping of names to paths, from the root; anything else as it is."""
-    if isinstance(paths, Mapping):
-        return {name: _absolute(path) for name, path in paths.items()}
-    return str(Path(paths).expanduser().resolve()) if isinstance(paths, str) else paths
 
 
 def _write_config(path: Path, assembly: Assembly) -> None:

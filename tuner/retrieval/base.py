@@ -57,11 +57,7 @@ class Retriever(Protocol):
 
 
 class RetrieverKind(Protocol):
-    """What a configuration's ``retriever: {kind: …}`` names: a class that can build itself.
-
-    It may have ``path_options``, the names of options that are paths or map names to paths: a study
-    keeps these from the root, so that it can be resumed from any folder.
-    """
+    """What a configuration's ``retriever: {kind: …}`` names: a class that can build itself."""
 
     @classmethod
     def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Retriever:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid import Hybrid
+from tuner.retrieval.hybrid.options import KNOBS
 from tuner.retrieval.ms_graphrag.judging import judged_ids
-from tuner.retrieval.ms_graphrag.output import Output, read_output
+from tuner.retrieval.ms_graphrag.output import Output, read_output, resolve_path
 
 # What GraphRAG calls a document whose title it was not told; "(3)" is a row of that file.
 _FILE_NAME = re.compile(r"\.(txt|md|csv|jsonl?|parquet|pdf|docx?|html?)( \(\d+\))?$", re.IGNORECASE)
@@ -39,8 +40,6 @@ class MsGraphrag:
         places: shape (text units,), where each of the engine's text units stands in ``judged``.
     """
 
-    path_options: ClassVar = ("path",)
-
     engine: Hybrid
     judged: tuple[str, ...]
     places: IntArray
@@ -50,6 +49,16 @@ class MsGraphrag:
     def knobs(self) -> tuple[Knob, ...]:
         """Return those of the built-in engine."""
         return self.engine.knobs
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the output folder from the root."""
+        return resolve_path(options)
 
     @classmethod
     def build(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from typing import ClassVar, Self
+from typing import Any, Self
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
@@ -21,7 +21,7 @@ from tuner.retrieval._identity import code_digest
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.ms_graphrag.judging import judged_ids
-from tuner.retrieval.ms_graphrag.output import read_output, table_path
+from tuner.retrieval.ms_graphrag.output import read_output, resolve_path, table_path
 from tuner.retrieval.ms_graphrag_local.index import TABLES, Index, open_index, write_index
 from tuner.retrieval.ms_graphrag_local.options import KNOBS, read_params
 
@@ -39,8 +39,6 @@ class MsGraphragLocal:
     Small and picklable: it knows where its index lies, and each process opens that once.
     """
 
-    path_options: ClassVar = ("path",)
-
     directory: Path
     fingerprint: str
     folder: Path
@@ -52,6 +50,16 @@ class MsGraphragLocal:
     def knobs(self) -> tuple[Knob, ...]:
         """Return GraphRAG's parameters of local search; a change of any costs only the queries."""
         return KNOBS
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the output folder from the root."""
+        return resolve_path(options)
 
     @classmethod
     def build(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,12 +40,22 @@ class Runs:
     id, descending, as trec_eval does.
     """
 
-    path_options: ClassVar = ("legs",)
-
     directory: Path
     fingerprint: str
     legs: tuple[str, ...]
     knobs: tuple[Knob, ...]
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the run files from the root; they start at the current folder."""
+        legs = options.get("legs")
+        if not isinstance(legs, Mapping):
+            return dict(options)
+        resolved = {
+            name: str(Path(path).expanduser().resolve()) if isinstance(path, str) else path
+            for name, path in legs.items()
+        }
+        return {**options, "legs": resolved}
 
     @classmethod
     def build(cls, corpus: Corpus, *, cache_dir: Path, legs: Any, read_run: ReadRun) -> Self:

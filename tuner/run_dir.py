@@ -1,0 +1,138 @@
+"""A run directory: its files, what they are called, and how they are written and read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.assemble import Assembly
+from tuner.config import Config, load_config
+from tuner.core.errors import InputError
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.core.trial import Params
+from tuner.datasets import BUILTIN
+from tuner.study.reading import JournalContent, read_journal
+from tuner.study.tuned_on import TunedOn
+from tuner.tracking._uri import absolute, holds_password, mask
+
+CONFIG_FILE = "config.yaml"
+JOURNAL_FILE = "journal.jsonl"
+BEST_FILE = "best.yaml"
+ANSWERS_DIR = "answers"
+SUMMARY_NOTE = "summary"
+
+
+def new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:
+    """Make a directory named after the study and the time; never one that exists.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    stamp = datetime.fromtimestamp(header.created_at).strftime("%Y%m%d-%H%M%S")
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        run_dir = runs_dir / f"{header.name}-{stamp}{suffix}"
+        try:
+            run_dir.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(
+                f"cannot make the run directory {str(run_dir)!r}: {error.strerror}",
+                key=("study", "runs_dir"),
+            ) from error
+        return run_dir
+    raise InputError(f"too many studies called {header.name!r} in one second")
+
+
+def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
+    """Read a run directory without opening its data.
+
+    Raises:
+        InputError: not a run directory, or a broken one.
+    """
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(no_run(run_dir))
+    content = read_journal(run_dir / JOURNAL_FILE)
+    return content, load_config(run_dir / CONFIG_FILE)[0]
+
+
+def last_summary(content: JournalContent) -> StudySummary | None:
+    """Return the summary that ended a study, or None if it never ended."""
+    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
+    return StudySummary.from_record(notes[-1]) if notes else None
+
+
+def write_best(
+    run_dir: Path,
+    header: StudyHeader,
+    summary: StudySummary,
+    complete: Callable[[Params], Params],
+) -> None:
+    """Write ``best.yaml``: the winner's parameters, and how it did. Nothing where none is scored.
+
+    ``complete`` adds the parameters that were not tuned. The file appears whole or not at all.
+    """
+    best = summary.chosen
+    if best is None:
+        return
+    record = {
+        "params": complete(best.params),
+        "is_feasible": best.violation <= 0.0,
+        "study": header.name,
+        "study_id": header.study_id,
+        "arm": best.arm,
+        "trial": best.trial,
+        "tuned_on": TunedOn.of(header).to_record(),
+        "tune": {"objective": best.tune_objective, **best.tune_metrics},
+        "holdout": None
+        if best.holdout_objective is None
+        else {"objective": best.holdout_objective, **best.holdout_metrics},
+        "outcome": None if summary.verdict is None else summary.verdict["outcome"],
+        "verdict": None if summary.verdict is None else summary.verdict["sentence"],
+    }
+    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
+    temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(run_dir / BEST_FILE)
+
+
+def write_config(path: Path, assembly: Assembly) -> None:
+    """Write the resolved configuration, for its owner's eyes only where it holds a password."""
+    config = assembly.config
+    text = yaml.safe_dump(resolved_config(assembly), sort_keys=False, allow_unicode=True)
+    is_secret = config.tracking is not None and holds_password(config.tracking.uri)
+    path.touch(mode=0o600 if is_secret else 0o644)
+    path.write_text(text, encoding="utf-8")
+
+
+def resolved_config(assembly: Assembly) -> dict[str, Any]:
+    """Return the configuration with every default, and paths that hold from any folder."""
+    config = assembly.config
+    record: dict[str, Any] = config.model_dump(mode="json")
+    if config.dataset is not None and not assembly.holdout_queries:
+        # Too few to split by default: said here, a resumed study does not split them either.
+        record["dataset"]["split"]["holdout"] = 0.0
+    if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
+        record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
+    if config.tracking is not None:
+        record["tracking"]["uri"] = absolute(config.tracking.uri)
+    return record
+
+
+def without_password(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as the journal holds it, which others may read."""
+    if record["tracking"] is None:
+        return record
+    return {**record, "tracking": {**record["tracking"], "uri": mask(record["tracking"]["uri"])}}
+
+
+def no_run(run_dir: Path) -> str:
+    """Say that a folder is no run directory, and which is the latest."""
+    message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
+    runs = sorted(path.parent for path in Path("runs").glob(f"*/{JOURNAL_FILE}"))
+    return f"{message}; the latest is {str(runs[-1])!r}" if runs else message

@@ -1,0 +1,147 @@
+"""Config -> system: the retriever that a configuration names, built or opened from the cache."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tuner.config import Config, Source
+from tuner.config.model import (
+    RetrieverSection,
+)
+from tuner.core import registry
+from tuner.core.corpus import Corpus, Document
+from tuner.core.errors import InputError, TunerError
+from tuner.core.policy import is_policy
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.datasets._runs import read_run
+from tuner.retrieval.base import (
+    DeclaresKnobs,
+    Knob,
+    Measures,
+    ResolvesOptions,
+    Retriever,
+)
+
+
+def cache_dir() -> Path:
+    """Return the folder of built indexes: ``$TUNER_CACHE_DIR``, else one below the user's cache."""
+    own = os.environ.get("TUNER_CACHE_DIR")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphrag-tuner"
+
+
+def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ...]:
+    """Return the knobs of a kind of retriever, as far as its options tell them.
+
+    Raises:
+        InputError: no such kind, or options that are missing or wrong.
+    """
+    kind = registry.load("retrieval", kind_name)
+    if isinstance(kind, DeclaresKnobs):
+        return tuple(registry.construct(kind.declare_knobs, options))
+    declared = getattr(kind, "knobs", None)
+    if isinstance(declared, tuple):
+        return declared
+    # A kind that tells its knobs only when it is built: over nothing, or where it refuses that,
+    # over the least that can be indexed.
+    section = RetrieverSection(kind=kind_name, **options)
+    documents = (Document("1", "Lima", "Lima lies in Peru."), Document("2", "Peru", "A country."))
+    with TemporaryDirectory() as folder:
+        try:
+            return _build(kind, section, Corpus(()), cache_dir=Path(folder)).knobs
+        except InputError:
+            return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
+
+
+def resolved(config: Config, source: Source) -> Config:
+    """Return the configuration with the retriever's options as they hold from any folder."""
+    kind = registry.load("retrieval", config.retriever.kind)
+    if not isinstance(kind, ResolvesOptions):
+        return config
+    folder = Path(source.file).parent
+    options = kind.resolve_options(config.retriever.options, folder)
+    section = RetrieverSection(kind=config.retriever.kind, **options)
+    return config.model_copy(update={"retriever": section})
+
+
+def build_retriever(config: Config, space: SearchSpace, corpus: Corpus) -> Retriever:
+    """Build the configured retriever over a corpus, or open its index from the cache.
+
+    Raises:
+        InputError: a kind that answers no queries, or options that are wrong.
+        TunerError: the system could not start.
+    """
+    kind = registry.load("retrieval", config.retriever.kind)
+    if not callable(getattr(kind, "build", None)):
+        message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
+        raise InputError(message, key=("kind",))
+    given = {"space": space, "baseline": _today(config)}
+    with explained(config):
+        return _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
+
+
+def measured(config: Config, space: SearchSpace) -> Measures:
+    """Build the configured system that measures itself.
+
+    Raises:
+        InputError: options that are wrong.
+        TunerError: the system could not start.
+    """
+    kind = registry.load("retrieval", config.retriever.kind)
+    with explained(config):
+        given = _named(kind.build_measure, {"space": space, "baseline": _today(config)})
+        system: Measures = registry.construct(kind.build_measure, config.retriever.options, **given)
+    return system
+
+
+def _today(config: Config) -> Params:
+    """Return the baseline's parameters; of a policy those that hold where no type is known."""
+    if not isinstance(config.baseline, Mapping):
+        return {}
+    if not is_policy(config.baseline):
+        return dict(config.baseline)
+    default = config.baseline.get("default")
+    return dict(default) if isinstance(default, Mapping) else {}
+
+
+def _build(
+    kind: Any, section: RetrieverSection, corpus: Corpus, *, cache_dir: Path, **today: Any
+) -> Retriever:
+    # Rooms of families do not import each other, so a retriever is handed what reads files.
+    given = _named(kind.build, {"read_run": _read_run, **today})
+    retriever: Retriever = registry.construct(
+        kind.build, section.options, corpus=corpus, cache_dir=cache_dir, **given
+    )
+    return retriever
+
+
+def _named(build: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of what can be given that ``build`` names."""
+    names = inspect.signature(build).parameters
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _read_run(path: Path) -> Mapping[str, Any]:
+    return read_run(path).answers
+
+
+@contextmanager
+def explained(config: Config) -> Iterator[None]:
+    """Turn whatever a retriever of the user's raises while it starts into one line."""
+    try:
+        yield
+    except TunerError:
+        raise
+    except Exception as error:
+        kind, reason = type(error).__name__, " ".join(str(error).split())
+        raise TunerError(
+            f"the retriever {config.retriever.kind!r} could not start: {kind}: {reason}"
+        ) from error
