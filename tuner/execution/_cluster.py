@@ -13,7 +13,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -129,8 +129,8 @@ class Seats:
         """
         begin = time.perf_counter()
         reason = ""
-        for choose in (self._choose, self._reserve):
-            worker, seat = self._take(choose)
+        for is_alone in (False, True):
+            worker, seat = self._take(is_alone=is_alone)
             is_lost = True
             try:
                 outcome = seat.evaluate(trial, timeout_s, wait_s=ASK_S)
@@ -142,17 +142,17 @@ class Seats:
                 reason = str(error)
                 self._cluster.workers()  # where all of it is gone, no trial is to blame
             finally:
-                self._leave(worker, None if is_lost else seat)
+                self._leave(worker, None if is_lost else seat, was_alone=is_alone)
         blame = "two workers of the cluster were lost while they evaluated this trial"
         remark = f"{blame}, the second with nothing else on it: {reason}"
         return failed(remark, time.perf_counter() - begin)
 
-    def _take(self, choose: Callable[[], _Worker | None]) -> tuple[_Worker, RemoteSeat]:
-        """Wait for a seat on a worker as chosen."""
+    def _take(self, *, is_alone: bool) -> tuple[_Worker, RemoteSeat]:
+        """Wait for a seat; ``is_alone``: on a worker where nothing else is under way."""
         while True:
             with self._changed:
                 self._look()
-                worker = choose()
+                worker = self._reserve() if is_alone else self._choose()
                 if worker is None:
                     self._changed.wait(self._look_s)
                     continue
@@ -163,10 +163,10 @@ class Seats:
                 self._has_seated = True
                 return worker, seat
             except LostError:  # of which no trial has seen anything
-                self._leave(worker, None)
+                self._leave(worker, None, was_alone=is_alone)
                 time.sleep(self._look_s)
             except CannotSendError as error:
-                self._leave(worker, None)
+                self._leave(worker, None, was_alone=is_alone)
                 with self._changed:
                     self._refused[worker.name] = str(error)
                     self._workers.pop(worker.name, None)
@@ -198,11 +198,12 @@ class Seats:
         worker.busy = 1
         return worker
 
-    def _leave(self, worker: _Worker, seat: RemoteSeat | None) -> None:
+    def _leave(self, worker: _Worker, seat: RemoteSeat | None, *, was_alone: bool) -> None:
         """Give a seat back; None: it is lost, and other seats of that worker are not trusted."""
         with self._changed:
             worker.busy -= 1
-            worker.is_reserved = False
+            if was_alone:
+                worker.is_reserved = False
             if seat is None:
                 worker.free.clear()
             else:
