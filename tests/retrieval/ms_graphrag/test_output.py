@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.retrieval.ms_graphrag.output import read_output
+from tuner.retrieval.ms_graphrag.output import read_output, resolve_path
 
 Rows = list[dict[str, Any]]
 Edit = Callable[[str, Callable[[Rows], Rows]], None]
@@ -129,3 +129,10 @@ class TestBroken:
             read_output(tmp_path / "outptu")
         with pytest.raises(InputError, match=f"did you mean '{folder}'"):
             read_output(tmp_path)
+
+
+def test_the_folder_holds_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"path": "output", "judge": "document"}
+    assert resolve_path(options) == {"path": str(tmp_path / "output"), "judge": "document"}
+    assert resolve_path({"path": None}) == {"path": None}
