@@ -170,13 +170,22 @@ def embed(
     return vectors
 
 
-def identity(embedder: Embedder, name: str) -> str:
-    """Return what changes when another model stands behind the same name.
+def make_embedder(name: str, texts: Iterable[str]) -> Embedder:
+    """Return the embedder for a new index over ``texts``: made from them, or imported."""
+    return HashedWords.fit(texts) if name == HASHED_WORDS else load_embedder(name)
+
+
+def identity(name: str) -> str:
+    """Return what changes when another model stands behind an embedder's name.
 
     A model repeats itself only up to rounding, so of its vector of one sentence only the size and
     the place of the largest number count.
+
+    Raises:
+        InputError: there is no such embedder.
+        TunerError: it failed, or its vector is zero or not finite.
     """
     if name == HASHED_WORDS:
         return name
-    vector = embed(embedder, [_PROBE], lambda _: "a test sentence")[0]
+    vector = embed(load_embedder(name), [_PROBE], lambda _: "a test sentence")[0]
     return f"{name} {len(vector)} {np.abs(vector).argmax()}"

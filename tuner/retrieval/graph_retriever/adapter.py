@@ -22,7 +22,7 @@ from tuner.retrieval._embedding import (
     HashedWords,
     embed,
     identity,
-    load_embedder,
+    make_embedder,
 )
 from tuner.retrieval._identity import code_digest, corpus_digest
 from tuner.retrieval._installed import installed_version
@@ -110,13 +110,13 @@ class GraphRetriever:
         if edges is not None:
             message = "the corpus's documents are linked by shared names; edges go with a store"
             raise InputError(message, key=("edges",))
-        texts = [_text(document) for document in corpus.documents]
-        model = HashedWords.fit(texts) if embedder == HASHED_WORDS else load_embedder(embedder)
-        parts.append(identity(model, embedder))
+        parts.append(identity(embedder))
         fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
         directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
 
         def write(unfinished: Path) -> None:
+            texts = [_text(document) for document in corpus.documents]
+            model = make_embedder(embedder, texts)
             vectors = embed(model, texts, lambda row: f"passage {ids[row]!r}")
             write_array(unfinished, "vectors", vectors)
             record = {"ids": ids, "mentions": mentions(corpus)}

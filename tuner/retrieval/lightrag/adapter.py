@@ -19,7 +19,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
-from tuner.retrieval._embedding import HASHED_WORDS, HashedWords, embed, identity, load_embedder
+from tuner.retrieval._embedding import HASHED_WORDS, identity, load_embedder
 from tuner.retrieval._identity import code_digest, corpus_digest
 from tuner.retrieval._installed import installed_version
 from tuner.retrieval._vectors import keep_vectors
@@ -47,7 +47,6 @@ class Lightrag:
     directory: Path
     fingerprint: str
     embedder: str
-    dimensions: int
     _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -94,26 +93,17 @@ class Lightrag:
                 "embedder: package.module:function",
                 key=("embedder",),
             )
-        model = (
-            HashedWords.fit(f"{document.title}\n{document.text}" for document in corpus.documents)
-            if embedder == HASHED_WORDS
-            else load_embedder(embedder)
-        )
-        dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
-        parts += [identity(model, embedder), str(dimensions)]
+        parts.append(identity(embedder))
         existing = None
         if working_dir is not None:
             path = Path(working_dir).expanduser().absolute()
             existing = read_working_dir(path)
-            check_model(existing, model)
+            check_model(existing, load_embedder(embedder))
             parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
         fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
         directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
-        ensure(
-            directory,
-            lambda unfinished: write_index(unfinished, corpus, model, dimensions, existing),
-        )
-        return cls(directory, fingerprint, embedder, dimensions)
+        ensure(directory, lambda unfinished: write_index(unfinished, corpus, embedder, existing))
+        return cls(directory, fingerprint, embedder)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Embed the queries and their keywords once for all workers; keeps the vectors on disk.
@@ -151,7 +141,7 @@ class Lightrag:
         return self._answer(index, [query], settings, started)
 
     def _index(self) -> Index:
-        return open_index(self.directory, self.embedder, self.dimensions)
+        return open_index(self.directory, self.embedder)
 
     def _answer(
         self, index: Index, queries: Sequence[Query], settings: Settings, started: float

@@ -12,10 +12,10 @@ from typing import Any
 from tuner.core.corpus import Corpus
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Step
-from tuner.retrieval._embedding import Embedder, HashedWords, open_embedder
+from tuner.retrieval._embedding import HashedWords, embed, make_embedder, open_embedder
 from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.lightrag import runtime
-from tuner.retrieval.lightrag.knowledge import Knowledge, read_knowledge
+from tuner.retrieval.lightrag.knowledge import Knowledge, passage_text, read_knowledge
 from tuner.retrieval.lightrag.working_dir import WorkingDir, match_documents
 
 
@@ -41,11 +41,12 @@ class Index:
 def write_index(
     directory: Path,
     corpus: Corpus,
-    model: Embedder,
-    dimensions: int,
+    embedder: str,
     existing: WorkingDir | None,
 ) -> None:
     """Write an index into an empty directory: a working directory's copy, or a new one."""
+    model = make_embedder(embedder, map(passage_text, corpus.documents))
+    dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
     steps: Mapping[tuple[str, str], Sequence[Step]] = {}
     if existing is not None:
         documents: Mapping[str, Sequence[str]] = match_documents(existing.chunks, corpus)
@@ -54,7 +55,11 @@ def write_index(
         knowledge = read_knowledge(corpus, runtime.normalise_name)
         runtime.build(knowledge, model, dimensions, directory)
         documents, steps = _documents(knowledge), knowledge.steps
-    record = {"documents": documents, "steps": [[*pair, facts] for pair, facts in steps.items()]}
+    record = {
+        "dimensions": dimensions,
+        "documents": documents,
+        "steps": [[*pair, facts] for pair, facts in steps.items()],
+    }
     (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
     if isinstance(model, HashedWords):
         model.save(directory)
@@ -69,7 +74,7 @@ def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=8)
-def open_index(directory: Path, embedder: str, dimensions: int) -> Index:
+def open_index(directory: Path, embedder: str) -> Index:
     """Open the index in ``directory``, once a process however many retrievers point at it."""
     try:
         record = json.loads((directory / "documents.json").read_text(encoding="utf-8"))
@@ -79,6 +84,6 @@ def open_index(directory: Path, embedder: str, dimensions: int) -> Index:
     steps = {
         (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
     }
-    opened = runtime.open_index(directory, dimensions)
-    vectors = Vectors(model, dimensions, opened.vectors)
+    opened = runtime.open_index(directory, record["dimensions"])
+    vectors = Vectors(model, record["dimensions"], opened.vectors)
     return Index(opened, vectors, record["documents"], steps)

@@ -97,7 +97,13 @@ class Opened:
                 response_type="Multiple Paragraphs",
                 user_prompt="",
             )
-            answers.append(await rag.aquery_data(query, param))
+            try:
+                answers.append(await rag.aquery_data(query, param))
+            except Exception as error:
+                reason = " ".join(str(error).split())
+                raise TunerError(
+                    f"LightRAG failed on {query!r}: {type(error).__name__}: {reason}"
+                ) from error
         return answers
 
 

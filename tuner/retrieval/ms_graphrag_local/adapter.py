@@ -16,7 +16,7 @@ from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval._embedding import HASHED_WORDS, embed, identity, load_embedder
+from tuner.retrieval._embedding import HASHED_WORDS, embed, identity
 from tuner.retrieval._identity import code_digest
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
@@ -92,14 +92,13 @@ class MsGraphragLocal:
             raise InputError(message, key=("community_level",))
         folder = Path(path).expanduser().absolute()
         judged_by = judged_ids(read_output(folder), corpus, judge)
-        own = embedder == HASHED_WORDS
         parts = [
             version,
             code_digest("ms_graphrag"),
             code_digest("ms_graphrag_local"),
             _contents(folder),
             sorted(judged_by.items()),
-            embedder if own else identity(load_embedder(embedder), embedder),
+            identity(embedder),
             community_level,
             encoding,
         ]
