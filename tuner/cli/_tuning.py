@@ -35,6 +35,8 @@ def _headline(session: Session) -> str:
     header = session.study.header
     arms = ", ".join(f"{arm.name} {arm.budget}" for arm in header.arms)
     data = header.dataset
+    if not data:
+        return f"study {header.name}: {arms} trials of a system that measures itself"
     return (
         f"study {header.name}: {arms} trials on {data['name']} "
         f"({data['documents']} documents, {data['tune_queries']} queries to tune on, "

@@ -43,7 +43,7 @@ def _facts(assembly: Any) -> dict[str, Any]:
     record = assembly.dataset_record()
     size = plan.space.size()
     return {
-        "dataset": {**record, "fingerprint": record["fingerprint"][:12]},
+        "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
         "query_types": dict(dataset.query_types),
         "difficulties": dict(dataset.difficulties),
         "retriever": assembly.config.retriever.kind,

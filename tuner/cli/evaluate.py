@@ -108,7 +108,8 @@ def command(
         return
     from tuner.cli._console import console
 
-    for line in _shown(choice, f"on {len(queries)} queries ({part})"):
+    where = f"on {len(queries)} queries ({part})" if queries else "by the system's own measure"
+    for line in _shown(choice, where):
         click.echo(line)
     console().print(tables.figures_table(figures, defined))
     if defined["composite"] < len(queries):
