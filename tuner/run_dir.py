@@ -87,7 +87,7 @@ def write_best(
         "study_id": header.study_id,
         "arm": best.arm,
         "trial": best.trial,
-        "tuned_on": TunedOn.of(header).to_record(),
+        "tuned_on": TunedOn.of(header).to_record() if header.dataset else None,
         "tune": {"objective": best.tune_objective, **best.tune_metrics},
         "holdout": None
         if best.holdout_objective is None
