@@ -8,13 +8,17 @@ from importlib import metadata
 from tuner.core.errors import InputError
 
 
-def installed_version(package: str, *, oldest: tuple[int, int], kind: str) -> str:
-    """Return a package's installed version, for the retriever ``kind``, also its extra's name.
+def installed_version(
+    package: str, *, oldest: tuple[int, int], kind: str, extra: str | None = None
+) -> str:
+    """Return a package's installed version, for the retriever ``kind``.
+
+    ``extra`` is the extra of this project that brings the package along, by default the kind.
 
     Raises:
         InputError: it is not installed, or older than ``oldest``.
     """
-    install = f"pip install 'graphrag-tuner[{kind}]'"
+    install = f"pip install 'graphrag-tuner[{extra or kind}]'"
     try:
         version = str(metadata.version(package))
     except metadata.PackageNotFoundError as error:

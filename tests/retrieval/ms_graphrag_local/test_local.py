@@ -14,11 +14,12 @@ import pytest
 
 pytest.importorskip("graphrag", reason="Microsoft's graphrag is not installed: '.[graphrag]'")
 
-from tuner.assemble import assemble, make_plan
+from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
 from tuner.datasets import Dataset, open_dataset
+from tuner.planning import make_plan
 from tuner.retrieval.ms_graphrag.output import read_output
 from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
 from tuner.testing import RetrieverCase, RetrieverContract
@@ -117,6 +118,36 @@ class TestContext:
                 lambda query: retriever.retrieve([query], {}).ids(0), dataset.queries
             )
         assert list(together) == alone
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # GraphRAG's use of LanceDB
+def test_entities_are_found_as_in_lancedb(tmp_path: Path) -> None:
+    from graphrag_vectors import VectorStoreDocument
+    from graphrag_vectors.lancedb import LanceDBVectorStore
+
+    from tuner.retrieval.ms_graphrag_local.builder import _Vectors
+
+    draw = np.random.default_rng(3)
+    ids = [f"entity-{number}" for number in range(40)]
+    # Of different lengths, so that the cosine would order them otherwise.
+    vectors = (draw.normal(size=(40, 8)) * draw.uniform(0.2, 3.0, (40, 1))).astype(np.float32)
+    theirs = LanceDBVectorStore(db_uri=str(tmp_path), index_name="entities", vector_size=8)
+    theirs.connect()
+    theirs.create_index()
+    theirs.load_documents(
+        [
+            VectorStoreDocument(id_, vector.tolist())
+            for id_, vector in zip(ids, vectors, strict=True)
+        ]
+    )
+    mine = _Vectors(ids, vectors)
+    for _ in range(10):
+        query = draw.normal(size=8).astype(np.float32).tolist()
+        found = mine.similarity_search_by_vector(query, k=12)
+        wanted = theirs.similarity_search_by_vector(query, k=12)
+        assert [hit.document.id for hit in found] == [hit.document.id for hit in wanted]
+        scores = [hit.score for hit in wanted]
+        assert [hit.score for hit in found] == pytest.approx(scores, abs=1e-4)
 
 
 class TestKeeping:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
@@ -16,16 +14,22 @@ from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval._embedding import HASHED_WORDS, embed, identity
+from tuner.retrieval._embedding import HASHED_WORDS, identity
 from tuner.retrieval._identity import code_digest
+from tuner.retrieval._installed import installed_version
+from tuner.retrieval._vectors import keep_vectors
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.ms_graphrag.judging import judged_ids
 from tuner.retrieval.ms_graphrag.output import read_output, resolve_path, table_path
-from tuner.retrieval.ms_graphrag_local.index import TABLES, Index, open_index, write_index
+from tuner.retrieval.ms_graphrag_local.index import (
+    TABLES,
+    Index,
+    labels,
+    open_index,
+    write_index,
+)
 from tuner.retrieval.ms_graphrag_local.options import KNOBS, read_params
-
-_OLDEST = (3, 3)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class MsGraphragLocal:
     embedder: str
     community_level: int | None
     encoding: str
+    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -85,7 +90,9 @@ class MsGraphragLocal:
             InputError: GraphRAG is not installed or too old, a broken folder, or wrong options.
             TunerError: the embedder failed, or gave zero or NaN vectors.
         """
-        version = _graphrag_version()
+        version = installed_version(
+            "graphrag", oldest=(3, 3), kind="ms_graphrag_local", extra="graphrag"
+        )
         is_level = isinstance(community_level, int) and not isinstance(community_level, bool)
         if community_level is not None and not is_level:
             message = f"must be a whole number, or null for all levels, got {community_level!r}"
@@ -110,12 +117,18 @@ class MsGraphragLocal:
         return retriever
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Embed the queries, once for this process.
+        """Embed the queries, once for all workers; keeps the vectors on disk.
 
         Raises:
             TunerError: the embedder failed, or gave a zero or NaN vector for a query.
         """
-        self._open().vectors(queries)
+        if not queries:
+            return
+        directory = keep_vectors(
+            self.directory, lambda: self._open().vectors.model, labels(queries)
+        )
+        if directory not in self._prepared:
+            self._prepared.append(directory)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch, one query after the other, as GraphRAG does.
@@ -127,40 +140,22 @@ class MsGraphragLocal:
         settings = read_params(params)
         started = perf_counter()
         index = self._open()
-        vectors = index.vectors(queries)
-        return index.answer(queries, vectors, settings, started)
+        index.vectors.take_up(self._prepared)
+        index.vectors.embed(labels(queries))
+        return index.answer(queries, settings, started)
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query with nothing prepared: its vector is made anew."""
         settings = read_params(params)
         started = perf_counter()
         index = self._open()
-        vectors = embed(index.model, [query.text], lambda _: f"query {query.id!r}")
-        return index.answer([query], vectors, settings, started)
+        index.vectors.embed(labels([query]), again=True)
+        return index.answer([query], settings, started)
 
     def _open(self) -> Index:
         return open_index(
             self.directory, self.folder, self.embedder, self.community_level, self.encoding
         )
-
-
-def _graphrag_version() -> str:
-    """Return the installed version of GraphRAG.
-
-    Raises:
-        InputError: it is not installed, or is older than 3.3.
-    """
-    advice = "pip install 'graphrag-tuner[graphrag]'"
-    try:
-        version = metadata.version("graphrag")
-    except metadata.PackageNotFoundError as error:
-        message = f"the retriever 'ms_graphrag_local' needs Microsoft's graphrag: {advice}"
-        raise InputError(message, key=("kind",)) from error
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if numbers < _OLDEST:
-        message = f"graphrag {version} is installed; 3.3 or newer is needed: {advice}"
-        raise InputError(message, key=("kind",))
-    return version
 
 
 def _contents(folder: Path) -> list[str]:

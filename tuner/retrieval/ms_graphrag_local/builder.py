@@ -138,20 +138,25 @@ class _GivenVector:
 
 
 class _Vectors(VectorStore):  # type: ignore[misc]
-    """The entities' vectors in memory; searched by cosine, ties in the order of the entities."""
+    """The entities' vectors in memory, searched as LanceDB does, which is GraphRAG's default.
+
+    By Euclidean distance, which for vectors of length 1 orders as the cosine does; of equally near
+    entities the first one in the folder comes first.
+    """
 
     def __init__(self, ids: Sequence[str], vectors: Float32Array) -> None:
         super().__init__(vector_size=vectors.shape[1])
         self._documents = [VectorStoreDocument(id=id_, vector=None) for id_ in ids]
-        self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        self._vectors = vectors
 
     def similarity_search_by_vector(
         self, query_embedding: list[float], k: int = 10, **_: Any
     ) -> list[VectorStoreSearchResult]:
-        vector = np.asarray(query_embedding, dtype=np.float32)
-        scores = self._vectors @ (vector / np.linalg.norm(vector))
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [VectorStoreSearchResult(self._documents[i], float(scores[i])) for i in order]
+        away = self._vectors - np.asarray(query_embedding, dtype=np.float32)
+        distances = np.einsum("ij,ij->i", away, away)
+        order = np.argsort(distances, kind="stable")[:k]
+        # LanceDB's distance is the squared one too.
+        return [VectorStoreSearchResult(self._documents[i], 1 - distances[i]) for i in order]
 
     def count(self) -> int:
         return len(self._documents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -15,14 +15,12 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.retrieval._embedding import (
-    HASHED_WORDS,
-    Embedder,
-    Float32Array,
     HashedWords,
     embed,
-    load_embedder,
+    make_embedder,
     open_embedder,
 )
+from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.ms_graphrag.output import read_output
 from tuner.retrieval.ms_graphrag_local.options import Settings
@@ -41,44 +39,25 @@ TABLES = (
 """The files of an output folder on which an answer depends, without ``.parquet``."""
 
 
+def labels(queries: Sequence[Query]) -> dict[str, str]:
+    """Return every text that is embedded for the queries, and whose it is."""
+    return {query.text: f"query {query.id!r}" for query in reversed(queries)}
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
-    """An open index.
-
-    Attributes:
-        judged_by: human-readable id of each text unit -> the id that it is judged by.
-        known: the vectors of queries asked so far, by their text.
-    """
+    """An open index; ``judged_by`` maps a text unit's human-readable id to what it is judged by."""
 
     builder: Builder
-    model: Embedder
+    vectors: Vectors
     judged_by: Mapping[str, str]
-    known: dict[str, Float32Array] = field(default_factory=dict)
 
-    def vectors(self, queries: Sequence[Query]) -> list[Float32Array]:
-        """Return the vector of each query; those that were asked before are not made again.
-
-        Raises:
-            TunerError: the embedder failed, or gave a zero or NaN vector.
-        """
-        new = {query.text: query for query in queries if query.text not in self.known}
-        asked = list(new.values())
-        rows = embed(self.model, list(new), lambda row: f"query {asked[row].id!r}")
-        self.known.update(zip(new, rows, strict=True))
-        return [self.known[query.text] for query in queries]
-
-    def answer(
-        self,
-        queries: Sequence[Query],
-        vectors: Sequence[Float32Array] | Float32Array,
-        settings: Settings,
-        started: float,
-    ) -> Rankings:
-        """Build each query's context, and return what is in it."""
+    def answer(self, queries: Sequence[Query], settings: Settings, started: float) -> Rankings:
+        """Build each query's context, its vector being known, and return what is in it."""
         embedded = perf_counter()
         contexts = [
-            self.builder.build(query.text, vector, settings)
-            for query, vector in zip(queries, vectors, strict=True)
+            self.builder.build(query.text, self.vectors.known[query.text], settings)
+            for query in queries
         ]
         return Rankings.from_ids(
             [query.id for query in queries],
@@ -101,12 +80,9 @@ def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], emb
 
     units = read_output(folder).units
     ids, texts = entity_texts(folder)
-    if embedder == HASHED_WORDS:
-        own = HashedWords.fit([*texts, *(unit.text for unit in units)])
-        own.save(directory)
-        model: Embedder = own
-    else:
-        model = load_embedder(embedder)
+    model = make_embedder(embedder, [*texts, *(unit.text for unit in units)])
+    if isinstance(model, HashedWords):
+        model.save(directory)
     vectors = embed(model, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
     write_array(directory, "entities", vectors)
     record = {"ids": ids, "judged_by": {unit.short_id: judged_by[unit.id] for unit in units}}
@@ -121,11 +97,13 @@ def open_index(
     from tuner.retrieval.ms_graphrag_local.builder import open_builder
 
     record = json.loads((directory / "ids.json").read_text(encoding="utf-8"))
+    entities = read_array(directory, "entities")
     builder = open_builder(
         folder,
         record["ids"],
-        read_array(directory, "entities"),
+        entities,
         community_level=community_level,
         encoding=encoding,
     )
-    return Index(builder, open_embedder(embedder, directory), record["judged_by"])
+    vectors = Vectors(open_embedder(embedder, directory), entities.shape[1])
+    return Index(builder, vectors, record["judged_by"])
