@@ -112,7 +112,7 @@ def command(
     for line in _shown(choice, where):
         click.echo(line)
     console().print(tables.figures_table(figures, defined))
-    if defined["composite"] < len(queries):
+    if defined.get("composite", 0) < len(queries):
         note(
             f"note: the composite has all of its metrics for {defined['composite']} of "
             f"{len(queries)} queries; comparisons and verdicts rest on these alone"
@@ -166,6 +166,8 @@ def _defined(outcome: Outcome, objective: Objective) -> dict[str, int]:
         if source in values:
             values[name] = values[source]
     counts = {name: mean_defined(values[name])[1] for name in outcome.metrics if name in values}
+    if not outcome.per_query:  # a system that measures itself tells means only
+        return counts
     composite = composite_values(outcome.per_query, objective.weights)
     return {"composite": mean_defined(composite)[1], **counts}
 
