@@ -1,0 +1,262 @@
+"""The README's adapters, as they are written there, tuned by two backends with the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tuner.assemble import assemble
+from tuner.config import load_config
+from tuner.core.errors import InputError
+from tuner.planning import make_plan
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTION = TEXT.partition("## Plug in your own system\n")[2].partition("\n## ")[0]
+BLOCKS = re.findall(r"```(python|yaml)\n(.*?)```", SECTION, flags=re.DOTALL)
+RETRIEVERS = [yaml.safe_load(text) for language, text in BLOCKS if language == "yaml"]
+
+MY_SYSTEM = '''
+"""Ranks documents by the words that they share with the query."""
+
+CITIES = {
+    "c0": ("lima", "rimac river"),
+    "c1": ("cairo", "nile river"),
+    "c2": ("rome", "tiber river"),
+}
+
+def search(query, title_weight, top_k):
+    words = set(query.lower().split())
+    hits = []
+    for id_, (title, text) in CITIES.items():
+        score = title_weight * (title in words) + len(words & set(text.split()))
+        hits.append({"id": id_, "score": score})
+    return sorted(hits, key=lambda hit: (-hit["score"], hit["id"]))[:top_k]
+'''
+CONFIG = """\
+study: {name: plugged, seed: 1}
+dataset: {path: data, split: {holdout: 0.0}}
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {title_weight: 1.0, top_k: 10}
+backends:
+  - {kind: gp, trials: 3}
+  - {kind: tpe, trials: 3}
+execution: {kind: inline}
+tracking: null
+"""
+
+
+def write_data(folder: Path) -> None:
+    (folder / "qrels").mkdir(parents=True)
+    documents = [
+        {"_id": f"c{n}", "title": city, "text": f"{city} lies on a river"}
+        for n, city in enumerate(["Lima", "Cairo", "Rome"])
+    ]
+    queries = [{"_id": f"q{n}", "text": f"river of {d['title']}"} for n, d in enumerate(documents)]
+    for name, records in (("corpus", documents), ("queries", queries)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    judged = "".join(f"q{n}\tc{n}\t1\n" for n in range(3))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    write_data(tmp_path / "data")
+    (tmp_path / "my_system.py").write_text(MY_SYSTEM, encoding="utf-8")
+    for language, text in BLOCKS:
+        name = re.match(r"# (\w+\.py)", text)
+        if language == "python" and name:
+            (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "SEARCH_TOKEN": "tok-4711-very-secret",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tuner", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def tune(folder: Path, **sections) -> dict:
+    space = next(part["space"] for part in RETRIEVERS if "space" in part)
+    config = {**yaml.safe_load(CONFIG), "space": space, **sections}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return json.loads(run(folder, "run", "config.yaml", "--json").stdout)
+
+
+def retriever(kind: str) -> dict:
+    (found,) = [p["retriever"] for p in RETRIEVERS if p["retriever"]["kind"] == kind]
+    return found
+
+
+def check_tuned(result: dict) -> None:
+    assert result["state"] == "finished"
+    assert result["failed_trials"] == 0
+    assert {name for name, arm in result["arms"].items() if arm} == {"gp", "tpe"}
+    assert result["best"]["tune_objective"] == 1.0  # any weight above 0 puts the city first
+
+
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_functions_and_commands_are_tuned(folder, kind):
+    result = tune(folder, retriever=retriever(kind))
+    check_tuned(result)
+    # From another folder the same study goes on: it holds what it needs with absolute paths.
+    run_dir = (folder / result["run_dir"]).resolve()
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    assert "finished" in run(elsewhere, "resume", str(run_dir)).stdout
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format, *args):
+        """Say nothing."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        space: dict = {}
+        exec(MY_SYSTEM, space)
+        hits = space["search"](body["text"], body["boost"]["title"], body["limit"])
+        is_allowed = self.headers["Authorization"] == "Bearer tok-4711-very-secret"
+        is_right = is_allowed and body["mode"] == "local"
+        text = json.dumps({"hits": hits}).encode()
+        self.send_response(200 if is_right else 401)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+def test_services_are_tuned_and_their_secrets_are_nowhere(folder):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/search"
+        given = {**retriever("http"), "url": url}
+        tracking = {"uri": "sqlite:///mlflow.db", "experiment": "plugged"}
+        result = tune(folder, retriever=given, tracking=tracking)
+        server.shutdown()
+        thread.join()
+    check_tuned(result)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"journal.jsonl", "mlflow.db", "best.yaml"} <= {path.name for path in files}
+    holding = [path for path in files if b"tok-4711" in path.read_bytes()]
+    assert not holding
+
+
+def test_a_function_that_returns_metrics_needs_no_data_set(folder):
+    code = (
+        "def evaluate(title_weight, top_k):\n    return {'recall': 1 - (title_weight - 1) ** 2}\n"
+    )
+    (folder / "my_metrics.py").write_text(code, encoding="utf-8")
+    result = tune(
+        folder,
+        retriever={"kind": "function", "function": "my_metrics:evaluate"},
+        objective={"maximize": {"recall": 1.0}},
+        dataset=None,
+    )
+    assert result["state"] == "finished"
+    assert result["baseline"]["tune_objective"] == 1.0
+    assert result["verdict"] is None
+    run_dir = (folder / result["run_dir"]).resolve()
+    assert "finished" in run(folder, "resume", str(run_dir)).stdout
+    shown = run(folder, "evaluate", "config.yaml", "--params", '{"title_weight": 2.0}').stdout
+    assert re.search(r"recall +0.0000", shown)
+    assert re.search(r"dataset +none", run(folder, "check", "config.yaml").stdout)
+    assert (
+        "there are no queries"
+        in run(folder, "evaluate", "config.yaml", "--queries", "holdout", code=2).stderr
+    )
+
+
+def check(path: str) -> None:
+    loaded, source = load_config(path)
+    assemble(loaded, source, make_plan(loaded, source), say=print)
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        ({"dataset": None}, "dataset: this key is required"),
+        (
+            {"dataset": None, "retriever": {"kind": "function", "function": "my_search:search"}},
+            "retriever.function: 'my_search:search' answers queries: add `dataset:`",
+        ),
+        (
+            {"retriever": {"kind": "function", "function": "my_metrics:evaluate"}},
+            "takes no `query`, so it returns metrics and sees no data set",
+        ),
+        (
+            {
+                "dataset": None,
+                "retriever": {"kind": "function", "function": "my_metrics:evaluate"},
+                "verdict": {"guardrails": {"recall": {"max_decrease": 0.1}}},
+            },
+            "verdict.guardrails: a guard-rail is tested on held-out queries",
+        ),
+        (
+            {
+                "retriever": {"kind": "function", "function": "my_search:search"},
+                "space": {"title_wieght": {"type": "real", "low": 0, "high": 1}},
+            },
+            "space.title_wieght: the retriever has no parameter 'title_wieght'; did you mean",
+        ),
+        (
+            {
+                "retriever": {"kind": "function", "function": "my_search:search"},
+                "baseline": {"topk": 3},
+            },
+            "baseline.topk: the retriever has no parameter 'topk'; did you mean 'top_k'?",
+        ),
+        (
+            {
+                "retriever": {
+                    "kind": "http",
+                    "url": "http://localhost:1/",
+                    "headers": {"Authorization": "Bearer tok-4711-very-secret"},
+                }
+            },
+            "retriever.headers.Authorization: looks like a secret",
+        ),
+        (
+            {"retriever": {"kind": "http", "url": "http://localhost:1/", "retrys": 3}},
+            "retriever.retrys: unknown option; did you mean 'retries'?",
+        ),
+    ],
+)
+def test_wrong_configurations_are_explained(folder, monkeypatch, sections, reason):
+    code = "def evaluate(title_weight, top_k):\n    return {'recall': 1.0}\n"
+    (folder / "my_metrics.py").write_text(code, encoding="utf-8")
+    space = next(part["space"] for part in RETRIEVERS if "space" in part)
+    config = {**yaml.safe_load(CONFIG), "space": space, **sections}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # the folder is put there
+    with pytest.raises(InputError) as raised:
+        check("config.yaml")
+    assert reason in str(raised.value)
+    assert "tok-4711" not in str(raised.value)
+    assert str(raised.value).startswith("config.yaml:")
