@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ class FarAway:
     def retrieve(self, queries, params):
         x = params["x"]
         with (FOLDER / "evaluated").open("a") as log:
-            log.write(f"{x} {os.getppid()}\\n")
+            log.write(f"{x} {os.getppid()} {os.getpid()}\\n")
         order = FOLDER / f"order-{x}"
         if order.exists():
             match order.read_text():
@@ -140,6 +141,14 @@ class Project:
         wait_for(lambda: is_so() or process.poll() is not None, what)
         assert is_so(), f"{what}; exit {process.returncode}: {process.communicate()}"
 
+    @staticmethod
+    def wait_for(is_so: Callable[[], bool], what: str) -> None:
+        wait_for(is_so, what)
+
+    @staticmethod
+    def descendants(pid: int) -> set[int]:
+        return set(descendants(pid))
+
     def close(self) -> None:
         for process in self._started:
             process.kill()
@@ -172,12 +181,19 @@ class Project:
 
     def evaluated(self) -> list[tuple[int, int]]:
         """Return each x that was evaluated, with the cluster's process that had it done."""
-        log = self.folder / "evaluated"
-        lines = log.read_text().splitlines() if log.exists() else []
-        return [(int(x), int(pid)) for x, pid in map(str.split, lines)]
+        return [(x, parent) for x, parent, _ in self._evaluated()]
 
     def evaluations(self) -> Counter[int]:
-        return Counter(x for x, _ in self.evaluated())
+        return Counter(x for x, _, _ in self._evaluated())
+
+    def evaluators(self) -> set[int]:
+        """Return the processes that evaluated."""
+        return {pid for _, _, pid in self._evaluated()}
+
+    def _evaluated(self) -> list[tuple[int, int, int]]:
+        log = self.folder / "evaluated"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(int(x), int(parent), int(pid)) for x, parent, pid in map(str.split, lines)]
 
 
 @pytest.fixture
@@ -248,6 +264,56 @@ def restart_dask() -> Iterator[Callable[[DaskCluster], DaskCluster]]:
     yield restart
     for cluster in started:
         cluster.stop()
+
+
+class Relay:
+    """Passes bytes on to an address, and counts those that it is sent."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        self._target = host, int(port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.sent_bytes = 0
+        self._lock = threading.Lock()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(self._target)
+                for pair in ((near, far, True), (far, near, False)):
+                    threading.Thread(target=self._pass, args=pair, daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket, is_sent: bool) -> None:
+        with contextlib.suppress(OSError):
+            while content := source.recv(1 << 16):
+                with self._lock:
+                    self.sent_bytes += len(content) * is_sent
+                sink.sendall(content)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        source.close()
+
+
+@pytest.fixture
+def relay() -> Iterator[Callable[[str], Relay]]:
+    started: list[Relay] = []
+
+    def start(address: str) -> Relay:
+        started.append(Relay(address))
+        return started[-1]
+
+    yield start
+    for found in started:
+        found.close()
 
 
 @pytest.fixture(scope="session")

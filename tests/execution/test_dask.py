@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,11 +13,14 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
+from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
 
 from tuner.execution.dask import Dask
 
+QUICK = Path(__file__).resolve().parents[2] / "configs" / "quick.yaml"
+BACKENDS = ("--set", "backends=[{kind: random, trials: 6}, {kind: grid, trials: 6}]")
 EVERY_X = set(range(24))
 
 
@@ -117,3 +121,81 @@ def test_the_address_is_required(project: Any) -> None:
     path.write_text(path.read_text().replace('address: "tcp://127.0.0.1:1", ', ""))
     said = project.end(project.start("run", "far.yaml"), 2)
     assert "execution.address: this option is required" in said
+
+
+def test_the_evaluate_function_reaches_a_worker_once(dask_address: str, relay: Any) -> None:
+    """Count the bytes that leave this process, and how often the function is loaded."""
+    tolls = relay(dask_address)
+    evaluate = make_large(5_000_000)
+    given = [Trial(number, "arm", {"x": number}) for number in range(60)]
+    results = list(Dask(3, address=tolls.address).run(evaluate, given))
+    assert [outcome.error for _, outcome in results] == [None] * 60
+    loads = {outcome.metrics["pid"]: outcome.metrics["loads"] for _, outcome in results}
+    assert len(loads) > 1
+    assert set(loads.values()) == {1.0}
+    assert 5_000_000 < tolls.sent_bytes < 6_000_000
+
+
+def make_large(size: int) -> Callable[[Params], Outcome]:
+    """Return a function that holds so many bytes, and counts how often it is unpickled."""
+    import os
+
+    from tuner.core.trial import Outcome
+
+    class Large:
+        def __init__(self) -> None:
+            self.content = os.urandom(size)
+
+        def __setstate__(self, state: Any) -> None:
+            import builtins
+
+            self.__dict__ |= state
+            self.loads = builtins.__dict__.get("loads_of_large", 0) + 1  # of this process
+            builtins.__dict__["loads_of_large"] = self.loads
+
+        def __call__(self, params: Any) -> Outcome:
+            assert len(self.content) == size
+            return Outcome({"pid": float(os.getpid()), "loads": float(self.loads)})
+
+    return Large()
+
+
+def test_the_engine_on_a_cluster_finds_what_it_finds_here(project: Any, dask_cluster: Any) -> None:
+    for _ in range(2):
+        dask_cluster.add_worker()
+    here = tune_engine(project, "execution.kind=inline")
+    far = tune_engine(project, "execution.kind=dask", f"execution.address={dask_cluster.address}")
+    assert far["execution"] == f"evaluations run on Dask at {dask_cluster.address}, 2 workers"
+    assert far["trials"] == here["trials"]
+    assert len(far["trials"]) == 13  # and the baseline
+
+
+def tune_engine(project: Any, *settings: str) -> dict[str, Any]:
+    """Tune the built-in engine; return where evaluations ran, and each trial's metrics."""
+    sets = [part for setting in settings for part in ("--set", setting)]
+    run = project.start("run", str(QUICK), "--set", "tracking=null", *BACKENDS, *sets)
+    said = project.end(run, 0)
+    (journal,) = project.folder.glob("runs/*/journal.jsonl")
+    told = project.events("told")
+    journal.unlink()
+    metrics = {json.dumps(e["params"], sort_keys=True): e["metrics"] for e in told}
+    where = [line for line in said.splitlines() if line.startswith("evaluations run")]
+    return {"execution": where[0], "trials": metrics}
+
+
+def test_what_a_study_that_was_killed_left_on_the_workers_ends(
+    project: Any, dask_cluster: Any
+) -> None:
+    project.configure("dask", dask_cluster.address)
+    for x in range(24):
+        project.order(x, "wait")
+    worker = dask_cluster.add_worker("--nthreads", "2")
+    run = project.start("run", "far.yaml")
+    project.wait(run, lambda: len(project.evaluated()) == 2, "two trials")
+    evaluators = project.evaluators()
+    assert evaluators <= project.descendants(worker.pid)
+    run.kill()
+    project.wait_for(
+        lambda: not evaluators & project.descendants(worker.pid), "for the evaluations' end"
+    )
+    assert worker.poll() is None
