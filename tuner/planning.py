@@ -174,8 +174,11 @@ def _backend(section: BackendSection) -> Backend:
 
 def _execution(config: Config) -> Execution:
     section = config.execution
+    name = section.kind
+    if name == "auto" and _waits(config):
+        name = "threads"  # worker processes would each have limits of their own, and gain nothing
     try:
-        kind = registry.load("execution", section.kind)
+        kind = registry.load("execution", name)
     except InputError as error:
         raise InputError(str(error), key=("kind",)) from error
     given: dict[str, Any] = {"trial_timeout_s": section.trial_timeout_s}
@@ -189,6 +192,14 @@ def _execution(config: Config) -> Execution:
         )
     execution: Execution = registry.construct(kind, section.options, **given)
     return execution
+
+
+def _waits(config: Config) -> bool:
+    """Say whether the kind of retriever says that its evaluations wait for another system."""
+    try:
+        return getattr(registry.load("retrieval", config.retriever.kind), "waits", False) is True
+    except InputError:  # told where the retriever is looked at
+        return False
 
 
 def _counts_workers(kind: Callable[..., Any]) -> bool:

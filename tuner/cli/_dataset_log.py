@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -156,10 +156,9 @@ def pool(
 
     Give each annotator a copy of the sheet. Clicked documents of a query log are pooled too.
     """
-    from tuner.cli._dataset_pool import DEPTH_KNOB, build_retriever, pool_settings
+    from tuner.cli._dataset_pool import DEPTH_KNOB, configured_retriever, pool_settings
     from tuner.cli._params import read_params
     from tuner.config import load_config
-    from tuner.core.space import SearchSpace
     from tuner.datasets.building.corpus import open_corpus
     from tuner.datasets.building.pool import pooled, sheet_rows
     from tuner.datasets.building.sampling import read_sample
@@ -167,7 +166,8 @@ def pool(
 
     if Path(out).exists():  # before the work, not after it
         raise InputError("is there already, and may hold grades; name another file", file=out)
-    loaded = None if config is None else load_config(config)[0]
+    configured = None if config is None else load_config(config)
+    loaded = None if configured is None else configured[0]
     section = None if loaded is None else loaded.dataset
     place = corpus_path or (None if section is None else section.path)
     if place is None:
@@ -175,12 +175,7 @@ def pool(
     sampled = read_sample(queries)
     corpus = open_corpus(place)
     known = {document.id for document in corpus.documents}
-    kind, space = "hybrid", None
-    options: dict[str, Any] = {}
-    if loaded is not None:
-        kind, options = loaded.retriever.kind, loaded.retriever.options
-        space = SearchSpace.from_mapping(loaded.space, loaded.space_constraints)
-    retriever = build_retriever(kind, options, corpus)
+    retriever, space = configured_retriever(configured, corpus)
     settings = pool_settings(
         [read_params(text, "--params") for text in given],
         space,

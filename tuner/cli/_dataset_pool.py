@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.corpus import Corpus
 from tuner.core.parameters import Categorical, Integer, Parameter, Real
@@ -13,19 +13,29 @@ from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob, Retriever
 
+if TYPE_CHECKING:
+    from tuner.config import Config, Source
+
 MOST_CORNERS = 16
 DEPTH_KNOB = "top_k"
 """The knob that says how many passages are returned; pools set it to their depth."""
 
 
-def build_retriever(kind: str, options: Mapping[str, Any], corpus: Corpus) -> Retriever:
-    """Build the retriever of a configuration over any corpus."""
-    from tuner.assemble import cache_dir
-    from tuner.core import registry
+def configured_retriever(
+    configured: tuple[Config, Source] | None, corpus: Corpus
+) -> tuple[Retriever, SearchSpace | None]:
+    """Build the retriever of a configuration over any corpus, and read its space.
 
-    build = registry.load("retrieval", kind).build
-    retriever: Retriever = registry.construct(build, options, corpus=corpus, cache_dir=cache_dir())
-    return retriever
+    Without a configuration it is the built-in one, and there is no space.
+    """
+    from tuner.retrieval.hybrid import Hybrid
+    from tuner.systems import build_retriever, cache_dir, resolved
+
+    if configured is None:
+        return Hybrid.build(corpus, cache_dir=cache_dir()), None
+    config, source = configured
+    space = SearchSpace.from_mapping(config.space, config.space_constraints)
+    return build_retriever(resolved(config, source), space, corpus), space
 
 
 def corners(space: SearchSpace) -> list[Params]:

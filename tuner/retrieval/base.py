@@ -65,6 +65,9 @@ class RetrieverKind(Protocol):
 
         A ``build`` that names ``space`` (a SearchSpace) or ``baseline`` (Params) is given those of
         the configuration: for systems whose parameters are whatever the user says.
+
+        A class attribute ``waits = True`` says that answering is waiting for another system:
+        ``execution: {kind: auto}`` then means threads, which share one concurrency limit.
         """
         ...
 

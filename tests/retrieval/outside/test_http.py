@@ -14,9 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tuner.config import load_config
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.space import Categorical, Integer, SearchSpace
+from tuner.execution.auto import Auto
+from tuner.execution.inline import Inline
+from tuner.execution.threads import Threads
+from tuner.planning import make_plan
 from tuner.retrieval.http import Http
 from tuner.retrieval.http.connection import LONGEST_WAIT_S, retry_after_s
 from tuner.testing import CHECKS, RetrieverCase
@@ -320,6 +325,22 @@ def test_trials_of_all_threads_share_one_rate(make, service):
         list(threads.map(lambda _: http.retrieve(many(5), {}), range(2)))
     # Ten requests begin over at least nine fiftieths of a second.
     assert max(service.times) - min(service.times) >= 0.9 * 9 / 50
+
+
+def test_automatic_execution_keeps_trials_in_threads_of_one_process(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "dataset: {path: x}\nspace: {k: {type: integer, low: 1, high: 9}}\n"
+        "retriever: {kind: http, url: 'http://localhost/'}\n"
+        "backends: [{kind: random, trials: 3}]\ntracking: null\n",
+        encoding="utf-8",
+    )
+    config, source = load_config(path)
+    assert isinstance(make_plan(config, source).execution, Threads)
+    config, source = load_config(path, ["execution.kind=inline"])
+    assert isinstance(make_plan(config, source).execution, Inline)
+    config, source = load_config(path, ["retriever.kind=command"])
+    assert isinstance(make_plan(config, source).execution, Auto)
 
 
 def test_a_batch_is_one_request(make, service, queries):

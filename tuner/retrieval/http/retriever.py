@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem, TunerError
@@ -52,6 +52,8 @@ class Http:
     ``{queries: [{id, query}], params}`` where requests hold several queries; ``response`` is one
     over the decoded response, and finds what ``read_answer`` reads, or one such answer a query.
     """
+
+    waits: ClassVar[bool] = True
 
     service: Service
     request: str = field(repr=False)  # as JSON: a frozen record holds no mapping
