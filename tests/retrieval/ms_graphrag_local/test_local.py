@@ -10,7 +10,9 @@ from tempfile import mkdtemp
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 pytest.importorskip("graphrag", reason="Microsoft's graphrag is not installed: '.[graphrag]'")
 
@@ -109,6 +111,33 @@ class TestContext:
 
         assert count(0.0, 0.5) == 0
         assert 0 < count(0.3, 0.5) < count(0.9, 0.1)
+
+    def test_claims_are_part_of_the_context_where_there_are_some(
+        self, dataset: Dataset, tmp_path: Path
+    ) -> None:
+        query = [Query("q", "Night Ferry")]
+        plain = build(dataset.corpus).retrieve(query, {})
+        other = shutil.copytree(OUTPUT, tmp_path / "output")
+        claim = {
+            "id": "claim-1",
+            "human_readable_id": 0,
+            "covariate_type": "claim",
+            "type": "AWARD",
+            "description": "Night Ferry was given the Silver Lantern.",
+            "subject_id": "NIGHT FERRY",
+            "object_id": "VESSBY FILM FESTIVAL",
+            "status": "TRUE",
+            "start_date": "1954-01-01",
+            "end_date": "1954-12-31",
+            "source_text": "The film won the Silver Lantern.",
+            "text_unit_id": "0",
+        }
+        table = pyarrow.table({name: [value] for name, value in claim.items()})
+        parquet.write_table(table, other / "covariates.parquet")
+        claimed = build(dataset.corpus, path=str(other)).retrieve(query, {})
+        assert plain.context_tokens is not None
+        assert claimed.context_tokens is not None
+        assert claimed.context_tokens[0] > plain.context_tokens[0] + 20
 
     def test_threads_get_the_same_answers(self, dataset: Dataset) -> None:
         retriever = build(dataset.corpus)

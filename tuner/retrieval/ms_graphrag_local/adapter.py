@@ -29,7 +29,7 @@ from tuner.retrieval.ms_graphrag_local.index import (
     open_index,
     write_index,
 )
-from tuner.retrieval.ms_graphrag_local.options import KNOBS, read_params
+from tuner.retrieval.ms_graphrag_local.options import CLAIMS, KNOBS, read_params
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,8 @@ def _contents(folder: Path) -> list[str]:
         InputError: one of them is missing.
     """
     problems, hashes = [], []
-    for table in TABLES:
+    has_claims = table_path(folder, CLAIMS).is_file()
+    for table in (*TABLES, CLAIMS) if has_claims else TABLES:
         path = table_path(folder, table)
         try:
             hashes.append(sha256(path.read_bytes()).hexdigest())

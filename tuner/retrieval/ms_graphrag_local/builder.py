@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas
 from graphrag.query.indexer_adapters import (
+    read_indexer_covariates,
     read_indexer_entities,
     read_indexer_relationships,
     read_indexer_reports,
@@ -27,7 +28,7 @@ from graphrag_vectors import VectorStore, VectorStoreDocument, VectorStoreSearch
 from tuner.core.errors import InputError
 from tuner.retrieval._embedding import Float32Array
 from tuner.retrieval.ms_graphrag.output import table_path
-from tuner.retrieval.ms_graphrag_local.options import Settings
+from tuner.retrieval.ms_graphrag_local.options import CLAIMS, Settings
 
 # At each context that is full, GraphRAG warns that it is; that is what a budget is for.
 logging.getLogger("graphrag.query").setLevel(logging.ERROR)
@@ -109,6 +110,7 @@ def open_builder(
         tables = {name: pandas.read_parquet(table_path(folder, name)) for name in _TABLES}
         communities = tables["communities"]
         reports = tables["community_reports"]
+        claims = table_path(folder, CLAIMS)
         mixed = LocalSearchMixedContext(
             entities=read_indexer_entities(tables["entities"], communities, community_level),
             entity_text_embeddings=_Vectors(ids, vectors),
@@ -116,6 +118,11 @@ def open_builder(
             text_units=read_indexer_text_units(tables["text_units"]),
             community_reports=read_indexer_reports(reports, communities, community_level),
             relationships=read_indexer_relationships(tables["relationships"]),
+            covariates={
+                "claims": read_indexer_covariates(pandas.read_parquet(claims))
+                if claims.is_file()
+                else []
+            },
             tokenizer=_tokenizer(encoding),
         )
     except (OSError, KeyError, ValueError, AttributeError) as error:

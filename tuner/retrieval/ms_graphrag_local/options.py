@@ -57,6 +57,9 @@ KNOBS = (
     ),
 )
 
+CLAIMS = "covariates"
+"""The file of extracted claims, without ``.parquet``; GraphRAG writes it only if told so."""
+
 # Two decimal fractions that add up to 1 may miss it in the last digit.
 _ROUNDING = 1e-9
 
