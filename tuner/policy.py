@@ -14,12 +14,12 @@ from tuner.core.policy import Policy
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.judge import judge, look, utilities
 from tuner.retrieval._policy import POLICY
+from tuner.run_dir import JOURNAL_FILE
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.study.reading import JournalContent
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import Verdict
 from tuner.study.winner import choose_winner
-from tuner.tuning import JOURNAL_FILE
 
 POLICY_FILE = "policy.yaml"
 

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tuner.assemble import Assembly, assemble, make_plan, versions
+from tuner.assemble import Assembly, assemble, versions
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
-from tuner.datasets import BUILTIN
 from tuner.inspection import nothing_found, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
+from tuner.planning import make_plan
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
+from tuner.run_dir import (
+    ANSWERS_DIR,
+    CONFIG_FILE,
+    JOURNAL_FILE,
+    SUMMARY_NOTE,
+    new_run_dir,
+    no_run,
+    resolved_config,
+    without_password,
+    write_best,
+    write_config,
+)
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
 from tuner.study.pareto import front_record
-from tuner.study.reading import JournalContent, read_journal
 from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
 from tuner.study.study import Study
-from tuner.study.tuned_on import TunedOn
 from tuner.study.winner import choose_winner
-from tuner.tracking._uri import absolute, holds_password, mask
 from tuner.tracking.mlflow import Mlflow
 from tuner.warm_start import EARLIER_ARM, best_earlier, gather, read_earlier, write_earlier
 
-CONFIG_FILE = "config.yaml"
-JOURNAL_FILE = "journal.jsonl"
-BEST_FILE = "best.yaml"
-ANSWERS_DIR = "answers"
-SUMMARY_NOTE = "summary"
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
 
@@ -195,8 +195,8 @@ def begin(assembly: Assembly, *, say: Say = _silent) -> Session:
     """
     earlier = gather(assembly, say=say)
     header = make_header(assembly)
-    run_dir = _new_run_dir(Path(assembly.config.study.runs_dir), header)
-    _write_config(run_dir / CONFIG_FILE, assembly)
+    run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
+    write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
     study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly, earlier))
     return Session(_remembering(assembly, run_dir), study, run_dir)
@@ -210,7 +210,7 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
             configuration are not what they were.
     """
     if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(_no_run(run_dir))
+        raise InputError(no_run(run_dir))
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
     assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
@@ -233,24 +233,6 @@ def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
         )
 
 
-def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
-    """Read a run directory without opening its data.
-
-    Raises:
-        InputError: not a run directory, or a broken one.
-    """
-    if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(_no_run(run_dir))
-    content = read_journal(run_dir / JOURNAL_FILE)
-    return content, load_config(run_dir / CONFIG_FILE)[0]
-
-
-def last_summary(content: JournalContent) -> StudySummary | None:
-    """Return the summary that ended a study, or None if it never ended."""
-    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
-    return StudySummary.from_record(notes[-1]) if notes else None
-
-
 def make_header(assembly: Assembly) -> StudyHeader:
     """Describe the study that this assembly would run, with a fresh identity."""
     config = assembly.config
@@ -267,44 +249,10 @@ def make_header(assembly: Assembly) -> StudyHeader:
         objective=assembly.plan.objective.to_mapping(),
         baseline=assembly.baseline,
         dataset=assembly.dataset_record(),
-        config=_without_password(_resolved(assembly)),
+        config=without_password(resolved_config(assembly)),
         fingerprints=assembly.fingerprints(),
         versions=versions(),
     )
-
-
-def write_best(
-    run_dir: Path,
-    header: StudyHeader,
-    summary: StudySummary,
-    complete: Callable[[Params], Params],
-) -> None:
-    """Write ``best.yaml``: the winner's parameters, and how it did. Nothing where none is scored.
-
-    ``complete`` adds the parameters that were not tuned. The file appears whole or not at all.
-    """
-    best = summary.chosen
-    if best is None:
-        return
-    record = {
-        "params": complete(best.params),
-        "is_feasible": best.violation <= 0.0,
-        "study": header.name,
-        "study_id": header.study_id,
-        "arm": best.arm,
-        "trial": best.trial,
-        "tuned_on": TunedOn.of(header).to_record(),
-        "tune": {"objective": best.tune_objective, **best.tune_metrics},
-        "holdout": None
-        if best.holdout_objective is None
-        else {"objective": best.holdout_objective, **best.holdout_metrics},
-        "outcome": None if summary.verdict is None else summary.verdict["outcome"],
-        "verdict": None if summary.verdict is None else summary.verdict["sentence"],
-    }
-    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
-    temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(run_dir / BEST_FILE)
 
 
 def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
@@ -347,56 +295,3 @@ def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> 
         tracker.finish(summary)
     except KeyboardInterrupt:
         say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")
-
-
-def _resolved(assembly: Assembly) -> dict[str, Any]:
-    """Return the configuration with every default, and paths that hold from any folder."""
-    config = assembly.config
-    record: dict[str, Any] = config.model_dump(mode="json")
-    if config.dataset is not None and not assembly.holdout_queries:
-        # Too few to split by default: said here, a resumed study does not split them either.
-        record["dataset"]["split"]["holdout"] = 0.0
-    if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
-        record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
-    if config.tracking is not None:
-        record["tracking"]["uri"] = absolute(config.tracking.uri)
-    return record
-
-
-def _write_config(path: Path, assembly: Assembly) -> None:
-    """Write the resolved configuration, for its owner's eyes only where it holds a password."""
-    config = assembly.config
-    text = yaml.safe_dump(_resolved(assembly), sort_keys=False, allow_unicode=True)
-    is_secret = config.tracking is not None and holds_password(config.tracking.uri)
-    path.touch(mode=0o600 if is_secret else 0o644)
-    path.write_text(text, encoding="utf-8")
-
-
-def _without_password(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration as the journal holds it, which others may read."""
-    if record["tracking"] is None:
-        return record
-    return {**record, "tracking": {**record["tracking"], "uri": mask(record["tracking"]["uri"])}}
-
-
-def _new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:
-    stamp = datetime.fromtimestamp(header.created_at).strftime("%Y%m%d-%H%M%S")
-    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-        run_dir = runs_dir / f"{header.name}-{stamp}{suffix}"
-        try:
-            run_dir.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise InputError(
-                f"cannot make the run directory {str(run_dir)!r}: {error.strerror}",
-                key=("study", "runs_dir"),
-            ) from error
-        return run_dir
-    raise InputError(f"too many studies called {header.name!r} in one second")
-
-
-def _no_run(run_dir: Path) -> str:
-    message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
-    runs = sorted(path.parent for path in Path("runs").glob(f"*/{JOURNAL_FILE}"))
-    return f"{message}; the latest is {str(runs[-1])!r}" if runs else message

@@ -29,7 +29,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import optuna
 
-from tuner.assemble import cache_dir
 from tuner.backends.grid import Grid
 from tuner.backends.tpe import Tpe
 from tuner.core.space import SearchSpace
@@ -44,6 +43,7 @@ from tuner.retrieval.hybrid import Hybrid
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
 from tuner.study.study import Study
+from tuner.systems import cache_dir
 
 SPACE = SearchSpace.from_mapping(
     {

@@ -23,7 +23,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy import stats
 
-from tuner.assemble import cache_dir
 from tuner.core import registry
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial, TrialState
@@ -31,6 +30,7 @@ from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective
 from tuner.retrieval.hybrid import Hybrid
+from tuner.systems import cache_dir
 
 SPACE = SearchSpace.from_mapping(
     {

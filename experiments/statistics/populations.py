@@ -31,7 +31,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "search_quality"))
 import numpy as np  # noqa: E402
 from search_quality import DEFAULT, METRICS, OBJECTIVE, SPACE, TEXT_ONLY  # noqa: E402
 
-from tuner.assemble import cache_dir  # noqa: E402
 from tuner.backends.random import Random  # noqa: E402
 from tuner.core.rankings import FloatArray  # noqa: E402
 from tuner.core.trial import Params, Trial, TrialState  # noqa: E402
@@ -41,6 +40,7 @@ from tuner.retrieval.hybrid import Hybrid  # noqa: E402
 from tuner.study.results import BASELINE_ARM  # noqa: E402
 from tuner.study.verdict import composite_values  # noqa: E402
 from tuner.study.winner import TOKENS  # noqa: E402
+from tuner.systems import cache_dir  # noqa: E402
 
 ATLAS = "builtin:atlas"
 BASELINE = 0  # row of the default configuration

@@ -21,7 +21,6 @@ import numpy as np
 from populations import ATLAS, BASELINE_ARM, DEFAULT, METRICS, OBJECTIVE, SPACE
 from search_quality import search
 
-from tuner.assemble import cache_dir
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Outcome, Trial, TrialState
 from tuner.datasets import open_dataset, split_queries
@@ -30,6 +29,7 @@ from tuner.metrics.aggregate import mean_defined
 from tuner.retrieval.hybrid import Hybrid
 from tuner.study.verdict import Measured, composite_values, decide
 from tuner.study.winner import TOKENS, choose_winner
+from tuner.systems import cache_dir
 
 KINDS = ("grid", "tpe")
 OUTCOMES = ("deploy", "keep the baseline", "not enough queries")

@@ -22,8 +22,9 @@ def load(
     config: str, settings: tuple[str, ...], *, say: Callable[[str], None], to_run: bool = False
 ) -> Any:
     """Read, check and assemble a configuration; see ``tuner.assemble``."""
-    from tuner.assemble import assemble, make_plan
+    from tuner.assemble import assemble
     from tuner.config import load_config
+    from tuner.planning import make_plan
 
     loaded, source = load_config(config, settings)
     plan = make_plan(loaded, source, to_run=to_run)

@@ -27,12 +27,14 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     which stands wherever parameters do, and compares it with the fixed winner on the held-out
     queries.
     """
-    from tuner.assemble import assemble, make_plan
+    from tuner.assemble import assemble
     from tuner.cli._console import console
     from tuner.cli._tables import print_types, shown_params
     from tuner.config import load_config
+    from tuner.planning import make_plan
     from tuner.policy import derive_policy, write_policy
-    from tuner.tuning import CONFIG_FILE, check_same_data, read_run
+    from tuner.run_dir import CONFIG_FILE, read_run
+    from tuner.tuning import check_same_data
 
     content, _ = read_run(run_dir)
     config, source = load_config(run_dir / CONFIG_FILE)

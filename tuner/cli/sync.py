@@ -14,9 +14,9 @@ from tuner.core.errors import InputError, TunerError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
+    from tuner.run_dir import last_summary, read_run
     from tuner.tracking._uri import mask, without_password
     from tuner.tracking.mlflow import Mlflow
-    from tuner.tuning import last_summary, read_run
 
     content, config = read_run(run_dir)
     store = uri or (config.tracking.uri if config.tracking else None)

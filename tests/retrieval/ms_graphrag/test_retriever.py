@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tuner.assemble import assemble, make_plan
+from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
 from tuner.evaluation.evaluator import Evaluator
+from tuner.planning import make_plan
 from tuner.retrieval.ms_graphrag import MsGraphrag
 from tuner.retrieval.ms_graphrag.output import read_output
 from tuner.testing import RetrieverCase, RetrieverContract

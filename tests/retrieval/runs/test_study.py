@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.assemble import Assembly, assemble, make_plan
+from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.datasets import Dataset, open_dataset
+from tuner.planning import make_plan
 from tuner.retrieval.hybrid import Hybrid
 from tuner.tuning import begin, reopen
 
