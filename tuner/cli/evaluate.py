@@ -112,7 +112,7 @@ def command(
     for line in _shown(choice, where):
         click.echo(line)
     console().print(tables.figures_table(figures, defined))
-    if defined.get("composite", 0) < len(queries):
+    if defined.get("composite", len(queries)) < len(queries):
         note(
             f"note: the composite has all of its metrics for {defined['composite']} of "
             f"{len(queries)} queries; comparisons and verdicts rest on these alone"
