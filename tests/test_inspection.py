@@ -1,4 +1,4 @@
-"""What a study says of the system that it tunes: nothing found, dead knobs, a graph that is silent."""
+"""What a study says of its system: nothing found, dead knobs, a graph that is silent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
+from tuner.core.trial import Trial
 from tuner.inspection import dead_knobs
 
 QUERIES = [Query(f"q{n}", "") for n in range(30)]
@@ -60,6 +61,23 @@ def test_constraints_are_kept_while_knobs_are_turned() -> None:
         return Rankings.from_ids([query.id for query in queries], [["a"] for _ in queries])
 
     assert dead_knobs(retrieve, QUERIES, space, {"start": 2, "end": 2}) == ["start", "end"]
+
+
+def test_values_with_which_no_trial_was_scored_are_not_tried() -> None:
+    at = {"top_k": 5, "decoration": 0.3, "mode": "graph", "hops": 2, "only": 1}
+    scored = [{**at, "top_k": top_k, "decoration": top_k / 10} for top_k in (2, 5, 7, 8)]
+    trials = [Trial(n, "tpe", params, objective=0.5) for n, params in enumerate(scored)]
+    trials += [Trial(9, "tpe", {**at, "mode": "text", "top_k": 1}, error="it crashed")]
+    asked = []
+
+    def retrieve(queries, params):
+        asked.append(params)
+        return System().retrieve(queries, params)
+
+    assert dead_knobs(retrieve, QUERIES, SPACE, at, trials=trials) == ["decoration"]
+    assert {params["mode"] for params in asked} == {"graph"}
+    assert {params["top_k"] for params in asked} == {2, 5}  # one that changes something is enough
+    assert {params["decoration"] for params in asked} == {0.2, 0.3, 0.7, 0.8}
 
 
 @pytest.mark.parametrize("queries", [QUERIES[:1], QUERIES[:3]])

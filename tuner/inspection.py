@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -56,24 +57,34 @@ def nothing_found(assembly: Assembly, trial: Trial) -> str | None:
 
 def remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> list[str]:
     """Return, in sentences, what a reader of the result should know of the system."""
-    return [*_graph_remarks(trials), *_dead_knob_remarks(assembly, chosen)]
+    return [*_graph_remarks(trials), *_dead_knob_remarks(assembly, chosen, trials)]
 
 
 def dead_knobs(
-    retrieve: Retrieve, queries: Sequence[Query], space: SearchSpace, at: Params
+    retrieve: Retrieve,
+    queries: Sequence[Query],
+    space: SearchSpace,
+    at: Params,
+    *,
+    trials: Sequence[Trial] | None = None,
 ) -> list[str]:
     """Return the parameters that change no ranking: each is turned by itself, from ``at``.
 
     On up to 10 queries and to up to 3 other values, spread over the range. Parameters that are not
-    active at ``at``, or cannot be turned within the space's constraints, are left out.
+    active at ``at``, or cannot be turned within the space's constraints, are left out. With
+    ``trials`` only values with which one of them was scored: what failed could crash or hang the
+    process that asks.
     """
+    tried = None if trials is None else _scored_values(trials)
     sample = _spread(queries, PROBED_QUERIES)
     before = None
     dead = []
     for name, parameter in space.parameters.items():
         turned = [
             params
-            for value in _other_values(parameter, at.get(name))
+            for value in _other_values(
+                parameter, at.get(name), None if tried is None else tried.get(name, [])
+            )
             if name in at and space.contains(params := {**at, name: value})
         ]
         if not turned:
@@ -85,7 +96,9 @@ def dead_knobs(
     return dead
 
 
-def _dead_knob_remarks(assembly: Assembly, chosen: Params) -> Iterator[str]:
+def _dead_knob_remarks(
+    assembly: Assembly, chosen: Params, trials: Sequence[Trial]
+) -> Iterator[str]:
     retriever = assembly.retriever
     if isinstance(retriever, Measures):
         return
@@ -94,7 +107,8 @@ def _dead_knob_remarks(assembly: Assembly, chosen: Params) -> Iterator[str]:
     def retrieve(queries: Sequence[Query], params: Params) -> Rankings:
         return retriever.retrieve(queries, {**fixed, **params})
 
-    for name in dead_knobs(retrieve, assembly.tune_queries, assembly.plan.space, chosen):
+    space = assembly.plan.space
+    for name in dead_knobs(retrieve, assembly.tune_queries, space, chosen, trials=trials):
         yield (
             f"{name} changes no ranking around the chosen configuration: take it out of the space, "
             "or look whether the system reads it"
@@ -115,11 +129,27 @@ def _answers(retrieve: Retrieve, queries: Sequence[Query], params: Params) -> li
     return [rankings.ids(row) for row in range(len(queries))]
 
 
-def _other_values(parameter: Parameter, value: Scalar | None) -> list[Scalar]:
+def _scored_values(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Return, by parameter, the values of the scored trials, each once."""
+    values: dict[str, dict[Any, None]] = {}
+    for trial in trials:
+        for name, value in trial.params.items() if trial.is_scored else ():
+            values.setdefault(name, {})[value] = None
+    return {name: list(found) for name, found in values.items()}
+
+
+def _other_values(
+    parameter: Parameter, value: Scalar | None, tried: Sequence[Any] | None
+) -> list[Scalar]:
     if isinstance(parameter, Categorical):
-        others: list[Scalar] = [c for c in parameter.choices if c != value]
+        known = parameter.choices if tried is None else [c for c in parameter.choices if c in tried]
+        others: list[Scalar] = [choice for choice in known if choice != value]
         return others[:OTHER_VALUES]
-    places = (parameter.at(place) for place in (0.0, 1.0, 0.5))
+    if tried is None:
+        places: list[Scalar] = [parameter.at(place) for place in (0.0, 1.0, 0.5)]
+    else:
+        ordered = sorted(tried)
+        places = [*ordered[:1], *ordered[-1:], *ordered[len(ordered) // 2 :][:1]]
     return [other for other in dict.fromkeys(places) if other != value]
 
 

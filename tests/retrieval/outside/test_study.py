@@ -1,0 +1,96 @@
+"""A study over systems that fail in the middle of it: each fault costs its own trials only."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tuner.assemble import assemble
+from tuner.config import load_config
+from tuner.core.trial import TrialState
+from tuner.planning import make_plan
+from tuner.run_dir import read_run
+from tuner.tuning import begin
+
+FUNCTION = """
+import os
+def search(query, fault):
+    if fault == "killed":
+        os._exit(9)
+    if fault == "raises" and "Rome" in query:
+        raise ValueError("the index is on fire")
+    return ["d0", "d1"]
+"""
+COMMAND = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["params"]["fault"] == "killed":
+        os.kill(os.getpid(), 9)
+    if asked["params"]["fault"] == "raises" and "Rome" in asked["query"]:
+        raise ValueError("the index is on fire")
+    print(json.dumps({"id": asked["id"], "results": ["d0", "d1"]}), flush=True)
+"""
+RETRIEVERS = {
+    "function": {"kind": "function", "function": "failing_search:search"},
+    "command": {"kind": "command", "command": [sys.executable, "failing_command.py"]},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, corpus, queries) -> Path:
+    (tmp_path / "failing_search.py").write_text(FUNCTION, encoding="utf-8")
+    (tmp_path / "failing_command.py").write_text(COMMAND, encoding="utf-8")
+    (tmp_path / "data" / "qrels").mkdir(parents=True)
+    for name, records in (
+        ("corpus", [{"_id": d.id, "title": d.title, "text": d.text} for d in corpus.documents]),
+        ("queries", [{"_id": q.id, "text": q.text} for q in queries]),
+    ):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / "data" / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    judged = "".join(f"{query.id}\td0\t1\n" for query in queries)
+    (tmp_path / "data" / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", RETRIEVERS)
+def test_every_fault_costs_its_own_trial(folder, kind):
+    config = {
+        "dataset": {"path": "data"},
+        "retriever": RETRIEVERS[kind],
+        "space": {
+            "fault": {
+                "type": "categorical",
+                "choices": ["killed", "none", "raises", "no", "nothing"],
+            }
+        },
+        "objective": {"maximize": {"mrr@10": 1.0}},
+        "backends": [{"kind": "grid", "trials": 5}, {"kind": "tpe", "trials": 5}],
+        "execution": {"kind": "processes", "workers": 1},
+        "tracking": None,
+    }
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    loaded, source = load_config("config.yaml")
+    assembly = assemble(loaded, source, make_plan(loaded, source), say=print)
+    tuned = begin(assembly, say=print).run(on_event=lambda event: None, say=print)
+    assert tuned.summary.state == "finished"
+    content, _ = read_run(tuned.run_dir)
+    trials = {trial.params["fault"]: trial for trial in content.trials.values()}
+    assert {fault for fault, trial in trials.items() if trial.objective == 1.0} == {
+        "none", "no", "nothing",
+    }  # fmt: skip
+    assert trials["killed"].state is trials["raises"].state is TrialState.FAILED
+    reasons = {fault: trials[fault].error for fault in ("killed", "raises")}
+    if kind == "function":
+        assert "the worker process died" in reasons["killed"]
+        assert "exit code 9" in reasons["killed"]
+        assert "query 'q2': ValueError: the index is on fire" in reasons["raises"]
+    else:
+        assert "query 'q0': the command ended by SIGKILL" in reasons["killed"]
+        assert "query 'q2': the command ended with exit code 1" in reasons["raises"]
+        assert "ValueError: the index is on fire" in reasons["raises"]
