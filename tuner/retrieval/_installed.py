@@ -9,7 +9,7 @@ from tuner.core.errors import InputError
 
 
 def installed_version(
-    package: str, *, oldest: tuple[int, int], kind: str, extra: str | None = None
+    package: str, *, oldest: tuple[int, ...], kind: str, extra: str | None = None
 ) -> str:
     """Return a package's installed version, for the retriever ``kind``.
 
@@ -24,7 +24,8 @@ def installed_version(
     except metadata.PackageNotFoundError as error:
         message = f"the retriever {kind!r} needs {package}: {install}"
         raise InputError(message, key=("kind",)) from error
-    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < oldest:
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[: len(oldest)])
+    if numbers < oldest:
         wanted = ".".join(map(str, oldest))
         message = f"{package} {version} is installed; {wanted} or newer is needed: {install}"
         raise InputError(message, key=("kind",))

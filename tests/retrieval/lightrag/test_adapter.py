@@ -262,10 +262,10 @@ def test_impossible_parameters(build, corpus, queries, params, message):
         build(corpus).retrieve(queries, params)
 
 
-@pytest.mark.parametrize("version", ["1.4.9", "0.1"])
+@pytest.mark.parametrize("version", ["1.5.6", "0.1"])
 def test_an_older_lightrag_is_refused(build, corpus, monkeypatch, version):
     monkeypatch.setattr(_installed.metadata, "version", lambda _: version)
-    with pytest.raises(InputError, match=f"lightrag-hku {version} is installed; 1.5 or newer"):
+    with pytest.raises(InputError, match=f"lightrag-hku {version} is installed; 1.5.7 or newer"):
         build(corpus)
 
 

@@ -85,7 +85,7 @@ class Lightrag:
             TunerError: the embedder failed, gave zero or NaN vectors, or is not the one that the
                 working directory was made with; or the cache cannot be written.
         """
-        version = installed_version(runtime.PACKAGE, oldest=(1, 5), kind="lightrag")
+        version = installed_version(runtime.PACKAGE, oldest=(1, 5, 7), kind="lightrag")
         parts = [version, code_digest("lightrag"), corpus_digest(corpus)]
         if working_dir is not None and embedder == HASHED_WORDS:
             raise InputError(
