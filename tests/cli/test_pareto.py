@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-
 ATLAS = """\
 study: {name: front, seed: 3}
 dataset: {path: "builtin:atlas"}
