@@ -86,6 +86,14 @@ def test_the_store_answers_as_the_librarys_own_does(strategy, start_k, adjacent_
         assert [(n.id, n.depth) for n in found] == [(n.id, n.depth) for n in wanted]
 
 
+def test_context_tokens_count_the_words_of_what_is_returned(build, corpus, queries):
+    rankings = build(corpus).retrieve(queries, {"start_k": 1, "select_k": 1})
+    lengths = {d.id: len(f"{d.title} {d.text}".split()) for d in corpus.documents}
+    assert rankings.context_tokens.tolist() == [
+        float(sum(lengths[id_] for id_ in row)) for row in rows(rankings)
+    ]
+
+
 def test_the_store_knows_ids_and_names():
     store = CorpusStore(
         ["b", "a"], np.eye(2, dtype=np.float32), [["x"], ["x", "y"]], lambda _: np.ones(2)

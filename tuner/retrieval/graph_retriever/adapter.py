@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
@@ -28,12 +28,18 @@ from tuner.retrieval._identity import code_digest, corpus_digest
 from tuner.retrieval._installed import installed_version
 from tuner.retrieval._vectors import keep_vectors
 from tuner.retrieval.base import Knob
-from tuner.retrieval.graph_retriever.opening import Opened, open_index, open_store
+from tuner.retrieval.graph_retriever.opening import (
+    Opened,
+    open_index,
+    open_store,
+    open_tokens,
+    passage_text,
+    write_documents,
+)
 from tuner.retrieval.graph_retriever.options import (
     KNOBS,
     MENTIONS,
     Settings,
-    mentions,
     read_edges,
     read_params,
 )
@@ -56,7 +62,6 @@ class GraphRetriever:
     embedder: str
     store: str | None = None
     edges: Edges = ((MENTIONS, MENTIONS),)
-    document_ids: frozenset[str] = field(default=frozenset(), repr=False)
     _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -115,12 +120,11 @@ class GraphRetriever:
         directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
 
         def write(unfinished: Path) -> None:
-            texts = [_text(document) for document in corpus.documents]
+            texts = [passage_text(document) for document in corpus.documents]
             model = make_embedder(embedder, texts)
             vectors = embed(model, texts, lambda row: f"passage {ids[row]!r}")
             write_array(unfinished, "vectors", vectors)
-            record = {"ids": ids, "mentions": mentions(corpus)}
-            (unfinished / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+            write_documents(unfinished, corpus)
             if isinstance(model, HashedWords):
                 model.save(unfinished)
 
@@ -146,7 +150,9 @@ class GraphRetriever:
                 key=("store",),
             )
         fingerprint = sha256(json.dumps([*parts, store, links]).encode()).hexdigest()[:16]
-        return cls(cache_dir.absolute(), fingerprint, "", store, links, frozenset(ids))
+        directory = cache_dir.absolute() / f"graph-retriever-{fingerprint}"
+        ensure(directory, lambda unfinished: write_documents(unfinished, corpus))
+        return cls(directory, fingerprint, "", store, links)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Embed the queries once for all workers; a store of the user's embeds them itself.
@@ -188,6 +194,7 @@ class GraphRetriever:
             adapter = opened.adapter
         else:
             adapter = open_store(self.store, os.getpid())
+        tokens = open_tokens(self.directory)
         embedded = perf_counter()
         strategy = _strategy(settings)
         answers = [
@@ -197,12 +204,17 @@ class GraphRetriever:
             for query in queries
         ]
         rows = [[str(node.id) for node in nodes] for nodes in answers]
-        if self.store is not None:
-            _check_known(rows, queries, self.document_ids)
         return Rankings.from_ids(
             [query.id for query in queries],
             rows,
             seconds={"embed": embedded - started, "search": perf_counter() - embedded},
+            context_tokens=np.array(
+                [
+                    _context_tokens(row, query, tokens)
+                    for row, query in zip(rows, queries, strict=True)
+                ],
+                dtype=np.float64,
+            ),
             graph_used=np.array(
                 [any(node.extra_metadata["_depth"] > 0 for node in nodes) for nodes in answers],
                 dtype=np.bool_,
@@ -210,16 +222,14 @@ class GraphRetriever:
         )
 
 
-def _check_known(
-    rows: Sequence[Sequence[str]], queries: Sequence[Query], known: frozenset[str]
-) -> None:
-    for row, query in zip(rows, queries, strict=True):
-        unknown = [id_ for id_ in row if id_ not in known]
-        if unknown:
-            raise TunerError(
-                f"the store returned {unknown[0]!r} for query {query.id!r}, which is no document "
-                "of the corpus; add what else the store holds to the corpus"
-            )
+def _context_tokens(row: Sequence[str], query: Query, tokens: Mapping[str, int]) -> float:
+    unknown = [id_ for id_ in row if id_ not in tokens]
+    if unknown:
+        raise TunerError(
+            f"the store returned {unknown[0]!r} for query {query.id!r}, which is no document of "
+            "the corpus; add what else the store holds to the corpus"
+        )
+    return float(sum(tokens[id_] for id_ in row))
 
 
 def _strategy(settings: Settings) -> Any:
@@ -242,10 +252,6 @@ def _strategy(settings: Settings) -> Any:
 
 def _similarity(node: Any) -> float:
     return float(node.similarity_score)
-
-
-def _text(document: Document) -> str:
-    return f"{document.title}\n{document.text}".strip()
 
 
 def _labels(queries: Sequence[Query]) -> dict[str, str]:
