@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import MetricError
-from tuner.metrics import aggregate, aggregate_by, at_cutoffs
+from tuner.metrics import aggregate, aggregate_by, listed
 
 VALUES = np.array([1.0, 0.0, np.nan, 0.5, 0.5])
 
@@ -44,5 +44,5 @@ def test_quantiles_are_shares():
 
 
 def test_several_cutoffs_at_once():
-    assert at_cutoffs("ndcg@1, 5,10") == ["ndcg@1", "ndcg@5", "ndcg@10"]
-    assert at_cutoffs("map") == ["map"]
+    assert listed("ndcg@1, 5,10, map,ndcg@5") == ["ndcg@1", "ndcg@5", "ndcg@10", "map"]
+    assert listed("map") == ["map"]

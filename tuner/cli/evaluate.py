@@ -134,13 +134,13 @@ def _metrics(names: Sequence[str], assembly: Assembly) -> list[str]:
         InputError: one of them does not exist, or needs what the configuration does not say.
     """
     from tuner.evaluation.evaluator import metric_problems
-    from tuner.metrics import at_cutoffs, at_grades
+    from tuner.metrics import at_grades, listed
 
     grades = assembly.dataset.qrels.values()
     written_out = [
         name
         for written in names
-        for plural in at_cutoffs(written)
+        for plural in listed(written)
         for name in at_grades(plural, grades)
     ]
     discount = assembly.config.context.discount

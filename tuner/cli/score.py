@@ -114,10 +114,10 @@ def command(
     from tuner.datasets import open_dataset
     from tuner.evaluation.run_files import read_files
     from tuner.evaluation.scoring_runs import compare_with_first, score_runs
-    from tuner.metrics import at_grades
+    from tuner.metrics import at_grades, listed
 
     paths = [*runs, *more_runs]
-    names = _metric_names(",".join(metrics))
+    names = listed(",".join(metrics))
     _check_options(paths, names, compare, per_query)
     _check_dataset_options(qrels, dataset_path, tokenizer, by_type)
     dataset = None if dataset_path is None else open_dataset(dataset_path)
@@ -200,15 +200,6 @@ def _groups(
         for query in dataset.queries
     }
     return groups_of(labels, query_ids, dataset.path)
-
-
-def _metric_names(written: str) -> list[str]:
-    """Split at commas; a bare number is a further cut-off, as in ``recall@1,5,20``."""
-    names: list[str] = []
-    for name in filter(None, map(str.strip, written.split(","))):
-        family = names[-1].partition("@")[0] if name.isdecimal() and names else ""
-        names.append(f"{family}@{name}" if family else name)
-    return list(dict.fromkeys(names))
 
 
 def _check_options(

@@ -3,7 +3,7 @@
 from tuner.metrics.aggregate import Aggregate, aggregate, aggregate_by, mean_defined
 from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.grades import at_grades
-from tuner.metrics.names import Metric, at_cutoffs, depth_needed, known_names, parse
+from tuner.metrics.names import Metric, depth_needed, known_names, listed, parse
 from tuner.metrics.qrels import Qrels
 from tuner.metrics.runs import evaluate_run, evaluate_run_metrics
 
@@ -15,12 +15,12 @@ __all__ = [
     "Qrels",
     "aggregate",
     "aggregate_by",
-    "at_cutoffs",
     "at_grades",
     "depth_needed",
     "evaluate_run",
     "evaluate_run_metrics",
     "known_names",
+    "listed",
     "mean_defined",
     "parse",
 ]

@@ -111,14 +111,17 @@ def descriptions() -> dict[str, str]:
     return {name: family.description for name, family in sorted(_families().items())}
 
 
-def at_cutoffs(name: str) -> list[str]:
-    """Write out a name with several cut-offs; any other name stays as it is.
+def listed(written: str) -> list[str]:
+    """Split a list of names at commas; a bare number is a further cut-off of the name before it.
 
-    >>> at_cutoffs("recall@1,5,10")
-    ['recall@1', 'recall@5', 'recall@10']
+    >>> listed("recall@1,5, map")
+    ['recall@1', 'recall@5', 'map']
     """
-    family, at, cutoffs = name.partition("@")
-    return [f"{family}@{cutoff.strip()}" for cutoff in cutoffs.split(",")] if at else [name]
+    names: list[str] = []
+    for name in filter(None, map(str.strip, written.split(","))):
+        family = names[-1].partition("@")[0] if name.isdecimal() and names else ""
+        names.append(f"{family}@{name}" if family else name)
+    return list(dict.fromkeys(names))
 
 
 def depth_needed(metrics: Iterable[Metric]) -> int | None:
