@@ -330,13 +330,14 @@ def dask_address(needs_dask: None, tmp_path_factory: pytest.TempPathFactory) -> 
 class RayCluster:
     """A head node on which evaluations run, and its processes."""
 
-    def __init__(self, folder: Path, *, cpus: int) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, *, cpus: int, port: int | None = None) -> None:
+        self.folder = folder
+        self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
         options = ["--include-dashboard=false", "--disable-usage-stats", "--num-cpus", str(cpus)]
         place = ["--node-ip-address=127.0.0.1", f"--port={self.port}"]
-        with (folder / "ray.log").open("ab") as log:
+        with (folder / "ray.log").open("wb") as log:
             self.head = subprocess.Popen(
                 [*command, *options, *place], cwd=folder, stdout=log, stderr=log
             )
@@ -377,6 +378,21 @@ def ray_cluster(needs_ray: None, tmp_path: Path) -> Iterator[RayCluster]:
     try:
         yield cluster
     finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def restart_ray() -> Iterator[Callable[[RayCluster], RayCluster]]:
+    """Kill what is left of a cluster, and start a new one at its address."""
+    started: list[RayCluster] = []
+
+    def restart(cluster: RayCluster) -> RayCluster:
+        cluster.stop()
+        started.append(RayCluster(cluster.folder, cpus=2, port=cluster.port))
+        return started[-1]
+
+    yield restart
+    for cluster in started:
         cluster.stop()
 
 

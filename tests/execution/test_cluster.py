@@ -30,6 +30,7 @@ class Machines:
     under_way: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
     seats: int = 0
+    closed: int = 0
     is_gone: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,6 +76,10 @@ class Place:
 
     def answer(self, *, wait_s: float) -> Outcome | None:
         return Outcome({"a": 1.0})
+
+    def close(self) -> None:
+        with self.machines.lock:
+            self.machines.closed += 1
 
 
 def seats_on(machines: Machines) -> Seats:

@@ -62,6 +62,10 @@ class RemoteSeat(Protocol):
         """Return the outcome of what was begun, or None where there is none after ``wait_s``."""
         ...
 
+    def close(self) -> None:
+        """Give up the seat and what is under way on it; does not wait."""
+        ...
+
 
 class Cluster(Protocol):
     """What a kind of cluster has to offer; its methods are called from many threads."""
@@ -142,7 +146,7 @@ class Seats:
                 reason = str(error)
                 self._cluster.workers()  # where all of it is gone, no trial is to blame
             finally:
-                self._leave(worker, None if is_lost else seat, was_alone=is_alone)
+                self._leave(worker, seat, is_lost=is_lost, was_alone=is_alone)
         blame = "two workers of the cluster were lost while they evaluated this trial"
         remark = f"{blame}, the second with nothing else on it: {reason}"
         return failed(remark, time.perf_counter() - begin)
@@ -163,10 +167,10 @@ class Seats:
                 self._has_seated = True
                 return worker, seat
             except LostError:  # of which no trial has seen anything
-                self._leave(worker, None, was_alone=is_alone)
+                self._leave(worker, None, is_lost=True, was_alone=is_alone)
                 time.sleep(self._look_s)
             except CannotSendError as error:
-                self._leave(worker, None, was_alone=is_alone)
+                self._leave(worker, None, is_lost=True, was_alone=is_alone)
                 with self._changed:
                     self._refused[worker.name] = str(error)
                     self._workers.pop(worker.name, None)
@@ -198,17 +202,22 @@ class Seats:
         worker.busy = 1
         return worker
 
-    def _leave(self, worker: _Worker, seat: RemoteSeat | None, *, was_alone: bool) -> None:
-        """Give a seat back; None: it is lost, and other seats of that worker are not trusted."""
+    def _leave(
+        self, worker: _Worker, seat: RemoteSeat | None, *, is_lost: bool, was_alone: bool
+    ) -> None:
+        """Give a seat back. ``is_lost``: other free seats of that worker are not trusted either."""
         with self._changed:
             worker.busy -= 1
             if was_alone:
                 worker.is_reserved = False
-            if seat is None:
-                worker.free.clear()
-            else:
+            if seat is not None:
                 worker.free.append(seat)
+            lost = list(worker.free) if is_lost else []
+            if is_lost:
+                worker.free.clear()
             self._changed.notify_all()
+        for seat in lost:
+            seat.close()
 
     def _look(self) -> None:
         """Take note of workers that came or went, now and then.

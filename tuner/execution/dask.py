@@ -118,7 +118,7 @@ class _Dask:
         self._payload = payload
         self._sending = threading.Lock()
         self._sent: Any = None
-        self._seats: list[_DaskSeat] = []
+        self.seats: set[_DaskSeat] = set()
         self.client = _connect(address)
 
     def workers(self) -> Mapping[str, int]:
@@ -152,7 +152,7 @@ class _Dask:
             raise CannotSendError(one_line(error)) from error
         except Exception as error:
             raise LostError(f"{worker}: {one_line(error)}") from error
-        self._seats.append(seat)
+        self.seats.add(seat)
         seat.check()
         return seat
 
@@ -202,10 +202,10 @@ class _Dask:
     def close(self) -> None:
         """End what is under way, and leave the cluster."""
         if self.client.status == "running":
-            ends = [seat.end for seat in self._seats if not seat.is_lost]
+            ends = [seat.end for seat in self.seats if not seat.is_lost]
             with suppress(LostError, TunerError):
                 self.ask(lambda: asyncio.gather(*(end() for end in ends)), CLOSE_TIMEOUT_S)
-        self._seats.clear()
+        self.seats.clear()
         self._sent = None
         self.client.close(timeout=CLOSE_TIMEOUT_S)
 
@@ -254,6 +254,10 @@ class _DaskSeat:
     def answer(self, *, wait_s: float) -> Outcome | None:
         found: Outcome | None = self._ask(lambda: self._answer(wait_s=wait_s), wait_s)
         return found
+
+    def close(self) -> None:
+        self._cluster.seats.discard(self)
+        self._future.release()  # Dask then drops the actor
 
     def _ask(self, make: Callable[[], Awaitable[Answer]], wait_s: float) -> Answer:
         try:

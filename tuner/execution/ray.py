@@ -13,9 +13,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
@@ -30,8 +32,10 @@ from tuner.execution.base import Evaluate, Outcomes
 CLOSE_TIMEOUT_S = 5.0
 # A driver whose head node is gone is ended by Ray itself after a minute. This many looks in a row,
 # a second apart, tell that the head is gone before that, and not just busy.
-LOOKS = 5
+LOOKS = 3
 LOOK_EVERY_S = 1.0
+
+Answer = TypeVar("Answer")
 
 
 class Ray:
@@ -136,7 +140,7 @@ class _Ray:
             message = f"this process has joined the Ray cluster at {other}; write that address"
             raise InputError(message, key=("execution", "address"))
         self._payload = ray.put(payload)
-        self._actors: list[Any] = []
+        self.actors: set[Any] = set()
         self._is_closed = threading.Event()
         self._is_gone = False
         threading.Thread(target=self._watch, name="ray-head", daemon=True).start()
@@ -148,7 +152,7 @@ class _Ray:
         self.check()
         return {
             node["NodeID"]: int(node["Resources"]["CPU"])
-            for node in ray.nodes()
+            for node in self._in_time(ray.nodes)
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         }
 
@@ -160,9 +164,14 @@ class _Ray:
         there = NodeAffinitySchedulingStrategy(worker, soft=False)
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
         kind = ray.remote(Seat).options(scheduling_strategy=there, **options)
-        seat = _RaySeat(self, worker, kind.remote(self._payload))
-        self._actors.append(seat.actor)
-        seat.check()
+        actor = self._in_time(partial(kind.remote, self._payload))
+        self.actors.add(actor)
+        seat = _RaySeat(self, worker, actor)
+        try:
+            seat.check()
+        except BaseException:
+            seat.close()
+            raise
         return seat
 
     def ask(self, answer: Any, timeout_s: float) -> Any:
@@ -203,19 +212,42 @@ class _Ray:
 
     def close(self) -> None:
         """End what is under way, and leave the cluster."""
+        self._is_closed.set()
+        with suppress(TunerError):
+            self._in_time(self._leave)
+
+    def _leave(self) -> None:
         import ray
 
-        self._is_closed.set()
-        if not self._is_gone:
+        with suppress(Exception):  # some may be dead
+            ends = [actor.close.remote() for actor in self.actors]
+            ray.wait(ends, num_returns=len(ends), timeout=CLOSE_TIMEOUT_S)
+        for actor in self.actors:
             with suppress(Exception):
-                ends = [actor.close.remote() for actor in self._actors]
-                ray.wait(ends, num_returns=len(ends), timeout=CLOSE_TIMEOUT_S)
-            for actor in self._actors:
-                with suppress(Exception):
-                    ray.kill(actor)
-        self._actors.clear()
+                ray.kill(actor)
+        self.actors.clear()
         if self._is_ours:
             ray.shutdown()
+
+    def _in_time(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a call returns that would wait for a minute for a head node that is gone.
+
+        Raises:
+            TunerError: the cluster is gone.
+        """
+        answer: Future[Answer] = Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(call())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=work, name="ray-call", daemon=True).start()
+        while not answer.done():
+            self.check()
+            wait([answer], LONGEST_WAIT_S)
+        return answer.result()
 
     def _watch(self) -> None:
         failures = 0
@@ -249,6 +281,10 @@ class _RaySeat:
     def answer(self, *, wait_s: float) -> Outcome | None:
         outcome: Outcome | None = self._ask(self.actor.answer.remote(wait_s=wait_s), wait_s)
         return outcome
+
+    def close(self) -> None:
+        self._cluster.actors.discard(self.actor)
+        self.actor = None  # Ray then ends it
 
     def _ask(self, answer: Any, wait_s: float) -> Any:
         try:
