@@ -254,7 +254,7 @@ def paired_latency_ms(
     return fastest[0], fastest[1]
 
 
-def look(runs_dir: Path, assembly: Assembly) -> EarlierLooks:
+def look(runs_dir: Path, assembly: Assembly, decision: str = "") -> EarlierLooks:
     """Return what verdicts the held-out queries have given before, and remember this one."""
     return count_look(
         runs_dir,
@@ -262,6 +262,7 @@ def look(runs_dir: Path, assembly: Assembly) -> EarlierLooks:
         study=assembly.config.study.name,
         dataset=assembly.dataset.name,
         fingerprint=assembly.dataset.fingerprint,
+        decision=decision,
     )
 
 

@@ -159,7 +159,8 @@ class Session:
         if not assembly.holdout_queries:
             few = judge_without_holdout(assembly, winner, baseline, values)
             return None if few is None else few.to_record()
-        looks = look(self.run_dir.parent, assembly)
+        decision = f"{self.study.header.study_id}/{winner.number}"
+        looks = look(self.run_dir.parent, assembly, decision)
         try:
             verdict = judge(
                 assembly, winner.params, baseline.params, assembly.holdout_queries, looks=looks

@@ -190,8 +190,9 @@ def test_resume_of_a_finished_study_evaluates_nothing(tuner):
     tuner("run", "config.yaml", "--quiet")
     (run_dir,) = tuner.runs()
     before = read_journal(run_dir / "journal.jsonl").trials
-    tuner("resume", str(run_dir))
+    done = tuner("resume", str(run_dir))
     assert read_journal(run_dir / "journal.jsonl").trials == before
+    assert "already used for a verdict" not in done.stdout  # it is the same one again
 
 
 def test_without_a_holdout_the_table_has_no_such_column(tuner):

@@ -43,6 +43,19 @@ def test_an_overlap_of_a_tenth_or_more_counts_as_a_look(tmp_path):
     assert (more.count, more.seen) == (2, 50)
 
 
+def test_the_same_decision_again_is_no_further_look(tmp_path):
+    asked = queries(*range(50))
+
+    def decided(decision):
+        return count_look(
+            tmp_path, asked, study="s", dataset="d", fingerprint="f", decision=decision
+        )  # fmt: skip
+
+    assert decided("study 1/7").count == 0
+    assert decided("study 1/7").count == 0  # a finished study, resumed
+    assert decided("study 1/9").count == 1  # it went on, and another trial won
+
+
 def test_the_dataset_and_its_fingerprint_are_written_and_torn_lines_are_left_out(tmp_path):
     looked(tmp_path, queries(1, 2))
     path = tmp_path / LOOKS_FILE

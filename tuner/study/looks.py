@@ -39,10 +39,18 @@ class EarlierLooks:
 
 
 def count_look(
-    runs_dir: Path, queries: Sequence[Query], *, study: str, dataset: str, fingerprint: str
+    runs_dir: Path,
+    queries: Sequence[Query],
+    *,
+    study: str,
+    dataset: str,
+    fingerprint: str,
+    decision: str = "",
 ) -> EarlierLooks:
     """Return what verdicts these held-out queries have given before, and remember this one.
 
+    ``decision`` tells verdicts apart: the same one again, as of a finished study that is resumed,
+    is no further look. "" is always a new one.
     Queries are known by their words, so that another seed, another share held out, or a new version
     of the corpus does not make them fresh. Only verdicts below the same ``runs_dir`` are known.
     """
@@ -51,25 +59,31 @@ def count_look(
     now = {_digest(query.text) for query in queries}
     seen: set[str] = set()
     count = 0
+    is_new = True
     last: dict[str, Any] = {}
     for record in _records(text):
+        if decision and record.get("decision") == decision:
+            is_new = False
+            continue
         common = now.intersection(record["queries"])
         if common:
             seen |= common
             count += len(common) >= SHARE_THAT_COUNTS * len(now)
             last = record
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = {
-        "time": time.time(),
-        "study": study,
-        "dataset": dataset,
-        "fingerprint": fingerprint,
-        "queries": sorted(now),
-    }
-    with path.open("a", encoding="utf-8") as file:
-        # On a line of its own even after one that was torn.
-        torn = "\n" if text and not text.endswith("\n") else ""
-        file.write(f"{torn}{json.dumps(line, ensure_ascii=False)}\n")
+    if is_new:
+        line = {
+            "time": time.time(),
+            "study": study,
+            "dataset": dataset,
+            "fingerprint": fingerprint,
+            "decision": decision,
+            "queries": sorted(now),
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            # On a line of its own even after one that was torn.
+            torn = "\n" if text and not text.endswith("\n") else ""
+            file.write(f"{torn}{json.dumps(line, ensure_ascii=False)}\n")
     return EarlierLooks(
         count,
         sum(_digest(query.text) in seen for query in queries),
