@@ -86,6 +86,18 @@ def test_the_store_answers_as_the_librarys_own_does(strategy, start_k, adjacent_
         assert [(n.id, n.depth) for n in found] == [(n.id, n.depth) for n in wanted]
 
 
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_the_ends_of_every_range_are_answered(build, corpus, queries, end):
+    retriever = build(corpus)
+    for knob in retriever.knobs:
+        if knob.kind != "categorical":
+            for strategy in ("eager", "mmr", "scored"):
+                rankings = retriever.retrieve(
+                    queries, {"strategy": strategy, knob.name: getattr(knob, end)}
+                )
+                assert len(rows(rankings)[0]) > 0
+
+
 def test_context_tokens_count_the_words_of_what_is_returned(build, corpus, queries):
     rankings = build(corpus).retrieve(queries, {"start_k": 1, "select_k": 1})
     lengths = {d.id: len(f"{d.title} {d.text}".split()) for d in corpus.documents}
@@ -242,6 +254,7 @@ def test_a_corpus_that_cannot_be_indexed(build, documents, message):
         ({"selectk": 3}, "did you mean 'select_k'"),
         ({"strategy": "greedy"}, "is not one of"),
         ({"start_k": 0}, "outside"),
+        ({"lambda_mult": 1.0}, "outside"),
     ],
 )
 def test_impossible_parameters(build, corpus, queries, params, message):

@@ -11,10 +11,12 @@ pytest.importorskip(
     "graph_retriever", reason="graph-retriever is not installed: pip install '.[graph_retriever]'"
 )
 
-from tuner.assemble import assemble, declared_knobs, make_plan
+from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
+from tuner.planning import make_plan
+from tuner.systems import declared_knobs
 from tuner.tuning import begin
 
 CONFIG = """\
@@ -26,7 +28,7 @@ space:
   select_k: {{type: integer, low: 5, high: 20, scale: log}}
   start_k: {{type: integer, low: 1, high: 20, scale: log}}
   adjacent_k: {{type: integer, low: 1, high: 40, scale: log}}
-  lambda_mult: {{type: real, low: 0.0, high: 1.0, when: {{strategy: mmr}}}}
+  lambda_mult: {{type: real, low: 0.0, high: 0.99, when: {{strategy: mmr}}}}
 space_constraints: ["start_k <= select_k"]
 objective: {{maximize: {{ndcg@10: 1.0}}}}
 metrics: [graph_used]

@@ -60,6 +60,18 @@ def test_every_knob_can_change_the_answer(build, corpus, queries):
         assert rows(before) != rows(after), change
 
 
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_the_ends_of_every_range_are_answered(build, corpus, queries, end):
+    retriever = build(corpus)
+    for knob in retriever.knobs:
+        if knob.kind != "categorical":
+            for mode in ("naive", "local", "global", "hybrid", "mix"):
+                rankings = retriever.retrieve(
+                    queries, {"mode": mode, knob.name: getattr(knob, end)}
+                )
+                assert len(rankings.query_ids) == len(queries)
+
+
 def test_context_tokens_count_passages_entities_and_relations(build, corpus, queries):
     retriever = build(corpus)
     naive = retriever.retrieve(queries[:1], {"mode": "naive", "chunk_top_k": 1, **EASY})

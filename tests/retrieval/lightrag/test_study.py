@@ -9,10 +9,12 @@ import pytest
 
 pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '.[lightrag]'")
 
-from tuner.assemble import assemble, declared_knobs, make_plan
+from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
+from tuner.planning import make_plan
+from tuner.systems import declared_knobs
 from tuner.tuning import begin
 
 CONFIG = """\

@@ -66,8 +66,8 @@ KNOBS = (
         "real",
         0.5,
         low=0.0,
-        high=1.0,
-        description="mmr: 1 minds relevance alone, 0 diversity alone; not used by the others",
+        high=0.99,  # the library divides by 1 - lambda_mult
+        description="mmr: high minds relevance, 0 diversity alone; not used by the others",
     ),
 )
 
