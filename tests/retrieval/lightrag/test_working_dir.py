@@ -16,6 +16,7 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, TunerError
+from tuner.retrieval.lightrag import Lightrag
 from tuner.retrieval.lightrag.working_dir import FILES, match_documents, read_working_dir
 
 EMBEDDER = "odd_embedders:letters"
@@ -101,6 +102,13 @@ def test_a_directory_of_lightrags_own_pipeline_is_taken_up(
     assert "Ada Holm" in rankings.entities[0]
     assert [("Ada Holm", "birthplace", "Kvarnby")] in rankings.paths[0]
     assert {path: path.read_bytes() for path in working_dir.rglob("*") if path.is_file()} == before
+
+
+def test_a_relative_path_starts_at_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = Lightrag.resolve_options({"working_dir": "index", "embedder": "a:b"}, Path("/configs"))
+    assert found == {"working_dir": str(tmp_path / "index"), "embedder": "a:b"}
+    assert Lightrag.resolve_options({}, Path("/configs")) == {}
 
 
 def test_another_content_is_another_index(build, corpus, working_dir, embedders):

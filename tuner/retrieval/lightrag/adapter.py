@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -53,6 +53,14 @@ class Lightrag:
     def knobs(self) -> tuple[Knob, ...]:
         """Return LightRAG's parameters of retrieval; a change of any costs only the queries."""
         return KNOBS
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the working directory from the root."""
+        given = options.get("working_dir")
+        if not isinstance(given, str):
+            return dict(options)
+        return {**options, "working_dir": str(Path(given).expanduser().resolve())}
 
     @classmethod
     def declare_knobs(
