@@ -6,6 +6,11 @@ import json
 
 import pytest
 
+from tuner.core import registry
+from tuner.core.errors import TunerError
+from tuner.retrieval.base import Knob
+from tuner.systems import declared_knobs
+
 OUTSIDE = '''
 """A retriever with every sort of knob."""
 from tuner.retrieval.base import Knob
@@ -91,6 +96,17 @@ def test_options_are_given_as_in_a_configuration(tuner):
     printed = tuner("knobs", "function", "--set", "function=own:search").stdout
     assert "# top_k: integer, 10 by default; choose low and high" in printed
     assert "whatever parameters" in tuner("knobs", "http").stdout
+
+
+@pytest.mark.parametrize("kind", registry.kinds("retrieval"))
+def test_every_kind_tells_its_knobs_or_what_it_needs(kind):
+    reason, knobs = "", ()
+    try:
+        knobs = declared_knobs(kind, {})
+    except TunerError as error:
+        reason = str(error)
+    assert not reason or "required" in reason or "pip install" in reason
+    assert all(isinstance(knob, Knob) for knob in knobs)
 
 
 @pytest.mark.parametrize(

@@ -320,6 +320,8 @@ def test_wrong_functions_are_explained(make, code, reason):
         ({"function": "no_such_module_here:f"}, "function", "no module 'no_such_module_here' in /"),
         ({"function": "json:dumps", "search_path": "x"}, "search_path", "must be a list of"),
         ({"function": "json:dumps", "concurrency": 0}, "concurrency", "whole number from 1 up"),
+        ({"function": "json:dumps", "concurrency": 2}, "concurrency", "is for async functions"),
+        ({"function": "json:dumps", "timeout_s": 2}, "timeout_s", "is for async functions"),
         ({"function": "json:dumps", "timeout_s": "1"}, "timeout_s", "must be a number above 0"),
     ],
 )

@@ -73,13 +73,13 @@ class Function:
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         search_path: Sequence[str] | None = None,
-        concurrency: int = 8,
-        timeout_s: float = 60,
+        concurrency: int | None = None,
+        timeout_s: float | None = None,
     ) -> Function:
         """Import the function and look at what it takes.
 
         ``search_path`` are the folders to find the module in. ``concurrency`` (calls at once in a
-        process) and ``timeout_s`` (for one query) hold for async functions.
+        process; 8) and ``timeout_s`` (for one query; 60) are for async functions.
 
         Raises:
             InputError: it cannot be imported, or returns metrics instead of documents.
@@ -102,15 +102,13 @@ class Function:
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         search_path: Sequence[str] | None = None,
-        concurrency: int = 8,
-        timeout_s: float = 60,
     ) -> Measure:
         """Import a function that returns metrics; options as in ``build``.
 
         Raises:
             InputError: it cannot be imported, or answers queries, of which there are none.
         """
-        target = Target.read(function, search_path, concurrency, timeout_s)
+        target = Target.read(function, search_path)
         if target.answers_batches or target.signature().takes_query:
             message = f"{function!r} answers queries: add `dataset:`, where they are"
             raise InputError(message, key=KEY)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, Problem, TunerError
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._event_loop import run_concurrently
@@ -18,6 +18,9 @@ from tuner.retrieval._space_knobs import space_knobs
 from tuner.retrieval.base import Knob
 from tuner.retrieval.function.loading import KEY, load_object, source_digest
 from tuner.retrieval.function.signature import Signature, missing_names, read_signature
+
+_DEFAULTS: dict[str, float] = {"concurrency": 8, "timeout_s": 60}
+_LOWS: dict[str, float] = {"concurrency": 1, "timeout_s": 0}
 
 
 @dataclass(frozen=True)
@@ -31,25 +34,31 @@ class Target:
 
     @classmethod
     def read(
-        cls, name: Any, search_path: Any = None, concurrency: Any = 8, timeout_s: Any = 60
+        cls, name: Any, search_path: Any = None, concurrency: Any = None, timeout_s: Any = None
     ) -> Self:
-        """Check the options that every use of a function has.
+        """Check the options that every use of a function has; None: not given.
 
         Raises:
-            InputError: an option of the wrong kind.
+            InputError: an option of the wrong kind, or one that would have no effect.
         """
         if not isinstance(name, str):
             raise InputError("write it as my_package.module:thing", key=KEY)
         folders = ["."] if search_path is None else search_path
         if not isinstance(folders, list | tuple) or not all(isinstance(f, str) for f in folders):
             raise InputError("must be a list of folders", key=("search_path",))
-        given = {"concurrency": concurrency, "timeout_s": timeout_s}
-        lows = {"concurrency": 1, "timeout_s": 0}
+        options = {"concurrency": concurrency, "timeout_s": timeout_s}
+        given = {option: value for option, value in options.items() if value is not None}
+        lows = {option: low for option, low in _LOWS.items() if option in given}
         problems = list(number_problems(given, lows, whole=("concurrency",)))
         if problems:
             raise InputError(problems=problems)
         absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
-        return cls(name, absolute, int(concurrency), float(timeout_s))
+        limits = {**_DEFAULTS, **given}
+        target = cls(name, absolute, int(limits["concurrency"]), float(limits["timeout_s"]))
+        if given and (target.answers_batches or not target.signature().is_async):
+            message = "is for async functions that answer one query; leave it out"
+            raise InputError(problems=[Problem(message, key=(option,)) for option in given])
+        return target
 
     @property
     def object(self) -> Any:
