@@ -1,0 +1,105 @@
+"""Plain data against a model: every problem told by its key, with a suggestion."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from tuner.config.source import Source
+from tuner.core.errors import InputError, Problem, did_you_mean
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def checked(source: Source, model: type[Model]) -> Model:
+    """Read a source's data as ``model``.
+
+    Raises:
+        InputError: with every problem found, each with file, line and key.
+    """
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        problems = _unique([_problem(details, source.data, model) for details in error.errors()])
+        raise source.error(InputError(problems=problems)) from None
+
+
+def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:
+    key = _key_in(data, details["loc"])
+    message = details["msg"]
+    got = details.get("input")
+    match details["type"]:
+        case "extra_forbidden":
+            message = f"unknown key{did_you_mean(str(key[-1]), _siblings(key[:-1], top))}"
+        case "missing":
+            message = "this key is required"
+        case "string_pattern_mismatch":
+            message = (
+                f"{got!r} must start with a letter or digit and hold only letters, digits, "
+                "'.', '_' and '-'"
+            )
+        case _:
+            message = _lower_first(message.replace("Input should", "should"))
+            if not isinstance(got, dict | list) or not got:
+                message += f", got {_shown(got)}"
+    return Problem(message, key=key)
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _key_in(data: Any, location: tuple[int | str, ...]) -> tuple[str | int, ...]:
+    """Drop what pydantic adds to a location for unions, such as the member's name."""
+    key: list[str | int] = []
+    for step in location:
+        is_there = (isinstance(data, dict) and step in data) or (
+            isinstance(data, list) and isinstance(step, int) and step < len(data)
+        )
+        if is_there:
+            key.append(step)
+            data = data[step]
+        elif isinstance(data, dict):
+            key.append(step)
+            break
+    return tuple(key)
+
+
+def _unique(problems: list[Problem]) -> list[Problem]:
+    """Keep one problem a key: a union reports one for each member that did not fit."""
+    by_key: dict[tuple[str | int, ...], Problem] = {}
+    for problem in problems:
+        first = by_key.get(problem.key)
+        if first is None:
+            by_key[problem.key] = problem
+        elif first.message != problem.message:
+            wanted = problem.message.split(", got ")[0]
+            start, got, end = first.message.partition(", got ")
+            by_key[problem.key] = Problem(
+                f"{start} or {wanted.removeprefix('should be ')}{got}{end}", key=problem.key
+            )
+    return list(by_key.values())
+
+
+def _siblings(key: tuple[str | int, ...], top: type[BaseModel]) -> list[str]:
+    """List the keys that the section at ``key`` knows."""
+    model: Any = top
+    for step in key:
+        if isinstance(step, int):
+            model = get_args(model)[0]
+        elif isinstance(model, type) and issubclass(model, BaseModel):
+            model = model.model_fields[str(step)].annotation
+        else:  # dict[str, Section]
+            model = get_args(model)[1]
+        if get_origin(model) in (Union, UnionType):
+            model = next(part for part in get_args(model) if part is not type(None))
+    is_model = isinstance(model, type) and issubclass(model, BaseModel)
+    return list(model.model_fields) if is_model else []
