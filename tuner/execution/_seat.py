@@ -12,13 +12,13 @@ import contextlib
 import multiprocessing
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
 
-from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._pool import CannotSendError, ProcessPool, _pickled
+from tuner.execution._folders import missing, unpack
+from tuner.execution._pool import ProcessPool
 from tuner.execution.base import Evaluate
 
 
@@ -33,19 +33,6 @@ class Packed:
         return pickle.loads, (self.payload,)
 
 
-def pack(evaluate: Evaluate) -> bytes:
-    """Pickle an evaluate function.
-
-    Raises:
-        InputError: it cannot be pickled.
-    """
-    try:
-        return _pickled(evaluate)
-    except CannotSendError as error:
-        message = f"the evaluate function cannot go to a cluster: {error}; use threads"
-        raise InputError(message, key=("execution", "kind")) from error
-
-
 class Seat:
     """Evaluates one trial at a time in a process of its own. Made on a cluster's worker."""
 
@@ -54,6 +41,14 @@ class Seat:
         self._pool = ProcessPool(cast(Evaluate, Packed(payload)), 1)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="seat")
         self._answer: Future[Outcome] = Future()
+
+    async def missing(self, folders: Mapping[str, str]) -> list[str]:
+        """Return the names of the folders that are not on this machine."""
+        return missing(folders)
+
+    async def unpack(self, name: str, content: bytes) -> None:
+        """Write a folder to this machine."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, unpack, name, content)
 
     async def check(self) -> None:
         """Start the process and load the evaluate function there.

@@ -18,16 +18,18 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, knock, wait_for_workers
+from tuner.execution._folders import Package, archive, pack, unpack
 from tuner.execution._options import check_options, counted
 from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
-from tuner.execution._seat import Seat, pack
+from tuner.execution._seat import Seat
 from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
@@ -98,8 +100,8 @@ class Dask:
             InputError: the evaluate function cannot be pickled, or no scheduler answers.
             TunerError: the scheduler is lost, or no worker is left that could evaluate.
         """
-        payload = pack(evaluate)
-        with _quiet(), closing(_Dask(self.address, payload)) as cluster:
+        package = pack(evaluate)
+        with _quiet(), closing(_Dask(self.address, package)) as cluster:
             self._slots = self.workers or wait_for_workers(cluster, f"dask worker {self.address}")
             seats = Seats(cluster)
             self._remarks = lambda: seats.remarks
@@ -113,11 +115,11 @@ class Dask:
 class _Dask:
     """A client of a scheduler, with an evaluate function to bring to the workers."""
 
-    def __init__(self, address: str, payload: bytes) -> None:
+    def __init__(self, address: str, package: Package) -> None:
         self._address = address
-        self._payload = payload
+        self._package = package
         self._sending = threading.Lock()
-        self._sent: Any = None
+        self._sent: dict[str, Any] = {}
         self.seats: set[_DaskSeat] = set()
         self.client = _connect(address)
 
@@ -131,21 +133,9 @@ class _Dask:
 
     def seat(self, worker: str) -> _DaskSeat:
         """Make a seat on a worker, which fetches the evaluate function unless it has it."""
-        future = self.client.submit(
-            Seat,
-            self._evaluate_there(),
-            key=f"seat-{uuid.uuid4().hex}",
-            workers=[worker],
-            actor=True,
+        future = self._wait(
+            worker, Seat, self._there("", lambda: self._package.payload), actor=True
         )
-        is_made = threading.Event()
-        future.add_done_callback(lambda _: is_made.set())
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not is_made.wait(LONGEST_WAIT_S):
-            self.check()
-            if worker not in self.workers() or time.monotonic() > deadline:
-                future.cancel()
-                raise LostError(f"{worker} is gone")
         try:
             seat = _DaskSeat(self, worker, future, future.result(timeout=ANSWER_GRACE_S))
         except ImportError as error:  # of the tuner itself
@@ -153,8 +143,29 @@ class _Dask:
         except Exception as error:
             raise LostError(f"{worker}: {one_line(error)}") from error
         self.seats.add(seat)
-        seat.check()
+        try:
+            for name in seat.missing(self._package.folders):
+                path = self._package.folders[name]
+                self._wait(worker, unpack, name, self._there(name, partial(archive, path)))
+            seat.check()
+        except BaseException:
+            seat.close()
+            raise
         return seat
+
+    def _wait(self, worker: str, function: Any, *arguments: Any, actor: bool = False) -> Any:
+        """Call a function on a worker; return the future when it is done."""
+        key = f"{function.__name__}-{uuid.uuid4().hex}"
+        future = self.client.submit(function, *arguments, key=key, workers=[worker], actor=actor)
+        is_done = threading.Event()
+        future.add_done_callback(lambda _: is_done.set())
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not is_done.wait(LONGEST_WAIT_S):
+            self.check()
+            if worker not in self.workers() or time.monotonic() > deadline:
+                future.cancel()
+                raise LostError(f"{worker} is gone")
+        return future
 
     def ask(
         self,
@@ -206,15 +217,16 @@ class _Dask:
             with suppress(LostError, TunerError):
                 self.ask(lambda: asyncio.gather(*(end() for end in ends)), CLOSE_TIMEOUT_S)
         self.seats.clear()
-        self._sent = None
+        self._sent.clear()
         self.client.close(timeout=CLOSE_TIMEOUT_S)
 
-    def _evaluate_there(self) -> Any:
-        """Return the pickled evaluate function as it lies on some worker, for others to fetch."""
+    def _there(self, name: str, read: Callable[[], bytes]) -> Any:
+        """Return bytes as they lie on some worker, for others to fetch; sent when first needed."""
         with self._sending:
-            if self._sent is None or self._sent.status != "finished":
-                self._sent = self.client.scatter(self._payload, hash=False)
-            return self._sent
+            sent = self._sent.get(name)
+            if sent is None or sent.status != "finished":
+                sent = self._sent[name] = self.client.scatter(read(), hash=False)
+            return sent
 
     def _gone(self) -> TunerError:
         return TunerError(
@@ -233,6 +245,7 @@ class _DaskSeat:
         # Bound here: an actor looks for a client when it is asked for a method, and finds ours only
         # while that is the current one.
         with cluster.client.as_current():
+            self._missing = actor.missing
             self._check = actor.check
             self._evaluate = actor.evaluate
             self._answer = actor.answer
@@ -241,6 +254,10 @@ class _DaskSeat:
     @property
     def is_lost(self) -> bool:
         return bool(self._future.status != "finished")
+
+    def missing(self, folders: Mapping[str, str]) -> list[str]:
+        names: list[str] = self._ask(lambda: self._missing(dict(folders)), START_TIMEOUT_S)
+        return names
 
     def check(self) -> None:
         self._ask(self._check, START_TIMEOUT_S)

@@ -22,10 +22,11 @@ from typing import Any, TypeVar
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._cluster import ANSWER_GRACE_S, LostError, Seats, knock, wait_for_workers
+from tuner.execution._folders import Package, archive, pack
 from tuner.execution._options import check_options, counted
 from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
-from tuner.execution._seat import Seat, pack
+from tuner.execution._seat import Seat
 from tuner.execution._slots import LONGEST_WAIT_S, run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
@@ -124,7 +125,7 @@ class Ray:
 class _Ray:
     """A connection to a cluster, with an evaluate function to bring to the nodes."""
 
-    def __init__(self, address: str, payload: bytes) -> None:
+    def __init__(self, address: str, package: Package) -> None:
         import ray
 
         self._address = address
@@ -139,7 +140,9 @@ class _Ray:
         elif (other := ray.get_runtime_context().gcs_address) not in _same_addresses(address):
             message = f"this process has joined the Ray cluster at {other}; write that address"
             raise InputError(message, key=("execution", "address"))
-        self._payload = ray.put(payload)
+        self._package = package
+        self._sending = threading.Lock()
+        self._sent = {"": ray.put(package.payload)}
         self.actors: set[Any] = set()
         self._is_closed = threading.Event()
         self._is_gone = False
@@ -164,15 +167,26 @@ class _Ray:
         there = NodeAffinitySchedulingStrategy(worker, soft=False)
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
         kind = ray.remote(Seat).options(scheduling_strategy=there, **options)
-        actor = self._in_time(partial(kind.remote, self._payload))
+        actor = self._in_time(partial(kind.remote, self._sent[""]))
         self.actors.add(actor)
         seat = _RaySeat(self, worker, actor)
         try:
+            for name in seat.missing(self._package.folders):
+                seat.unpack(name, self._there(name))
             seat.check()
         except BaseException:
             seat.close()
             raise
         return seat
+
+    def _there(self, name: str) -> Any:
+        """Return a folder as it lies on this node, for others to fetch."""
+        import ray
+
+        with self._sending:
+            if name not in self._sent:
+                self._sent[name] = ray.put(archive(self._package.folders[name]))
+            return self._sent[name]
 
     def ask(self, answer: Any, timeout_s: float) -> Any:
         """Wait for an answer, but no longer than there is hope.
@@ -269,6 +283,13 @@ class _RaySeat:
         self.actor = actor
         self._cluster = cluster
         self._worker = worker
+
+    def missing(self, folders: Mapping[str, str]) -> list[str]:
+        names: list[str] = self._ask(self.actor.missing.remote(dict(folders)), START_TIMEOUT_S)
+        return names
+
+    def unpack(self, name: str, content: Any) -> None:
+        self._ask(self.actor.unpack.remote(name, content), START_TIMEOUT_S)
 
     def check(self) -> None:
         self._ask(self.actor.check.remote(), START_TIMEOUT_S)
