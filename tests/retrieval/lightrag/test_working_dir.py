@@ -104,6 +104,13 @@ def test_a_directory_of_lightrags_own_pipeline_is_taken_up(
     assert {path: path.read_bytes() for path in working_dir.rglob("*") if path.is_file()} == before
 
 
+def test_documents_that_the_index_lacks_are_counted(build, corpus, working_dir, embedders, caplog):
+    for _ in range(2):  # the second time the copy is there already
+        caplog.clear()
+        build(corpus, working_dir=str(working_dir), embedder=EMBEDDER)
+        assert "holds no chunk of 6 of the corpus's 8 documents, such as '10'" in caplog.text
+
+
 def test_a_relative_path_starts_at_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = Lightrag.resolve_options({"working_dir": "index", "embedder": "a:b"}, Path("/configs"))

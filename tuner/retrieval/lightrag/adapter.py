@@ -107,6 +107,7 @@ class Lightrag:
             path = Path(working_dir).expanduser().absolute()
             existing = read_working_dir(path)
             check_model(existing, load_embedder(embedder))
+            _warn_of_missing(existing.documents(corpus), corpus, path)
             parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
         fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
         directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
@@ -225,6 +226,21 @@ def _context_tokens(data: dict[str, Any]) -> float:
 @lru_cache(maxsize=1 << 17)  # a study meets the same texts in every trial
 def _tokens(text: str) -> int:
     return count_tokens(text)
+
+
+def _warn_of_missing(
+    documents: Mapping[str, Sequence[str]], corpus: Corpus, working_dir: Path
+) -> None:
+    held = {id_ for ids in documents.values() for id_ in ids}
+    missing = [document.id for document in corpus.documents if document.id not in held]
+    if missing:
+        _log.warning(
+            "%s holds no chunk of %d of the corpus's %d documents, such as %r",
+            working_dir,
+            len(missing),
+            len(corpus.documents),
+            missing[0],
+        )
 
 
 def _explain(

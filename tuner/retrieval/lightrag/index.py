@@ -16,7 +16,7 @@ from tuner.retrieval._embedding import HashedWords, embed, make_embedder, open_e
 from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.lightrag import runtime
 from tuner.retrieval.lightrag.knowledge import Knowledge, passage_text, read_knowledge
-from tuner.retrieval.lightrag.working_dir import WorkingDir, match_documents
+from tuner.retrieval.lightrag.working_dir import WorkingDir
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def write_index(
     dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
     steps: Mapping[tuple[str, str], Sequence[Step]] = {}
     if existing is not None:
-        documents: Mapping[str, Sequence[str]] = match_documents(existing.chunks, corpus)
+        documents: Mapping[str, Sequence[str]] = existing.documents(corpus)
         runtime.copy_files(existing.path, directory)
     else:
         knowledge = read_knowledge(corpus, runtime.normalise_name)

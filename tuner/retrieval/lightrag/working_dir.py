@@ -27,6 +27,7 @@ VECTORS = ("vdb_chunks.json", "vdb_entities.json", "vdb_relationships.json")
 FILES = (CHUNKS, GRAPH, *VECTORS)
 """All that retrieval reads. The other files serve indexing and the language model's cache."""
 
+Ids = tuple[str, ...]
 _SAMPLE = 8  # chunks to embed again
 
 
@@ -38,6 +39,10 @@ class WorkingDir:
     chunks: Mapping[str, Mapping[str, Any]]
     vectors: Float32Array
     vector_ids: tuple[str, ...]
+
+    def documents(self, corpus: Corpus) -> dict[str, Ids]:
+        """Return the ids of the documents that each chunk stands for; see `match_documents`."""
+        return match_documents(self.chunks, corpus)
 
 
 def read_working_dir(path: Path) -> WorkingDir:
@@ -138,9 +143,6 @@ def check_model(working_dir: WorkingDir, model: Embedder) -> None:
             f"{len(rows) - agreeing} of {len(rows)} chunks are more like other chunks' vectors "
             "than their own"
         )
-
-
-Ids = tuple[str, ...]
 
 
 def match_documents(chunks: Mapping[str, Mapping[str, Any]], corpus: Corpus) -> dict[str, Ids]:
