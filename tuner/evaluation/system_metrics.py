@@ -118,16 +118,17 @@ def serving_latency_ms(
         return np.zeros(0)
     spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
     sample = [queries[index] for index in spread]
-    _serve(retriever, sample[0], params)
+    serve_one(retriever, sample[0], params)
     elapsed = []
     for query in sample:
         begin = time.perf_counter()
-        _serve(retriever, query, params)
+        serve_one(retriever, query, params)
         elapsed.append((time.perf_counter() - begin) * 1000.0)
     return np.asarray(elapsed)
 
 
-def _serve(retriever: Retriever, query: Query, params: Params) -> Rankings:
+def serve_one(retriever: Retriever, query: Query, params: Params) -> Rankings:
+    """Answer one query as live traffic would have it answered, prepared work left aside."""
     if isinstance(retriever, Serves):
         return retriever.serve(query, params)
     return retriever.retrieve([query], params)
