@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
@@ -199,3 +199,19 @@ def test_what_a_study_that_was_killed_left_on_the_workers_ends(
         lambda: not evaluators & project.descendants(worker.pid), "for the evaluations' end"
     )
     assert worker.poll() is None
+
+
+def test_a_function_that_no_worker_can_load_ends_the_run(dask_address: str) -> None:
+    execution = Dask(2, address=dask_address)
+    with pytest.raises(TunerError, match=r"ImportError: no module.*\(on .*install there"):
+        list(execution.run(Unloadable(), [Trial(number, "arm", {}) for number in range(4)]))
+
+
+class Unloadable:
+    """Travels to another process, but cannot be unpickled there."""
+
+    def __call__(self, params: Params) -> Outcome:
+        return Outcome({"a": 1.0})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("raise ImportError('no module named nowhere')",)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
@@ -126,3 +126,19 @@ def make_counting() -> Callable[[Params], Outcome]:
             return Outcome({"pid": float(os.getpid()), "loads": float(self.loads)})
 
     return Counting()
+
+
+def test_a_function_that_no_worker_can_load_ends_the_run(ray_address: str) -> None:
+    execution = Ray(2, address=ray_address)
+    with pytest.raises(TunerError, match=r"ImportError: no module.*\(on .*install there"):
+        list(execution.run(Unloadable(), [Trial(number, "arm", {}) for number in range(4)]))
+
+
+class Unloadable:
+    """Travels to another process, but cannot be unpickled there."""
+
+    def __call__(self, params: Params) -> Outcome:
+        return Outcome({"a": 1.0})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("raise ImportError('no module named nowhere')",)

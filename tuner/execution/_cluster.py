@@ -10,6 +10,7 @@ itself, and those that were beside it do not.
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ from typing import Protocol, runtime_checkable
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import failed
-from tuner.execution._pool import CannotSendError
+from tuner.execution._pool import START_TIMEOUT_S, STARTS_PER_TRIAL, CannotSendError
 
 # How long to wait for workers, where none is left or none has come yet.
 WORKERS_WAIT_S = 30.0
@@ -32,6 +33,8 @@ ASK_S = 5.0
 KNOCK_TIMEOUT_S = 5.0
 # An answer is lost, and not just late on a busy machine, after so much more.
 ANSWER_GRACE_S = 60.0
+# A process that died may have to be started again before an evaluation begins.
+LONGEST_DELAY_S = STARTS_PER_TRIAL * START_TIMEOUT_S + ANSWER_GRACE_S
 
 
 class LostError(Exception):
@@ -137,8 +140,12 @@ class Seats:
             worker, seat = self._take(is_alone=is_alone)
             is_lost = True
             try:
+                deadline = math.inf if timeout_s is None else timeout_s + LONGEST_DELAY_S
+                deadline += time.monotonic()
                 outcome = seat.evaluate(trial, timeout_s, wait_s=ASK_S)
                 while outcome is None:
+                    if time.monotonic() > deadline:  # the worker itself should have seen to that
+                        raise LostError(f"{worker.name} does not keep the time limit")
                     outcome = seat.answer(wait_s=ASK_S)
                 is_lost = False
                 return outcome
