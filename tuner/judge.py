@@ -16,6 +16,7 @@ from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
+from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
@@ -36,6 +37,8 @@ from tuner.study.verdict import (
 # does not count as the system's.
 LATENCY_QUERIES = 200
 LATENCY_REPEATS = 3
+# Values of the same answers, added up in another order.
+ROUNDING = 1e-12
 
 Choice = Params | Policy
 Answering = tuple[Retriever, Params]
@@ -166,8 +169,9 @@ def judge(
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide."""
     section = assembly.config.verdict
+    pair = measured_pair(assembly, winner, baseline, queries)
     return decide(
-        *measured_pair(assembly, winner, baseline, queries),
+        *pair,
         query_types=[query.query_type for query in queries],
         guardrails=guardrails(assembly),
         alpha=float(section.alpha),
@@ -175,8 +179,26 @@ def judge(
         looks=looks,
         called=called,
         where=where,
+        run_shift=_run_shift(assembly, baseline, queries, pair[1]),
         seed=assembly.config.study.seed,
     )
+
+
+def _run_shift(
+    assembly: Assembly, choice: Choice, queries: Sequence[Query], before: Measured
+) -> float:
+    """Ask a configuration again, past what is remembered, and return how far its composite moved.
+
+    0 for a system that answers the same every time. What differs query by query is in the paired
+    differences already; this is what all queries share, and what more queries would not lessen.
+    """
+    if isinstance(assembly.retriever, Remembered):
+        assembly = replace(assembly, retriever=assembly.retriever.inner)
+    moved = measure(assembly, choice, queries).composite - before.composite
+    defined = moved[~np.isnan(moved)]
+    if not (np.abs(defined) > ROUNDING).any():
+        return 0.0
+    return abs(float(defined.mean()))
 
 
 def judge_without_holdout(

@@ -152,6 +152,8 @@ class Session:
         baseline = next((trial for trial in arms if trial.is_scored), None)
         if winner is None or baseline is None:
             return None
+        if not any(winner.metrics.get(name) for name in assembly.plan.objective.weights):
+            return None  # nothing relevant was found, so there is nothing to choose from
         if not winner.is_feasible:
             outcome = "keep the baseline"
             reason = "no configuration met the objective's constraints"

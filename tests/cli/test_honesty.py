@@ -135,6 +135,7 @@ def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner):
     assert len(told) == 1
     assert "failed after" in done.stdout
     assert "use it" not in done.stdout
+    assert "Keep the baseline" not in done.stdout
 
 
 def test_a_parameter_that_changes_nothing_is_named(tuner):
@@ -156,3 +157,25 @@ def test_a_graph_that_is_mostly_silent_is_said(tuner):
     path.write_text(path.read_text().replace("context_tokens=tokens)", told))
     done = tuner("run", "config.yaml")
     assert "the graph contributed to 50% of the queries at most" in done.stdout
+
+
+def test_a_system_that_answers_differently_every_time_is_said(tuner):
+    path = tuner.folder / "word_overlap.py"
+    begun = "self.calls = 0\n        self.corpus, self.fingerprint ="
+    # Every other time, questions about markets lose their best answer.
+    moving = (
+        "self.calls += 1\n"
+        "        lost = [self.calls % 2 and 'market' in query.text for query in queries]\n"
+        "        answers = [a[1:] if is_lost else a for a, is_lost in zip(answers, lost)]\n"
+        "        tokens ="
+    )
+    text = path.read_text().replace("self.corpus, self.fingerprint =", begun)
+    path.write_text(text.replace("tokens =", moving, 1))
+    verdict = json.loads(tuner("run", "config.yaml", "--json").stdout)["verdict"]
+    assert verdict["run_shift"] > 0
+    assert "Asked twice, the same configuration differed from itself" in verdict["sentence"]
+
+
+def test_a_system_that_answers_alike_is_not_suspected(tuner):
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert record["verdict"]["run_shift"] == 0.0

@@ -262,3 +262,22 @@ def test_equal_systems_are_called_different_about_once_in_twenty():
     # 20 expected, standard deviation 4.4.
     assert 5 <= t_count <= 40
     assert 5 <= flip_count <= 40
+
+
+def test_a_further_error_is_added_in_quadrature() -> None:
+    # d = 0, 1, 2, 3: sd 1.291, error .6455; with .6455 more it is sqrt(2) times as large.
+    own = compare_paired([1.0, 2.0, 3.0, 4.0], [1.0] * 4, seed=0)
+    more = compare_paired([1.0, 2.0, 3.0, 4.0], [1.0] * 4, seed=0, further_error=0.645497)
+    assert own.interval is not None
+    assert more.interval is not None
+    assert more.interval[1] - 1.5 == pytest.approx(2**0.5 * (own.interval[1] - 1.5), rel=1e-5)
+    assert own.p_value is not None
+    assert more.p_value is not None
+    assert more.p_value > own.p_value
+
+
+def test_equal_differences_with_a_further_error_have_an_interval() -> None:
+    result = compare_paired([1.0] * 4, [0.5] * 4, seed=0, further_error=0.1)
+    # Student's t with 3 degrees of freedom: 3.182 * .1 on either side.
+    assert result.interval == pytest.approx((0.5 - 0.31824, 0.5 + 0.31824), abs=1e-4)
+    assert result.effect_size is None

@@ -293,3 +293,15 @@ def test_the_baseline_wins_only_where_nothing_is_better():
     trials = [trial(0, 0.699, "baseline", context_tokens=1.0), trial(1, 0.7, context_tokens=2.0)]
     utilities = {0: 0.699 + np.tile([0.1, -0.1], 20), 1: np.full(40, 0.7)}
     assert choose_winner(trials, utilities).number == 1
+
+
+def test_a_system_that_moves_between_runs_widens_the_interval_and_is_said() -> None:
+    rng = np.random.default_rng(0)
+    baseline = Measured({"x": 0}, rng.random(200))
+    winner = Measured({"x": 1}, baseline.composite + 0.02 + 0.05 * rng.standard_normal(200))
+    still = decide(winner, baseline)
+    moving = decide(winner, baseline, run_shift=0.02)
+    assert (still.outcome, moving.outcome) == ("deploy", "not enough queries")
+    assert "Asked twice" not in still.sentence
+    assert "the same configuration differed from itself by 0.0200" in moving.sentence
+    assert (still.run_shift, moving.run_shift) == (0.0, 0.02)

@@ -103,6 +103,7 @@ def test_the_parent_holds_the_study(finished_view):
         "finished_trials": 3.0,
         "failed_trials": 1.0,
         "shared_trials": 1.0,
+        "raced_out_trials": 0.0,
         "seconds": 61.5,
     }
     assert parent.tags["tuner.not_finite"] == "tune_ndcg_at_10"

@@ -107,7 +107,8 @@ def _next_steps(tuned: Tuned) -> list[str]:
     if tuned.summary.best is None:
         return look
     verdict = tuned.summary.verdict
-    is_refused = verdict is not None and verdict["outcome"] != "deploy"
+    has_failed = tuned.summary.state == "failed"
+    is_refused = has_failed or (verdict is not None and verdict["outcome"] != "deploy")
     label = "best found     " if is_refused else "use it         "
     return [*look, f"{label}{tuned.run_dir}/best.yaml"]
 

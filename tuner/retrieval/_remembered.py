@@ -34,29 +34,29 @@ class Remembered:
     """
 
     def __init__(self, inner: Retriever, folder: Path) -> None:
-        self._inner = inner
+        self.inner = inner
         self._folder = folder
         self._is_quick = False
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
         """Return the retriever's own."""
-        return self._inner.knobs
+        return self.inner.knobs
 
     @property
     def fingerprint(self) -> str:
         """Return the retriever's own."""
-        return self._inner.fingerprint
+        return self.inner.fingerprint
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Let the retriever prepare."""
-        self._inner.prepare(queries)
+        self.inner.prepare(queries)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the folder, and ask the retriever for the rest."""
         if self._is_quick:
-            return self._inner.retrieve(queries, params)
-        path = self._folder / f"{_digest(self._inner.fingerprint, params)}.jsonl"
+            return self.inner.retrieve(queries, params)
+        path = self._folder / f"{_digest(self.inner.fingerprint, params)}.jsonl"
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
         seconds: dict[str, float] = {}
@@ -71,13 +71,13 @@ class Remembered:
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Ask the retriever itself: a remembered answer says nothing of its latency."""
-        if isinstance(self._inner, Serves):
-            return self._inner.serve(query, params)
-        return self._inner.retrieve([query], params)
+        if isinstance(self.inner, Serves):
+            return self.inner.serve(query, params)
+        return self.inner.retrieve([query], params)
 
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
-        rankings = self._inner.retrieve(queries, params)
+        rankings = self.inner.retrieve(queries, params)
         self._is_quick = time.perf_counter() - begin < QUICK_S * len(queries)
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))

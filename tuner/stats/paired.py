@@ -78,6 +78,7 @@ def compare_paired(
     *,
     seed: int,
     confidence: float = 0.95,
+    further_error: float = 0.0,
     permutations: int = 9_999,
     resamples: int = 9_999,
 ) -> PairedComparison:
@@ -88,7 +89,9 @@ def compare_paired(
     and the sign-flip test are the two that keep their error rate on retrieval metrics (Smucker,
     Allan and Carterette 2007; Urbano, Lima and Hanjalic 2019); Wilcoxon's does not test the mean.
     The bootstrap is Efron's BCa (1987). ``permutations=0`` or ``resamples=0`` leaves that part out
-    as None. The order of the queries changes nothing.
+    as None. The order of the queries changes nothing. ``further_error`` is a standard error of the
+    mean difference that other queries would not lessen, such as that of systems which answer
+    differently when they are asked again; it is added in quadrature.
 
     d = 0, 1, 2, 3: mean 1.5, sd 1.291, t = 1.5 / (1.291 / 2) = 2.324, p = .103.
 
@@ -114,12 +117,15 @@ def compare_paired(
             confidence,
             remark="only one query has a value from both: a test needs at least two",
         )
-    if is_constant(difference, magnitude=largest(pairs.treatment, pairs.control)):
+    is_equal = is_constant(difference, magnitude=largest(pairs.treatment, pairs.control))
+    if is_equal and not further_error:
         return _constant(pairs, confidence)
 
     from scipy import stats
 
-    mean, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(n))
+    mean = float(difference.mean())
+    deviation = 0.0 if is_equal else float(difference.std(ddof=1))
+    error = math.hypot(deviation / math.sqrt(n), further_error)
     degrees = degrees_of_freedom(difference)
     low, high = stats.t.interval(confidence, degrees, loc=mean, scale=error)
     return _compared(
@@ -133,7 +139,7 @@ def compare_paired(
         degrees=degrees,
         p_value=float(2.0 * stats.t.sf(abs(mean) / error, degrees)),
         permutation_p=sign_flip_p(difference, seed=seed, permutations=permutations),
-        effect_size=float(difference.mean() / difference.std(ddof=1)),
+        effect_size=None if is_equal else float(difference.mean() / difference.std(ddof=1)),
     )
 
 

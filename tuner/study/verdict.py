@@ -104,6 +104,7 @@ class Verdict:
     difference_to_show: float | None = None
     looks: int = 0
     seen_before: int = 0
+    run_shift: float = 0.0
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
@@ -143,6 +144,7 @@ def decide(
     looks: EarlierLooks | None = None,
     called: str = WINNER,
     where: str = HELD_OUT,
+    run_shift: float = 0.0,
     seed: int = 0,
     permutations: int = 9_999,
     resamples: int = 9_999,
@@ -154,7 +156,10 @@ def decide(
     cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
     says how many more would show the difference that was seen (at least ``min_effect``).
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
-    ``called`` names the winner in the sentence, ``where`` the queries. ``permutations`` and
+    ``called`` names the winner in the sentence, ``where`` the queries. ``run_shift`` is by how much
+    the composite of one configuration moved when it was asked twice: two configurations that are
+    asked once each differ by that much at random, so it is a standard error of their difference,
+    added to that of the queries. ``permutations`` and
     ``resamples`` go to ``compare_paired``; 0 saves most of the time and alters no outcome.
     """
     comparison = compare_paired(
@@ -162,6 +167,7 @@ def decide(
         baseline.composite,
         seed=seed,
         confidence=1.0 - alpha,
+        further_error=run_shift,
         permutations=permutations,
         resamples=resamples,
     )
@@ -199,7 +205,7 @@ def decide(
             f"{outcome.capitalize()}: "
             f"{reason.replace(WINNER, called).replace(HELD_OUT, where)}"
             f"{_left_out(comparison, len(winner.composite))}"
-            f"{_few_queries(comparison)}{_second_look(looks)}"
+            f"{_few_queries(comparison)}{_moving(run_shift)}{_second_look(looks)}"
         ),
         winner=winner.params,
         baseline=baseline.params,
@@ -210,6 +216,7 @@ def decide(
         difference_to_show=to_show,
         looks=0 if looks is None else looks.count,
         seen_before=0 if looks is None else looks.seen,
+        run_shift=run_shift,
     )
 
 
@@ -285,6 +292,15 @@ def _few_queries(comparison: PairedComparison) -> str:
     else:
         return ""
     return f" ({few}: the truth lies outside such an interval more often than it promises.)"
+
+
+def _moving(run_shift: float) -> str:
+    if run_shift == 0.0:
+        return ""
+    return (
+        f" (Asked twice, the same configuration differed from itself by {run_shift:.4f}: "
+        "the interval allows for that.)"
+    )
 
 
 def _second_look(looks: EarlierLooks | None) -> str:
