@@ -77,12 +77,18 @@ def resolve(headers: Headers) -> dict[str, str]:
 
 
 def without_secrets(text: str, headers: Headers) -> str:
-    """Return a text in which the environment's values that headers hold are replaced by stars."""
+    """Return a text in which the environment's values that headers hold are replaced by stars.
+
+    So are their beginnings where a text was cut short in the middle of one.
+    """
     secrets = {os.environ.get(name, "") for name in _variables(headers)}
     secrets |= {part for secret in secrets for part in secret.split()}
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST:
-            text = text.replace(secret, _STARS)
+        if len(secret) < _SHORTEST:
+            continue
+        text = text.replace(secret, _STARS)
+        for length in range(len(secret) - 1, _SHORTEST - 1, -1):
+            text = text.replace(f"{secret[:length]}…", f"{_STARS}…")
     return text
 
 
