@@ -1,0 +1,250 @@
+"""tuner bench: how long a query takes in service, and how many a second are answered."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._params import read_params
+from tuner.core.errors import EXIT_FAILED, TunerError
+
+if TYPE_CHECKING:
+    from tuner.core.policy import Policy
+    from tuner.core.trial import Params
+    from tuner.monitoring.load import Ask, Load
+
+Loop = Literal["closed", "open"]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_LONGEST_S = 86_400.0
+_LEVELS: Mapping[str, tuple[Callable[[str], float], str, float]] = {
+    "concurrency": (int, "whole number", 1024),
+    "rate": (float, "number", 1e6),
+}
+# Fewer calls than this leave p99 to the slowest nine or less.
+_FEW_FOR_P99 = 1_000
+
+
+def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a time such as 30s, 500ms, 2m or 30 (seconds)."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(ms|s|m|min|h|)", value.strip())
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no duration; write 30s, 500ms or 2m", ctx, param)
+    seconds = float(found[1]) * _UNITS[found[2]]
+    if not 0.0 < seconds <= _LONGEST_S:
+        raise click.BadParameter(f"{value!r} must be above 0 and at most a day", ctx, param)
+    return seconds
+
+
+def _levels(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[float, ...] | None:
+    """Read numbers apart by commas, such as 1,2,4,8; those of workers are whole."""
+    if value is None:
+        return None
+    read, kind, highest = _LEVELS[param.name or ""]
+    levels = []
+    for part in value.split(","):
+        try:
+            level = read(part)
+        except ValueError:
+            message = f"{part.strip()!r} is no {kind}; write for example 1,2,4"
+            raise click.BadParameter(message, ctx, param) from None
+        if not 0 < level <= highest:
+            message = f"{level:g} must be above 0 and at most {highest:g}"
+            raise click.BadParameter(message, ctx, param)
+        levels.append(level)
+    return tuple(dict.fromkeys(levels))
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One row: a load and what came of it. ``at`` is a number of workers, or queries a second."""
+
+    kind: Loop
+    at: float
+    load: Load
+
+    @property
+    def label(self) -> str:
+        """Return what the row is called."""
+        if self.kind == "open":
+            return f"rate {self.at:g}/s"
+        return f"{self.at:g} worker{'s' if self.at > 1 else ''}"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the row as a JSON-ready mapping."""
+        name = "workers" if self.kind == "closed" else "rate_qps"
+        return {
+            "loop": self.kind,
+            name: self.at,
+            "qps": self.load.qps,
+            "seconds": self.load.seconds,
+            "latency": self.load.latencies.to_record(),
+            "failures": dict(self.load.failures),
+            "not_started": self.load.not_started,
+        }
+
+
+@click.command("bench", short_help="Latency and throughput in service.")
+@config_argument
+@click.option(
+    "--params",
+    metavar="JSON|FILE",
+    help="Parameters as JSON, or a YAML file such as best.yaml. Default: the configuration's "
+    "baseline, else the retriever's defaults.",
+)
+@click.option(
+    "--concurrency",
+    callback=_levels,
+    metavar="N,…",
+    help="Closed loops: so many workers, each of which asks as soon as it has its answer. "
+    "Default: 1,2,4,8, or none where there is a --rate.",
+)
+@click.option(
+    "--rate",
+    callback=_levels,
+    metavar="QPS,…",
+    help="Open loops: queries arrive at random at this rate, answered or not, and their latency "
+    "counts from their arrival.",
+)
+@click.option(
+    "--duration",
+    callback=_duration,
+    metavar="TIME",
+    default="10s",
+    show_default=True,
+    help="How long each of the loads lasts: 30s, 500ms, 2m.",
+)
+@click.option(
+    "--warmup",
+    callback=_duration,
+    metavar="TIME",
+    help="Before each load, not counted. Default: a tenth of --duration.",
+)
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Draw the curves: a .png, .svg or .pdf file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@set_option
+def command(
+    config: str,
+    params: str | None,
+    concurrency: tuple[float, ...] | None,
+    rate: tuple[float, ...] | None,
+    duration: float,
+    warmup: float | None,
+    plot: str | None,
+    as_json: bool,
+    settings: tuple[str, ...],
+) -> int:
+    """Ask the retriever of CONFIG one query at a time, as live traffic would, and time it.
+
+    Every query of the data set is asked in turn, in random order. Failed queries count, with their
+    time.
+    """
+    from tuner.cli import _bench_tables as tables
+
+    if plot is not None:
+        tables.check_plot(Path(plot))
+    assembly = load(config, settings, say=note)
+    given = (assembly.baseline or {}) if params is None else read_params(params, "--params")
+    choice = assembly.choice(given)
+    queries = list(assembly.part("all"))
+    seed = assembly.config.study.seed
+    random.Random(seed).shuffle(queries)  # a short run must not be of the first type alone
+    ask = _ask(assembly.answering(choice), queries)
+    warmup_s = duration / 10 if warmup is None else warmup
+    if concurrency is None:
+        concurrency = (1, 2, 4, 8) if rate is None else ()
+    loads: list[tuple[Loop, float]] = [("closed", workers) for workers in concurrency]
+    loads += [("open", qps) for qps in rate or ()]
+    note(f"{len(loads)} loads of {duration:g} s, each after {warmup_s:g} s to warm up")
+    levels: list[Level] = []
+    for kind, at in loads:
+        warm = _measured(kind, ask, at, warmup_s, seed)
+        if not levels and not warm.qps:
+            reason, times = next(iter(warm.failures.items()))
+            raise TunerError(f"no query is answered: {reason} ({times} times)")
+        level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
+        note(f"{level.label}: {level.load.latencies.summary().count} queries")
+        levels.append(level)
+    if plot is not None:
+        tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
+    if as_json:
+        click.echo(json.dumps(_record(choice, duration, warmup_s, levels), indent=2))
+    else:
+        tables.print_levels(levels, choice)
+    for line in _remarks(levels):
+        note(line)
+    return 0 if any(level.load.qps for level in levels) else EXIT_FAILED
+
+
+def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
+    """Return what asks query after query, and starts anew after the last."""
+    from tuner.evaluation.system_metrics import serve_one
+
+    retriever, params = answering
+
+    def ask(number: int) -> Mapping[str, float]:
+        return serve_one(retriever, queries[number % len(queries)], params).seconds
+
+    return ask
+
+
+def _measured(kind: Loop, ask: Ask, at: float, duration_s: float, seed: int) -> Load:
+    from tuner.monitoring.load import arrivals, closed_loop, open_loop
+
+    if kind == "closed":
+        return closed_loop(ask, workers=int(at), duration_s=duration_s)
+    return open_loop(ask, arrivals(at, duration_s, seed=seed))
+
+
+def _record(
+    choice: Params | Policy, duration_s: float, warmup_s: float, levels: list[Level]
+) -> dict[str, Any]:
+    from tuner.core.policy import Policy
+
+    return {
+        "params": choice.to_record() if isinstance(choice, Policy) else dict(choice),
+        "duration_s": duration_s,
+        "warmup_s": warmup_s,
+        "levels": [level.to_record() for level in levels],
+    }
+
+
+def _remarks(levels: list[Level]) -> list[str]:
+    """Return what a reader must know before believing a row."""
+    from tuner.monitoring.load import MOST_AT_ONCE, WAITING
+
+    lines = []
+    for level in levels:
+        summary = level.load.latencies.summary()
+        for reason, times in level.load.failures.items():
+            lines.append(f"note: {level.label}: {times} of {summary.count} failed: {reason}")
+        if level.load.not_started:
+            lines.append(f"note: {level.label}: too much for the system; latencies are too low")
+        elif (waiting := level.load.latencies.summary(WAITING)).p99_ms > 10.0:
+            lines.append(
+                f"note: {level.label}: arrivals waited {waiting.p99_ms:.0f} ms (p99) to be sent, "
+                f"since this process was busy or {MOST_AT_ONCE} calls were under way; it counts"
+            )
+    few = {level.label: level.load.latencies.summary().count for level in levels}
+    few = {label: count for label, count in few.items() if count < _FEW_FOR_P99}
+    if few:
+        shown = ", ".join(f"{label} {count}" for label, count in few.items())
+        lines.append(
+            f"note: p99 rests on the slowest hundredth of few queries ({shown}); a longer "
+            "--duration makes it steadier"
+        )
+    return lines

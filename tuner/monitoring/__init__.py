@@ -1,0 +1,13 @@
+"""The serving side: how long calls take, how many there are, and what they cost the machine."""
+
+from tuner.monitoring.latency import LatencySummary, LatencyTracker
+from tuner.monitoring.resources import ResourceMonitor, ResourceSample
+from tuner.monitoring.throughput import ThroughputTracker
+
+__all__ = [
+    "LatencySummary",
+    "LatencyTracker",
+    "ResourceMonitor",
+    "ResourceSample",
+    "ThroughputTracker",
+]

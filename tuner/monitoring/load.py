@@ -1,0 +1,219 @@
+"""Load on a system, and what it makes of it: closed loops of workers, open loops of arrivals."""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import InputError
+from tuner.monitoring.latency import TOTAL, LatencyTracker
+
+Ask = Callable[[int], Mapping[str, float]]
+"""Makes call number n, counted from 0, and returns its seconds by stage; raises where it failed."""
+
+WAITING = "waiting"
+"""The stage from an arrival to the start of its call."""
+
+NOT_STARTED = "not started: the system does not keep up with the rate"
+
+# Threads of an open loop. Where more calls than that are under way, arrivals wait, and that counts.
+MOST_AT_ONCE = 256
+# Arrivals that wait this much longer than the schedule lasts are given up.
+_GIVE_UP_AFTER_S = 1.0
+_MOST_REASONS = 20
+_LONGEST_REASON = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """What came of one load.
+
+    Attributes:
+        seconds: from the first call's start to the last one's end.
+        qps: calls a second that were answered; failed ones are none.
+        latencies: of all calls, failed ones too: in total and by stage.
+        failures: reason -> how often, the most frequent first.
+        not_started: arrivals of an open loop that were given up; they count as failed, with the
+            time that they had waited, so percentiles are then too low.
+    """
+
+    seconds: float
+    qps: float
+    latencies: LatencyTracker
+    failures: Mapping[str, int]
+    not_started: int = 0
+
+
+def closed_loop(
+    ask: Ask,
+    *,
+    workers: int,
+    duration_s: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Load:
+    """Let ``workers`` threads call one after the other, each as soon as it has its answer.
+
+    A call that has begun by the end of ``duration_s`` is waited for and counts, since leaving it
+    out would leave out the slow ones. The rate adds up the workers' own: answered calls by the time
+    until that worker's last answer. Worker i of n makes the calls i, i + n, i + 2n, ….
+
+    Raises:
+        InputError: no worker.
+    """
+    if workers < 1:
+        raise InputError(f"workers={workers}: must be at least 1")
+    book = _Book(ask, clock)
+    go = threading.Event()
+    rates = [0.0] * workers
+    ends = [0.0] * workers
+
+    def work(worker: int) -> None:
+        go.wait()
+        begin = now = clock()
+        answered, number = 0, worker
+        while number == worker or now - begin < duration_s:  # one call at least
+            answered += book.call(number, now)
+            number += workers
+            now = clock()
+        ends[worker] = now
+        rates[worker] = answered / (now - begin) if now > begin else 0.0
+
+    threads = [_started(work, worker) for worker in range(workers)]
+    begin = clock()
+    go.set()
+    for thread in threads:
+        thread.join()
+    return book.load(max(ends) - begin, sum(rates))
+
+
+def arrivals(rate_qps: float, duration_s: float, *, seed: int) -> list[float]:
+    """Return random arrival times in seconds, ascending: a Poisson process of that rate.
+
+    Independent users arrive like that: sometimes several at once, which is what makes queues. Given
+    their number (rate times duration, at least 1) the times are uniform, so the rate is exact.
+
+    Raises:
+        InputError: a rate that is not above 0.
+    """
+    if not 0.0 < rate_qps < math.inf:
+        raise InputError(f"rate={rate_qps:g}: must be queries a second, above 0")
+    count = max(1, round(rate_qps * duration_s))
+    times = np.random.default_rng(seed).uniform(0.0, duration_s, count)
+    return [float(due) for due in np.sort(times)]
+
+
+def open_loop(
+    ask: Ask,
+    schedule: Sequence[float],
+    *,
+    most_at_once: int = MOST_AT_ONCE,
+    give_up_after_s: float = _GIVE_UP_AFTER_S,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Load:
+    """Make each call when it is due, whether or not earlier ones are answered.
+
+    Latency counts from the scheduled time and not from when the call could be sent: a system that
+    stalls for a second is charged with all queries that arrived in that second, not only with the
+    one that it was answering (no coordinated omission).
+
+    Arrivals that have not started ``give_up_after_s`` after the last of the schedule are given up.
+    """
+    book = _Book(ask, clock)
+    inbox: queue.SimpleQueue[tuple[int, float] | None] = queue.SimpleQueue()
+    idle = threading.Semaphore(0)
+    threads: list[threading.Thread] = []
+    begin = clock()
+    give_up_at = begin + max(schedule, default=0.0) + give_up_after_s
+
+    def work(_: int) -> None:
+        while (arrival := inbox.get()) is not None:
+            number, due = arrival
+            now = clock()
+            if now > give_up_at:
+                book.give_up(now - due)
+            else:
+                book.call(number, due, waited_s=now - due)
+            idle.release()
+
+    for number, offset in enumerate(schedule):
+        due = begin + offset
+        if (wait_s := due - clock()) > 0.0:
+            time.sleep(wait_s)
+        inbox.put((number, due))
+        if not idle.acquire(blocking=False) and len(threads) < most_at_once:
+            threads.append(_started(work, len(threads)))
+    for _ in threads:
+        inbox.put(None)
+    for thread in threads:
+        thread.join()
+    seconds = clock() - begin
+    return book.load(seconds, book.answered / seconds if seconds > 0.0 else 0.0)
+
+
+class _Book:
+    """Makes calls and keeps account of them, for all threads of a load."""
+
+    def __init__(self, ask: Ask, clock: Callable[[], float]) -> None:
+        self.answered = 0
+        self._ask = ask
+        self._clock = clock
+        self._latencies = LatencyTracker(clock=clock)
+        self._failures: Counter[str] = Counter()
+        self._not_started = 0
+        self._lock = threading.Lock()
+
+    def call(self, number: int, since: float, *, waited_s: float | None = None) -> bool:
+        """Make one call whose time counts from ``since``, and say whether it was answered."""
+        stages: Mapping[str, float] = {}
+        reason = None
+        try:
+            stages = self._ask(number)
+        except BaseException as error:  # a thread has nobody to tell: even an exit is a failure
+            reason = _reason(error)
+        self._latencies.record(self._clock() - since, is_failed=reason is not None)
+        if waited_s is not None:
+            self._latencies.record(max(waited_s, 0.0), stage=WAITING)
+        for stage, seconds in stages.items():
+            if stage != TOTAL:
+                self._latencies.record(seconds, stage=stage)
+        with self._lock:
+            self.answered += reason is None
+            if reason is not None:
+                self._note(reason)
+        return reason is None
+
+    def give_up(self, waited_s: float) -> None:
+        """Count an arrival that was never sent as failed, with the time that it has waited."""
+        self._latencies.record(waited_s, is_failed=True)
+        self._latencies.record(waited_s, stage=WAITING)
+        with self._lock:
+            self._not_started += 1
+            self._note(NOT_STARTED)
+
+    def load(self, seconds: float, qps: float) -> Load:
+        """Return what came of it."""
+        failures = dict(self._failures.most_common())
+        return Load(seconds, qps, self._latencies, failures, self._not_started)
+
+    def _note(self, reason: str) -> None:
+        is_kept = reason in self._failures or len(self._failures) < _MOST_REASONS
+        self._failures[reason if is_kept else "other reasons"] += 1
+
+
+def _reason(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+def _started(work: Callable[[int], None], number: int) -> threading.Thread:
+    # Daemons: a call that never ends must not keep the process after Ctrl-C.
+    thread = threading.Thread(target=work, args=[number], name=f"load-{number}", daemon=True)
+    thread.start()
+    return thread
