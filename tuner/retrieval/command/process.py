@@ -21,6 +21,8 @@ LONGEST_LINE = 64_000_000
 STDERR_TAIL = 300
 # How long a command may take to end by itself once its input is closed.
 GRACE_S = 1.0
+# How long it takes at most from a closed output to the exit code, on a busy machine.
+EXIT_S = 3.0
 # Waits for a pipe to close and kills a process group then: where this process is killed, so that
 # nothing in it can clean up, the command does not outlive it, even if it hangs.
 _WATCH = 'read -r _; kill -s KILL -- "-$0" 2>/dev/null'
@@ -105,10 +107,10 @@ class Process:
     def _exit(self) -> str:
         """Say how the command ended; its output is closed, so its end is near."""
         try:
-            code = self._process.wait(GRACE_S)
+            code = self._process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
             return ", or closed its standard output"
-        self._stderr_reader.join(GRACE_S)
+        self._stderr_reader.join(EXIT_S)
         if code < 0:
             with contextlib.suppress(ValueError):
                 return f" by {signal.Signals(-code).name}"
