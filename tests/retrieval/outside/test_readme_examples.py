@@ -108,7 +108,8 @@ def tune(folder: Path, **sections) -> dict:
 
 
 def retriever(kind: str) -> dict:
-    (found,) = [p["retriever"] for p in RETRIEVERS if p["retriever"]["kind"] == kind]
+    given = [part.get("retriever", {}) for part in RETRIEVERS]
+    (found,) = [section for section in given if section.get("kind") == kind]
     return found
 
 
