@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.inspection import nothing_found, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
+from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.planning import make_plan
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
@@ -91,14 +93,15 @@ class Session:
         try:
             if tracker is not None:
                 tracker.start(study.header, self.run_dir)
-            state = run_study(
-                study,
-                self.assembly.plan.execution,
-                self.assembly.trial_evaluator(),
-                tracker=tracker,
-                on_event=on_event,
-                doubt=partial(nothing_found, self.assembly),
-            )
+            with _system_metrics(tracker):
+                state = run_study(
+                    study,
+                    self.assembly.plan.execution,
+                    self.assembly.trial_evaluator(),
+                    tracker=tracker,
+                    on_event=on_event,
+                    doubt=partial(nothing_found, self.assembly),
+                )
             summary = self._summarise(state, time.monotonic() - begin, say)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
@@ -287,6 +290,20 @@ def _tracker(config: Config, say: Say) -> Mlflow | None:
     if config.tracking is None:
         return None
     return Mlflow(config.tracking.uri, config.tracking.experiment, warn=say)
+
+
+@contextmanager
+def _system_metrics(tracker: Mlflow | None) -> Iterator[None]:
+    """Show in MLflow what the machine and the study's processes use meanwhile."""
+    if tracker is None:
+        yield
+        return
+
+    def hand_over(sample: ResourceSample) -> None:
+        tracker.record_system(sample.at, sample.system_metrics())
+
+    with ResourceMonitor(on_sample=hand_over):
+        yield
 
 
 def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> None:

@@ -5,8 +5,9 @@ each trial of the loop, since both need Python's one lock; as a process it adds 
 importing MLflow (seconds) does not slow the study's first trials either. A child that
 hangs can be killed, and MLflow's settings, output and loggers are not the study's.
 
-One JSON object a line each way. To the child: ``target`` (first), ``trial``, ``finish``. Back:
-``say``, and how far the view is. When the study dies, the pipe ends, and so does the child.
+One JSON object a line each way. To the child: the target (first), ``trial``, ``system``,
+``finish``. Back: ``say``, and how far the view is. When the study dies, the pipe ends, and so does
+the child.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import IO, Any, TextIO
 
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
+from tuner.tracking._system import SystemSample
 from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line
 
@@ -60,6 +62,10 @@ class ProcessWriter:
         if trial.number not in self._submitted:
             self._submitted.add(trial.number)
             self._outbox.put({"trial": trial.to_record()})
+
+    def add_system(self, sample: SystemSample) -> None:
+        """Take system metrics; takes microseconds."""
+        self._outbox.put({"system": asdict(sample)})
 
     def status(self) -> TrackingStatus:
         """Return how far the view is."""
@@ -176,6 +182,8 @@ class _Child:
             message = json.loads(line)
             if "trial" in message:
                 self._writer.add(Trial.from_record(message["trial"]))
+            elif "system" in message:
+                self._writer.add_system(SystemSample(**message["system"]))
             else:
                 summary = StudySummary.from_record(message["finish"])
                 self._writer.finish(summary, timeout_s=message["timeout_s"])

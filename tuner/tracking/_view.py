@@ -7,7 +7,7 @@ not ended is filled again, and what the store already holds is left alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from tuner.tracking._records import (
     study_content,
     trial_content,
 )
+from tuner.tracking._system import SystemSample
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,12 @@ class StudyView:
                 self._client.log(arm.run.run_id, {}, arm.pending)
                 self.added += len(arm.pending)
                 arm.pending = []
+
+    def write_system(self, samples: Iterable[SystemSample]) -> None:
+        """Add system metrics to the study's run."""
+        began_at = self._header.created_at
+        points = [point for sample in samples for point in sample.points(began_at)]
+        self._client.log(self.run_id, {}, points)
 
     def close(self, summary: StudySummary, *, end_ms: int) -> None:
         """Add the end of the study: its best, the files of its run directory, and the states."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import Refused, quiet
 from tuner.tracking._records import in_order_of_telling
+from tuner.tracking._system import SystemSample
 from tuner.tracking._view import StudyView
 
 _FIRST_RETRY_S = 0.5
@@ -22,6 +24,8 @@ _LONGEST_RETRY_AT_THE_END_S = 1.0
 # refusal (its arm may have been deleted meanwhile, which a fresh view repairs), a few otherwise.
 _TRIES_IF_REFUSED = 2
 _TRIES = 5
+# Kept while the store is out of reach; hours of them.
+_SYSTEM_SAMPLES = 1_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Writer:
         self._on_progress = on_progress
         self._retry_timeout_s = retry_timeout_s
         self._request_timeout_s = request_timeout_s
-        self._inbox: queue.SimpleQueue[Trial | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Trial | SystemSample | None] = queue.SimpleQueue()
+        self._system: deque[SystemSample] = deque(maxlen=_SYSTEM_SAMPLES)
         self._submitted: set[int] = set()
         self._trials: dict[int, Trial] = {}
         self._written: set[int] = set()
@@ -86,6 +91,10 @@ class Writer:
         if trial.number not in self._submitted:
             self._submitted.add(trial.number)
             self._inbox.put(trial)
+
+    def add_system(self, sample: SystemSample) -> None:
+        """Take system metrics; takes microseconds."""
+        self._inbox.put(sample)
 
     def status(self) -> TrackingStatus:
         """Return how far the view is."""
@@ -140,9 +149,12 @@ class Writer:
         """Return the trials that came in; with ``block``, wait until there is one or the end."""
         new: list[Trial] = []
         with suppress(queue.Empty):
-            while (trial := self._inbox.get(block=block and not new)) is not None:
-                self._trials[trial.number] = trial
-                new.append(trial)
+            while (item := self._inbox.get(block=block and not (new or self._system))) is not None:
+                if isinstance(item, SystemSample):
+                    self._system.append(item)
+                    continue
+                self._trials[item.number] = item
+                new.append(item)
         return new
 
     def _write(self, view: StudyView, trials: list[Trial]) -> None:
@@ -153,6 +165,10 @@ class Writer:
                 self._write_trial(view, trial)
             view.add_to_curve(trial)
         view.write_curves()
+        if self._system:
+            with suppress(Refused):  # they are not worth a second try
+                view.write_system(self._system)
+            self._system.clear()
 
     def _write_trial(self, view: StudyView, trial: Trial) -> None:
         try:

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tuner.tracking._client import quiet
 from tuner.tracking._process import ProcessWriter
 from tuner.tracking._records import in_order_of_telling, told_ms
 from tuner.tracking._server import serve_ui
+from tuner.tracking._system import SystemSample
 from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
 from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line
@@ -105,6 +106,14 @@ class Mlflow:
         """Hand one told trial to the writer; takes microseconds."""
         if self._writer is not None and trial.is_told:
             self._writer.add(trial)
+
+    def record_system(self, at: float, values: Mapping[str, float]) -> None:
+        """Hand over system metrics (``system/…``) of the study's run; takes microseconds.
+
+        They are in no journal: what MLflow misses while it is long out of reach stays missing.
+        """
+        if self._writer is not None:
+            self._writer.add_system(SystemSample(at, values))
 
     def finish(self, summary: StudySummary) -> None:
         """Hand over the study's end and wait, for a bounded time, until everything is written."""
