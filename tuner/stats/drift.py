@@ -130,7 +130,7 @@ def compare_windows_paired(
     query = np.unique(np.asarray(queries), return_inverse=True)[1]
     recent = np.asarray(is_recent, dtype=np.bool_)
     means = np.stack([_means_by(query, value, part) for part in (~recent, recent)])
-    is_common = ~np.isnan(means).any(axis=0)
+    is_common = np.asarray(np.isfinite(means).all(axis=0), dtype=np.bool_)
     if np.count_nonzero(is_common) < 2:
         raise InputError("pairing needs at least two queries that were judged in both windows")
     kept = is_common[query]

@@ -18,7 +18,7 @@ def centring(size: int) -> FloatArray:
 
 
 def _apart(days: IntArray) -> IntArray:
-    return np.abs(days[:, None] - days[None, :])
+    return np.asarray(np.abs(days[:, None] - days[None, :]))
 
 
 def mean_variance(days: IntArray, values: FloatArray, rho: float) -> tuple[float, float]:

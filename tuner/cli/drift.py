@@ -1,0 +1,223 @@
+"""tuner drift: does quality slip? Daily scores, and what goes in, against the weeks before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli._options import note
+from tuner.core.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from tuner.evaluation.drift import Measure
+    from tuner.monitoring.drift import Observation
+
+EXIT_ALARM = 20
+
+# What is watched where nobody names a measure, in this order: scores, then inputs and costs.
+_WATCHED = ("score", "objective", "without_graph", "empty", "latency_ms", "latency_p95_ms")
+_HIGHER_IS_WORSE = ("without_graph", "empty")
+_PERCENTILES = {"latency_ms": 95.0}
+MIX = "query_type"
+
+
+@click.command("drift", short_help="Does quality slip? Exit code 20 on an alarm.")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--experiment", metavar="NAME", help="Read the runs of an MLflow experiment.")
+@click.option("--uri", default="sqlite:///mlflow.db", show_default=True, help="The MLflow store.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only MLflow runs with this tag; may be repeated.",
+)
+@click.option(
+    "--of",
+    type=click.Choice(["baseline", "winner"]),
+    default="baseline",
+    show_default=True,
+    help="Of a run directory: the parameters that run today, or those that it chose.",
+)
+@click.option(
+    "--metric",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help=f"What to watch; may be repeated; the first also by query type; {MIX} is the mix of "
+    f"types. Default: what there is of {', '.join(_WATCHED)} and {MIX}.",
+)
+@click.option(
+    "--higher-is-worse",
+    multiple=True,
+    metavar="NAME",
+    help="For a metric that is not known as a cost.",
+)
+@click.option("--recent", default=7, show_default=True, help="Days that are asked about.")
+@click.option("--reference", default=28, show_default=True, help="Days before them.")
+@click.option("--trend", default=90, show_default=True, help="Days that a line is fitted through.")
+@click.option("--as-of", metavar="DATE", help="The last recent day. Default: the last with data.")
+@click.option(
+    "--min-effect",
+    "effects",
+    multiple=True,
+    metavar="[NAME=]SHARE",
+    help="The smallest relative change that matters, 0.05 by default; may be repeated.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="How often a look without drift may raise an alarm, all tests together.",
+)
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    sources: tuple[str, ...],
+    experiment: str | None,
+    uri: str,
+    tags: tuple[str, ...],
+    of: str,
+    names: tuple[str, ...],
+    higher_is_worse: tuple[str, ...],
+    recent: int,
+    reference: int,
+    trend: int,
+    as_of: str | None,
+    effects: tuple[str, ...],
+    alpha: float,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Hold recent days against those before: an alarm where a measure got worse beyond chance.
+
+    \b
+    SOURCE: a CSV file or JSON lines with `date`, figures such as score, graph_used, retrieved,
+            latency_ms, and, where known, query_id and query_type: a line a query, a batch or a day;
+            a run directory, or a folder of them.
+
+    Two tests for each measure, recent window against reference window and the trend; the first
+    measure also by query type; queries that were judged in both windows are paired. Exit codes:
+    20 an alarm, 0 none or insufficient data (under 14 days), 2 bad input.
+    """
+    from tuner.cli._bench_tables import check_plot
+    from tuner.cli._drift_plot import draw
+    from tuner.cli._drift_report import print_report
+    from tuner.cli._drift_sources import observations_of, observations_of_experiment
+    from tuner.evaluation.drift import find_drift
+    from tuner.monitoring.drift import Windows
+    from tuner.stats.drift_mix import MODERATE_PSI
+
+    if plot is not None:
+        check_plot(plot)
+    if bool(sources) == (experiment is not None):
+        raise InputError("give files or run directories, or --experiment NAME of an MLflow store")
+    if experiment is None:
+        observations = observations_of(sources, of=of)
+    else:
+        asked = [name for name in names if name != MIX]
+        observations = observations_of_experiment(uri, experiment, _pairs(tags), asked)
+    if not observations:
+        raise InputError(f"nothing was observed: no run has a {of}")
+    measures = _measures(observations, names, higher_is_worse, effects)
+    report = find_drift(
+        observations,
+        measures,
+        windows=Windows.until(
+            _last_day(observations, as_of),
+            recent_days=recent,
+            reference_days=reference,
+            trend_days=trend,
+        ),
+        alpha=alpha,
+        mix_effect=_effects(effects).get(MIX, MODERATE_PSI) if not names or MIX in names else None,
+    )
+    if plot is not None:
+        draw(observations, measures, report, plot)
+        note(f"plot: {plot}")
+    if as_json:
+        record = {**report.to_record(), "sentence": report.sentence}
+        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+    else:
+        print_report(report)
+    if report.status == "alarm":
+        click.get_current_context().exit(EXIT_ALARM)
+
+
+def _measures(
+    observations: Sequence[Observation],
+    names: Sequence[str],
+    higher_is_worse: Sequence[str],
+    effects: Sequence[str],
+) -> list[Measure]:
+    from tuner.cli._drift_sources import figures_in
+    from tuner.evaluation.drift import Measure
+    from tuner.evaluation.system_metrics import is_better_lower
+
+    there = figures_in(observations)
+    wanted = [name for name in names if name != MIX]
+    if not names:
+        wanted = [name for name in _WATCHED if name in there]
+        if not wanted and not any(one.query_type for one in observations):
+            listed = f": {', '.join(there)}" if there else ", of which there is none"
+            raise InputError(f"name a figure to watch by --metric{listed}")
+    smallest = _effects(effects)
+    for name in [*wanted, *higher_is_worse]:
+        if name not in there:
+            raise InputError(f"no observation has the figure {name!r}{did_you_mean(name, there)}")
+    for name in smallest.keys() - {*wanted, "", MIX}:
+        hint = did_you_mean(name, [*wanted, MIX])
+        raise InputError(f"--min-effect {name}: this is not watched{hint}")
+    costs = {*_HIGHER_IS_WORSE, *higher_is_worse}
+    return [
+        Measure(
+            name,
+            "higher" if name in costs or is_better_lower(name) or name.endswith("_ms") else "lower",
+            _PERCENTILES.get(name),
+            smallest.get(name, smallest.get("", Measure(name).min_effect)),
+        )
+        for name in wanted
+    ]
+
+
+def _effects(written: Sequence[str]) -> dict[str, float]:
+    """Return the smallest effects by name, that of all others under the empty one."""
+    found: dict[str, float] = {}
+    for text in written:
+        name, _, share = text.rpartition("=")
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value < float("inf"):
+            raise InputError(f"--min-effect {text}: write a share such as 0.05, or latency_ms=0.2")
+        found[name] = value
+    return found
+
+
+def _pairs(tags: Sequence[str]) -> dict[str, str]:
+    for text in tags:
+        if "=" not in text:
+            raise InputError(f"--tag {text}: write KEY=VALUE, such as tuner.study=nightly")
+    return {name: value for name, _, value in (text.partition("=") for text in tags)}
+
+
+def _last_day(observations: Sequence[Observation], as_of: str | None) -> date:
+    from tuner.monitoring.drift import parse_day
+
+    if as_of is None:
+        last = max(one.day for one in observations)
+        age = (datetime.now(UTC).date() - last).days
+        if age > 1:
+            note(f"note: the last data are {age} days old, of {last}")
+        return last
+    try:
+        return parse_day(as_of)
+    except ValueError as error:
+        raise InputError(f"--as-of: {error}") from error

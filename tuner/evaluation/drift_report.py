@@ -1,0 +1,130 @@
+"""What a look for drift found, as records and as a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tuner.monitoring.drift import Windows
+from tuner.stats.drift import Change
+from tuner.stats.drift_mix import MixChange
+
+QUERY_MIX = "query_type"
+"""The name under which the mix of query types is reported."""
+
+Test = Literal["window", "trend", "mix"]
+Status = Literal["alarm", "no alarm", "insufficient data"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test found.
+
+    Attributes:
+        measure: its name; ``QUERY_MIX`` for the mix of query types.
+        test: recent against reference window, the trend, or the mix of types.
+        group: the query type that was looked at, empty for all queries.
+        change: the movement; None for the mix.
+        mix: the movement of the mix; None for any other.
+        adjusted_p: by Holm over all findings of the report.
+        min_effect: the smallest effect for an alarm: relative, or of the stability index.
+        is_clear: whether chance is ruled out at the report's false-alarm rate.
+        is_alarm: whether it is clear and as large as ``min_effect``.
+    """
+
+    measure: str
+    test: Test
+    group: str
+    change: Change | None
+    mix: MixChange | None
+    adjusted_p: float
+    min_effect: float
+    is_clear: bool
+    is_alarm: bool
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """One look at the data.
+
+    Attributes:
+        status: "insufficient data" where nothing could be tested.
+        findings: every test, alarms first.
+        untested: what could not be tested, and why, one sentence each.
+        windows: the days that were compared.
+        alpha: the chance that a look without any drift raises an alarm, over all tests together.
+    """
+
+    status: Status
+    findings: tuple[Finding, ...]
+    untested: tuple[str, ...]
+    windows: Windows
+    alpha: float
+
+    @property
+    def sentence(self) -> str:
+        """Return what to think of it, in words."""
+        if not self.findings:
+            return f"Insufficient data: {'; '.join(self.untested)}."
+        told = self.alarms or tuple(one for one in self.findings if one.group == "")[:1]
+        head = "Alarm" if self.alarms else "No alarm"
+        text = f"{head}: {'; '.join(_told(one, self) for one in told)}."
+        minor = [one for one in self.findings if one.is_clear and not one.is_alarm]
+        if minor and not self.alarms:
+            text += f" Clear, but too small to matter: {'; '.join(_told(o, self) for o in minor)}."
+        return text
+
+    @property
+    def alarms(self) -> tuple[Finding, ...]:
+        """Return the findings that call for somebody."""
+        return tuple(finding for finding in self.findings if finding.is_alarm)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the report as a JSON-ready mapping."""
+        windows = {
+            name: [first.isoformat(), last.isoformat()]
+            for name, (first, last) in asdict(self.windows).items()
+        }
+        return {
+            "status": self.status,
+            "alpha": self.alpha,
+            "windows": windows,
+            "findings": [asdict(finding) for finding in self.findings],
+            "untested": list(self.untested),
+        }
+
+
+def _told(finding: Finding, report: DriftReport) -> str:
+    if finding.change is not None:
+        return _told_change(finding, finding.change, report)
+    if finding.mix is None:
+        return finding.measure
+    mix = finding.mix
+    moves = [after - before for before, after in zip(mix.before, mix.after, strict=True)]
+    most = max(range(len(moves)), key=lambda place: abs(moves[place]))
+    return (
+        f"the mix of query types moved by a stability index of {mix.stability_index:.3f} "
+        f"(p = {finding.adjusted_p:.2g}), {mix.kinds[most]} most, from {mix.before[most]:.1%} to "
+        f"{mix.after[most]:.1%}"
+    )
+
+
+def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
+    subject = f"{finding.measure} of {finding.group}" if finding.group else finding.measure
+    last = report.windows.recent[1]
+    if finding.test == "trend":
+        where = f"along a line through {change.days_before} days with data up to {last}"
+    else:
+        recent = (last - report.windows.recent[0]).days + 1
+        before = (report.windows.reference[1] - report.windows.reference[0]).days + 1
+        where = f"in the {recent} days to {last} against the {before} before"
+    interval = "no spread to give an interval"
+    if change.interval is not None:
+        low, high = change.interval
+        interval = f"{change.confidence:.0%} interval of the change {low:+.4g} to {high:+.4g}"
+    moved = f"from {change.before:.4g} to {change.after:.4g}"
+    size = "" if change.relative is None else f" by {abs(change.relative):.1%}"
+    if finding.is_clear:
+        verb = "fell" if change.difference < 0 else "rose"
+        return f"{subject} {verb}{size} {where}, {moved} ({interval})"
+    return f"{subject} went {moved} {where}, which may be chance ({interval})"

@@ -1,0 +1,93 @@
+"""Reads from MLflow what earlier runs logged, for questions about how a metric moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.core.errors import InputError, TunerError, did_you_mean
+from tuner.tracking._client import quiet
+from tuner.tracking._records import ROLE
+from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, sqlite_path
+from tuner.tracking._uri import without_password as hide
+from tuner.tracking._writer import one_line
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """One run: when it began, in milliseconds since 1970, and the last value of each metric."""
+
+    run_id: str
+    start_ms: int
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+
+
+def read_history(
+    uri: str,
+    experiment: str,
+    *,
+    tags: Mapping[str, str] | None = None,
+    request_timeout_s: int = 10,
+) -> list[LoggedRun]:
+    """Return the runs of an experiment that carry all of these tags, oldest first.
+
+    A study logs runs for itself, for its arms and for every trial: unless ``tags`` say otherwise,
+    only the study's own is returned. Nothing is created or changed.
+
+    Raises:
+        InputError: no such store or experiment, or a URI that MLflow would refuse.
+        TunerError: the store cannot be reached.
+    """
+    check_uri(uri)
+    check_experiment(experiment)
+    path = sqlite_path(uri)
+    if path is not None and not path.is_file():
+        raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
+    try:
+        with quiet(request_timeout_s=request_timeout_s):
+            runs = _search(absolute(uri), experiment, tags or {})
+    except InputError:
+        raise
+    except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
+        reason = hide(one_line(error), uri)
+        raise TunerError(f"cannot read from MLflow at {mask(uri)}: {reason}") from error
+    if tags is None or ROLE not in tags:
+        return [run for run in runs if run.tags.get(ROLE, "study") == "study"]
+    return runs
+
+
+def _search(uri: str, experiment: str, tags: Mapping[str, str]) -> list[LoggedRun]:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=uri)
+    found = client.get_experiment_by_name(experiment)
+    if found is None:
+        known = [one.name for one in client.search_experiments()]
+        raise InputError(f"no experiment {experiment!r}{did_you_mean(experiment, known)}")
+    runs: list[LoggedRun] = []
+    token: str | None = None
+    while True:
+        page: Any = client.search_runs(
+            [found.experiment_id],
+            max_results=_PAGE,
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        runs += [
+            LoggedRun(
+                run.info.run_id,
+                run.info.start_time,
+                dict(run.data.metrics),
+                dict(run.data.tags),
+            )
+            for run in page
+            # Compared here, since a filter string cannot hold every key and value.
+            if all(run.data.tags.get(name) == value for name, value in tags.items())
+        ]
+        token = page.token
+        if not token:
+            return runs
