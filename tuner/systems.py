@@ -16,7 +16,7 @@ from tuner.config.model import (
 )
 from tuner.core import registry
 from tuner.core.corpus import Corpus, Document
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, Problem, TunerError, did_you_mean
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
@@ -28,6 +28,9 @@ from tuner.retrieval.base import (
     ResolvesOptions,
     Retriever,
 )
+
+# What a ``build`` is handed besides the configuration's options.
+_GIVEN = {"cache_dir", "space", "baseline", "read_run"}
 
 
 def cache_dir() -> Path:
@@ -46,7 +49,7 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
     """
     kind = registry.load("retrieval", kind_name)
     if isinstance(kind, DeclaresKnobs):
-        return tuple(registry.construct(kind.declare_knobs, options))
+        return tuple(registry.construct(kind.declare_knobs, _declaring(kind, options)))
     declared = getattr(kind, "knobs", None)
     if isinstance(declared, tuple):
         return declared
@@ -59,6 +62,24 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
             return _build(kind, section, Corpus(()), cache_dir=Path(folder)).knobs
         except InputError:
             return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
+
+
+def _declaring(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that decide about knobs; one that ``build`` does not know is an error."""
+    build = inspect.signature(kind.build).parameters.values()
+    known = {p.name for p in build if p.kind is p.KEYWORD_ONLY} - _GIVEN
+    is_open = any(p.kind is p.VAR_KEYWORD for p in build)
+    problems = [
+        Problem(f"unknown option{did_you_mean(name, known)}", key=(name,))
+        for name in options
+        if name not in known and not is_open
+    ]
+    if problems:
+        raise InputError(problems=problems)
+    declaring = inspect.signature(kind.declare_knobs).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in declaring):
+        return dict(options)
+    return _named(kind.declare_knobs, options)
 
 
 def resolved(config: Config, source: Source) -> Config:

@@ -131,7 +131,7 @@ class Http:
         )
 
     @classmethod
-    def declare_knobs(cls, *, request: Any = None, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
         """Return none: the service is sent whatever the configuration names."""
         return ()
 
