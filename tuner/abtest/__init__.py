@@ -1,0 +1,1 @@
+"""Online experiments: from a file of what users did to what should be done."""

@@ -1,0 +1,282 @@
+"""Ship, do not ship, or keep collecting: one sentence, and how many units more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tuner.abtest.analysis import Analysis, MetricResult, deciding_p
+from tuner.config.experiment import CONTROL, ExperimentConfig
+from tuner.core.errors import InputError
+from tuner.stats.online_size import units_until
+
+Outcome = Literal["ship", "do not ship", "keep collecting", "stop"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do with one treatment, or with the experiment.
+
+    Attributes:
+        outcome: ``stop`` where the data cannot be believed.
+        treatment: the arm it is about; None for the whole experiment.
+        more_units: how many more units of treatment and control together, where more are needed and
+            their number can be told.
+        sentence: the same in words, with the reason.
+    """
+
+    outcome: Outcome
+    treatment: str | None
+    more_units: int | None
+    sentence: str
+
+
+def decide(analysis: Analysis) -> Decision:
+    """Say what to do with the experiment.
+
+    Of several treatments that may be shipped it is the one that gains most; while none may, it is
+    keep collecting as long as one is open.
+    """
+    ratio = analysis.sample_ratio
+    if ratio.is_mismatch:
+        counts = ", ".join(
+            f"{arm} {count:,} (expected {ratio.expected[arm]:,.0f})"
+            for arm, count in ratio.observed.items()
+        )
+        return Decision(
+            "stop",
+            None,
+            None,
+            f"Stop: the arms do not have their shares of the units: {counts}, p = "
+            f"{ratio.p_value:.1g}. Units are lost or added in one arm, so that no difference "
+            "between the arms can be believed; find the cause first.",
+        )
+    every = decide_each(analysis)
+    for outcome in ("ship", "keep collecting", "do not ship"):
+        chosen = [one for one in every if one.outcome == outcome]
+        if chosen:
+            return max(chosen, key=lambda one: _gain(analysis, one.treatment))
+    raise InputError("the experiment has no treatment")
+
+
+def decide_each(analysis: Analysis) -> list[Decision]:
+    """Say what to do with each treatment; nothing after a sample-ratio mismatch."""
+    return [_decide(analysis, treatment) for treatment in analysis.results]
+
+
+def gain_of(result: MetricResult) -> float | None:
+    """Return the difference, positive where the treatment is better."""
+    difference = result.comparison.difference
+    if difference is None:
+        return None
+    return difference if result.is_higher_better else -difference
+
+
+def shown_change(result: MetricResult) -> str:
+    """Return the difference in words: as a share of the control where that is defined."""
+    comparison = result.comparison
+    if comparison.difference is None:
+        return "unknown"
+    if comparison.relative is None:
+        return f"{comparison.difference:+.4g}"
+    return f"{comparison.relative:+.2%}".replace("%", " %")
+
+
+def _gain(analysis: Analysis, treatment: str | None) -> float:
+    gain = None if treatment is None else gain_of(analysis.results[treatment][0])
+    return -math.inf if gain is None else gain
+
+
+def _decide(analysis: Analysis, treatment: str) -> Decision:
+    config = analysis.config
+    primary, *others = analysis.results[treatment]
+    guards = [one for one in others if one.role == "guardrail"]
+    fewest = min(analysis.counts[treatment], analysis.counts[CONTROL])
+    if fewest < config.minimum_sample_size:
+        have = analysis.counts[treatment] + analysis.counts[CONTROL]
+        more = max(math.ceil(config.planned_units(treatment)) - have, 1)
+        return Decision(
+            "keep collecting",
+            treatment,
+            more,
+            f"Keep collecting: {fewest:,} units in the smaller arm, and nothing is decided before "
+            f"the {config.minimum_sample_size:,} that were planned; about {more:,} more units "
+            f"of {treatment} and {CONTROL} together.",
+        )
+    p_value = deciding_p(config, primary.comparison)
+    gain = gain_of(primary)
+    if p_value is None or gain is None:
+        reason = primary.remark or "it has no values"
+        return _no(treatment, f"the primary metric {primary.metric} was not tested ({reason})")
+    change = f"{primary.metric} {shown_change(primary)}"
+    is_clear = p_value <= config.alpha_each
+    if is_clear and gain < 0.0:
+        return _no(treatment, f"{change} is worse (p = {p_value:.2g})")
+    for guard in guards:
+        test = guard.guardrail
+        if test is not None and test.broken_p is not None and test.broken_p <= config.alpha_each:
+            return _no(
+                treatment,
+                f"the guard-rail {guard.metric} is broken: {shown_change(guard)}, allowed is "
+                f"{config.guardrails[guard.metric].margin}",
+            )
+    open_guards = [guard for guard in guards if not is_kept(config, guard)]
+    if is_clear and not open_guards:
+        kept = f", and {_listed([one.metric for one in guards])} kept" if guards else ""
+        return Decision(
+            "ship",
+            treatment,
+            None,
+            f"Ship {treatment}: {change} is better (p = {p_value:.2g}, "
+            f"{100 * (1 - config.alpha_each):.4g} % interval {_interval(config, primary)}){kept}.",
+        )
+    if not is_clear and config.decide == "fixed_horizon":
+        return _no(treatment, f"{change} is not shown to be better (p = {p_value:.2g})")
+    if not is_clear and _is_futile(config, primary):
+        return _no(
+            treatment,
+            f"a gain of {config.primary.min_effect} in {primary.metric} is ruled out "
+            f"({shown_change(primary)}, interval {_interval(config, primary)})",
+        )
+    untested = [
+        guard for guard in open_guards if guard.guardrail and guard.guardrail.p_value is None
+    ]
+    if untested:
+        names = "; ".join(f"{one.metric}: {one.remark}" for one in untested)
+        return _no(
+            treatment, f"a guard-rail was not tested ({names}), so it is not shown to be kept"
+        )
+    if config.decide == "fixed_horizon":
+        names = _listed([guard.metric for guard in open_guards])
+        return _no(
+            treatment, f"{change} is better (p = {p_value:.2g}), but {names} not shown to be kept"
+        )
+    return _keep(config, treatment, primary, change, p_value, open_guards, is_clear)
+
+
+def is_kept(config: ExperimentConfig, guard: MetricResult) -> bool:
+    """Say whether a guard-rail is shown to be kept, by the plan's kind of test."""
+    test = guard.guardrail
+    if test is None:
+        return True
+    p_value = test.p_value if config.decide == "fixed_horizon" else test.always_valid_p
+    return p_value is not None and p_value <= config.alpha_each
+
+
+def _keep(
+    config: ExperimentConfig,
+    treatment: str,
+    primary: MetricResult,
+    change: str,
+    p_value: float,
+    open_guards: list[MetricResult],
+    is_clear: bool,
+) -> Decision:
+    needed: list[int | None] = []
+    reasons: list[str] = []
+    have = primary.comparison.n_treatment + primary.comparison.n_control
+    if not is_clear:
+        needed.append(_units_for_primary(config, treatment, primary, have))
+        reasons.append(f"{change} is not clear yet (p = {p_value:.2g})")
+    if open_guards:
+        needed += [_units_for_guardrail(config, treatment, one) for one in open_guards]
+        names = _listed([one.metric for one in open_guards])
+        reasons.append(f"{names} {'is' if len(open_guards) == 1 else 'are'} not shown to be kept")
+    known = [units for units in needed if units is not None]
+    more = max(max(known) - have, 1) if len(known) == len(needed) and known else None
+    count = (
+        f"about {more:,} more units of {treatment} and {CONTROL} together, if the figures stay "
+        "as they are"
+        if more is not None
+        else "how many more cannot be told: at the figures of today the margin would not be kept"
+    )
+    return Decision(
+        "keep collecting", treatment, more, f"Keep collecting: {', and '.join(reasons)}; {count}."
+    )
+
+
+def _units_for_primary(
+    config: ExperimentConfig, treatment: str, primary: MetricResult, have: int
+) -> int | None:
+    """Return with how many units 0 or the smallest gain that matters leaves the interval."""
+    comparison = primary.comparison
+    gain = gain_of(primary)
+    if gain is None or comparison.standard_error is None or comparison.control is None:
+        return None
+    least = config.primary.min_effect.of(comparison.control)
+    # At least half the smallest gain that matters, so that this is always finite.
+    distance = max(abs(gain), abs(least - gain))
+    return _until(
+        distance,
+        comparison.standard_error * math.sqrt(have),
+        config.planned_units(treatment),
+        config.alpha_each,
+    )
+
+
+def _units_for_guardrail(
+    config: ExperimentConfig, treatment: str, guard: MetricResult
+) -> int | None:
+    """Return with how many units the loss of today would be shown to be within the margin."""
+    comparison, test = guard.comparison, guard.guardrail
+    if test is None or test.loss is None or comparison.standard_error is None:
+        return None
+    if comparison.control is None or test.loss >= test.margin:
+        return None
+    unit = comparison.control if test.is_relative else 1.0
+    have = comparison.n_treatment + comparison.n_control
+    return _until(
+        (test.margin - test.loss) * unit,
+        comparison.standard_error * math.sqrt(have),
+        config.planned_units(treatment),
+        config.alpha_each,
+        sides=1,
+    )
+
+
+def _until(
+    distance: float, spread: float, planned: float, alpha: float, *, sides: int = 2
+) -> int | None:
+    try:
+        return units_until(distance, spread, planned_units=planned, alpha=alpha, sides=sides)
+    except InputError:
+        return None
+
+
+def _is_futile(config: ExperimentConfig, primary: MetricResult) -> bool:
+    """Say whether the smallest gain that matters is outside the always-valid interval."""
+    comparison = primary.comparison
+    if comparison.always_valid_interval is None or comparison.control is None:
+        return False
+    low, high = comparison.always_valid_interval
+    best = high if primary.is_higher_better else -low
+    return best < config.primary.min_effect.of(comparison.control)
+
+
+def deciding_interval(
+    config: ExperimentConfig, comparison_of: MetricResult
+) -> tuple[float, float] | None:
+    """Return the interval that the experiment's plan goes by."""
+    comparison = comparison_of.comparison
+    is_fixed = config.decide == "fixed_horizon"
+    return comparison.interval if is_fixed else comparison.always_valid_interval
+
+
+def _interval(config: ExperimentConfig, result: MetricResult) -> str:
+    interval = deciding_interval(config, result)
+    if interval is None:
+        return "undefined"
+    control = result.comparison.control
+    if control and result.comparison.relative is not None:
+        low, high = (bound / abs(control) for bound in interval)
+        return f"{low:+.2%} to {high:+.2%}".replace("%", " %")
+    return f"{interval[0]:+.4g} to {interval[1]:+.4g}"
+
+
+def _no(treatment: str, reason: str) -> Decision:
+    return Decision("do not ship", treatment, None, f"Do not ship {treatment}: {reason}.")
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

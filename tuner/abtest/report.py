@@ -1,0 +1,225 @@
+"""What an analysis says, as a JSON record, as rows of a table, and as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from html import escape
+from typing import Any
+
+from tuner.abtest.analysis import Analysis, MetricResult
+from tuner.abtest.decision import Decision, decide_each, deciding_interval, is_kept
+from tuner.config.experiment import ExperimentConfig
+
+NOT_TESTED = "not tested"
+COLUMNS = (
+    "metric",
+    "role",
+    "control",
+    "treatment",
+    "change",
+    "interval",
+    "p",
+    "p, any look",
+    "",
+)
+
+
+def to_record(analysis: Analysis, decision: Decision) -> dict[str, Any]:
+    """Return everything as a JSON-ready mapping; what was not tested has p null."""
+    config = analysis.config
+    return {
+        "experiment": config.name,
+        "decide": config.decide,
+        "alpha": config.alpha,
+        "alpha_each_treatment": config.alpha_each,
+        "minimum_sample_size": config.minimum_sample_size,
+        "rows": analysis.rows,
+        "units": analysis.counts,
+        "misplaced_units": analysis.misplaced,
+        "sample_ratio": {**asdict(analysis.sample_ratio)},
+        "treatments": {
+            treatment: {
+                "params": config.arms[treatment],
+                "metrics": {one.metric: _metric(config, one) for one in results},
+            }
+            for treatment, results in analysis.results.items()
+        },
+        "decisions": [asdict(one) for one in decide_each(analysis)],
+        "recommendation": asdict(decision),
+    }
+
+
+def _metric(config: ExperimentConfig, one: MetricResult) -> dict[str, Any]:
+    comparison = asdict(one.comparison)
+    guardrail = None
+    if one.guardrail is not None:
+        guardrail = {**asdict(one.guardrail), "is_kept": is_kept(config, one)}
+    return {
+        "role": one.role,
+        "better": "higher" if one.is_higher_better else "lower",
+        "is_tested": one.is_tested,
+        **comparison,
+        "adjusted_p": one.adjusted_p,
+        "variance_reduction": one.variance_reduction,
+        "guardrail": guardrail,
+        "remark": one.remark,
+    }
+
+
+def table_row(config: ExperimentConfig, one: MetricResult) -> tuple[str, ...]:
+    """Return one metric as the texts of ``COLUMNS``."""
+    comparison = one.comparison
+    interval = deciding_interval(config, one)
+    is_share = comparison.relative is not None and comparison.control
+    scale = abs(comparison.control) if is_share and comparison.control else None
+    p_value, any_look = comparison.p_value, comparison.always_valid_p
+    if one.guardrail is not None:
+        p_value, any_look = one.guardrail.p_value, one.guardrail.always_valid_p
+    return (
+        one.metric,
+        one.role,
+        _number(comparison.control),
+        _number(comparison.treatment),
+        _change(comparison.difference, scale),
+        NOT_TESTED
+        if interval is None
+        else f"{_change(interval[0], scale)} to {_change(interval[1], scale)}",
+        NOT_TESTED if p_value is None else _p(p_value),
+        NOT_TESTED if any_look is None else _p(any_look),
+        _note(config, one),
+    )
+
+
+def _note(config: ExperimentConfig, one: MetricResult) -> str:
+    notes = []
+    if one.guardrail is not None:
+        margin = config.guardrails[one.metric].margin
+        state = "kept" if is_kept(config, one) else "not shown to be kept"
+        notes.append(f"{state} (allowed {margin})")
+    if one.adjusted_p is not None:
+        notes.append(f"p (Holm) {_p(one.adjusted_p)}")
+    if one.variance_reduction is not None:
+        notes.append(f"CUPED -{one.variance_reduction:.0%} variance")
+    if one.remark is not None:
+        notes.append(one.remark)
+    return "; ".join(notes)
+
+
+def legend(config: ExperimentConfig) -> str:
+    """Return what the figures mean."""
+    level = f"{100 * (1 - config.alpha_each):.4g} %"
+    if config.decide == "fixed_horizon":
+        kind = (
+            "The interval and `p` are for one look at the planned sample size; looking at them "
+            "earlier and stopping makes them wrong."
+        )
+    else:
+        kind = (
+            f"The {level} interval and `p, any look` hold however often one looks; `p` is for a "
+            "single look that was planned."
+        )
+    return (
+        f"{kind} Of a guard-rail, p is that of a loss as large as allowed. Changes are shares of "
+        "the control's value where that is not 0."
+    )
+
+
+def to_html(analysis: Analysis, decision: Decision) -> str:
+    """Return one page without anything from elsewhere: the sentence, the units, each treatment."""
+    config = analysis.config
+    ratio = analysis.sample_ratio
+    arms = "".join(
+        _cells(
+            "td",
+            (arm, f"{count:,}", f"{ratio.expected[arm]:,.0f}", _params(config.arms[arm])),
+        )
+        for arm, count in ratio.observed.items()
+    )
+    parts = [
+        f"<h1>{escape(config.name)}</h1>",
+        f'<p class="{decision.outcome.replace(" ", "-")}">{escape(decision.sentence)}</p>',
+        "<h2>Units</h2>",
+        f"<table>{_cells('th', ('arm', 'units', 'expected', 'parameters'))}{arms}</table>",
+        f"<p>Sample ratio: p = {_p(ratio.p_value)}, "
+        f"{'a mismatch' if ratio.is_mismatch else 'as configured'}.</p>",
+    ]
+    for treatment, results in analysis.results.items():
+        rows = "".join(_cells("td", table_row(config, one)) for one in results)
+        parts.append(f"<h2>{escape(treatment)} against control</h2>")
+        parts.append(f"<table>{_cells('th', COLUMNS)}{rows}</table>")
+        parts.append(_forest(config, results))
+    if analysis.results:
+        parts.append(f"<p>{escape(legend(config))}</p>")
+    return _PAGE.format(title=escape(config.name), body="\n".join(parts))
+
+
+def _forest(config: ExperimentConfig, results: tuple[MetricResult, ...]) -> str:
+    """Draw each interval as a share of the control, with no change in the middle."""
+    drawn = [
+        (one, interval[0] / abs(control), one.comparison.relative, interval[1] / abs(control))
+        for one in results
+        if (interval := deciding_interval(config, one)) is not None
+        and (control := one.comparison.control)
+        and one.comparison.relative is not None
+    ]
+    if not drawn:
+        return ""
+    reach = max(max(abs(low), abs(high)) for _, low, _, high in drawn) * 1.05
+    scale = 260.0 / reach
+    lines = []
+    for number, (one, low, middle, high) in enumerate(drawn):
+        y = 20 + 26 * number
+        lines.append(
+            f'<text x="190" y="{y + 4}" text-anchor="end">{escape(one.metric)}</text>'
+            f'<line x1="{470 + low * scale:.1f}" x2="{470 + high * scale:.1f}" y1="{y}" y2="{y}" '
+            'stroke="#345" stroke-width="3"/>'
+            f'<circle cx="{470 + middle * scale:.1f}" cy="{y}" r="5" fill="#345"/>'
+        )
+    height = 26 * len(drawn) + 34
+    return (
+        f'<svg width="760" height="{height}" role="img" aria-label="intervals">'
+        f'<line x1="470" x2="470" y1="6" y2="{height - 22}" stroke="#999" stroke-dasharray="3"/>'
+        f'{"".join(lines)}<text x="470" y="{height - 6}" text-anchor="middle">no change</text>'
+        f'<text x="210" y="{height - 6}" text-anchor="middle">{-reach:+.1%}</text>'
+        f'<text x="730" y="{height - 6}" text-anchor="middle">{reach:+.1%}</text></svg>'
+    )
+
+
+def _cells(tag: str, texts: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+
+def _params(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in params.items())
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _change(value: float | None, scale: float | None) -> str:
+    if value is None:
+        return "–"
+    if scale is None:
+        return f"{value:+.4g}"
+    return f"{value / scale * 100:+.2f} %"
+
+
+def _p(value: float) -> str:
+    return "<.0001" if value < 0.0001 else f"{value:.4f}".removeprefix("0")
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; color: #223; }}
+table {{ border-collapse: collapse; }}
+td, th {{ padding: .25em .8em .25em 0; text-align: left; border-bottom: 1px solid #ddd; }}
+.ship, .keep-collecting, .do-not-ship, .stop {{ font-weight: bold; padding: .7em 1em; }}
+.ship {{ background: #e3f4e6; }} .keep-collecting {{ background: #eef1f6; }}
+.do-not-ship {{ background: #fbeeda; }} .stop {{ background: #fbe0de; }}
+svg text {{ font-size: 12px; fill: #223; }}
+</style></head><body>
+{body}
+</body></html>
+"""

@@ -1,0 +1,232 @@
+"""Rows of an experiment's log, from CSV, JSON lines or Parquet, with every broken one named."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.core.errors import InputError, did_you_mean
+from tuner.core.rankings import FloatArray
+from tuner.datasets._lines import ProblemLog, read_text
+
+_BLANK = {"", "nan", "na", "n/a", "null", "none"}
+_TRUTH = {"true": 1.0, "false": 0.0}
+_PARQUET_MAGIC = b"PAR1"
+
+# A place: a line of a text file, a row of a Parquet file.
+Row = tuple[int, Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns that were asked for, row by row.
+
+    Attributes:
+        path: the file.
+        texts: column -> strings, never empty.
+        numbers: column -> shape (rows,), NaN where blank.
+        lines: shape (rows,): the line of each row; in Parquet its number, from 1.
+        is_text: whether ``lines`` are lines.
+    """
+
+    path: Path
+    texts: dict[str, list[str]]
+    numbers: dict[str, FloatArray]
+    lines: list[int]
+    is_text: bool
+
+
+def read_table(path: str | Path, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Read the columns ``texts`` and ``numbers`` of a .csv (or .tsv), .jsonl or .parquet file.
+
+    Text files may be gzipped; Parquet is known by its content. Blank, NaN and null are no value;
+    true and false are 1 and 0.
+
+    Raises:
+        InputError: with every problem found: no such file, missing columns, broken lines, what is
+            no number, ids that are missing.
+    """
+    file = Path(path).expanduser()
+    log = ProblemLog()
+    wanted = [*texts, *dict.fromkeys(numbers)]
+    is_text = True
+    try:
+        if _starts_with(file, _PARQUET_MAGIC):
+            is_text = False
+            rows = _parquet_rows(file, wanted, log)
+        elif ".jsonl" in file.suffixes or ".ndjson" in file.suffixes:
+            rows = _json_rows(file, wanted, log)
+        elif {".csv", ".tsv"} & set(file.suffixes):
+            rows = _csv_rows(file, wanted, log)
+        else:
+            raise InputError("must end in .csv, .tsv, .jsonl or .parquet", file=str(file))
+        return _table(file, rows, texts, wanted[len(texts) :], log, is_text)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(file)) from error
+
+
+def note_row(
+    log: ProblemLog, file: Path, line: int, kind: str, message: str, *, is_text: bool
+) -> None:
+    """Note a problem of one row: by its line, or in Parquet by its number."""
+    if is_text:
+        log.add(kind, message, file, line)
+    else:
+        log.add(kind, message, file, key=(f"record {line}",))
+
+
+def _table(
+    file: Path,
+    rows: Iterable[Row],
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    log: ProblemLog,
+    is_text: bool,
+) -> Table:
+    found: dict[str, list[str]] = {name: [] for name in texts}
+    values = {name: array("d") for name in numbers}
+    lines: list[int] = []
+    for line, row in rows:
+        for name, value in zip(texts, row, strict=False):
+            text = "" if value is None else str(value)
+            if not text.strip():
+                note_row(log, file, line, f"blank {name}", f"{name!r} is empty", is_text=is_text)
+            found[name].append(text)
+        for name, value in zip(numbers, row[len(texts) :], strict=True):
+            number = _number(value)
+            if number is None or math.isinf(number):
+                message = f"{name!r} must be a number, got {str(value)[:60]!r}"
+                note_row(log, file, line, f"number {name}", message, is_text=is_text)
+            values[name].append(math.nan if number is None else number)
+        lines.append(line)
+    problems = log.problems()
+    if not problems and not lines:
+        raise InputError("holds no rows", file=str(file))
+    if problems:
+        raise InputError(problems=problems)
+    arrays = {name: np.frombuffer(column, dtype=np.float64) for name, column in values.items()}
+    return Table(file, found, arrays, lines, is_text)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, NaN where there is none, None where it is something else."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    text = str(value).strip()
+    lowered = text.lower()
+    if lowered in _BLANK:
+        return math.nan
+    if lowered in _TRUTH:
+        return _TRUTH[lowered]
+    try:
+        # float() also reads 1_000, which no other tool does.
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _csv_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+    text = read_text(file, log)
+    if text is None:
+        return
+    head = text.split("\n", 1)[0]
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter="\t" if "\t" in head else ",", strict=True
+    )
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        places = _places(header, wanted, file, log)
+        if places is None:
+            return
+        line = reader.line_num + 1
+        for row in reader:
+            if not row:
+                line = reader.line_num + 1
+                continue
+            if len(row) != len(header):
+                message = f"{len(row)} fields, but the header has {len(header)}"
+                log.add("fields", message, file, line)
+            else:
+                yield line, [row[place] for place in places]
+            line = reader.line_num + 1
+    except csv.Error as error:
+        log.add("csv", f"not valid CSV: {error}", file, reader.line_num)
+
+
+def _json_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+    text = read_text(file, log)
+    seen: set[str] = set()
+    is_empty = True
+    for line, written in enumerate((text or "").split("\n"), 1):
+        if not written.strip():
+            continue
+        try:
+            record = json.loads(written)
+        except (ValueError, RecursionError) as error:
+            log.add("json", f"not valid JSON: {error}", file, line)
+            continue
+        if not isinstance(record, dict):
+            log.add("object", 'expected an object, such as {"user": "ann", …}', file, line)
+            continue
+        is_empty = False
+        seen.update(record)
+        yield line, [record.get(name) for name in wanted]
+    if not is_empty:
+        # A key may be absent from some lines, but not from all.
+        _places(sorted(seen), wanted, file, log)
+
+
+def _parquet_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        content = ParquetFile(file)
+        if _places(content.schema_arrow.names, wanted, file, log) is None:
+            return
+        number = 0
+        for batch in content.iter_batches(columns=list(dict.fromkeys(wanted))):
+            columns = [batch.column(name).to_pylist() for name in wanted]
+            for row in zip(*columns, strict=True):
+                number += 1
+                yield number, row
+    except ArrowException as error:
+        log.add("parquet", f"not a whole Parquet file: {error}", file)
+
+
+def _places(
+    header: Sequence[str], wanted: Sequence[str], file: Path, log: ProblemLog
+) -> list[int] | None:
+    """Return where the wanted columns stand; None, with a problem for each, where one does not."""
+    is_right = True
+    for name in dict.fromkeys(wanted):
+        if header.count(name) == 1:
+            continue
+        is_right = False
+        if name in header:
+            log.add("columns", f"the column {name!r} stands {header.count(name)} times", file, 1)
+        else:
+            message = f"no column {name!r}{did_you_mean(name, header)}"
+            log.add(f"no {name}", message, file)
+    return [header.index(name) for name in wanted] if is_right else None
+
+
+def _starts_with(file: Path, magic: bytes) -> bool:
+    if file.is_dir():
+        raise InputError("this is a folder; name a file", file=str(file))
+    with file.open("rb") as content:
+        return content.read(len(magic)) == magic

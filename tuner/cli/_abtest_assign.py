@@ -1,0 +1,71 @@
+"""tuner abtest assign: ids in, arms out."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import BinaryIO, TextIO
+
+import click
+
+from tuner.cli._options import config_argument, note, set_option
+from tuner.core.errors import InputError, Problem
+
+
+@click.command("assign", short_help="Ids on standard input, id,arm on standard output.")
+@config_argument
+@click.argument("ids", type=click.File("rb"), default="-")
+@click.option(
+    "--beside",
+    "others",
+    multiple=True,
+    metavar="CONFIG",
+    help="Another experiment that runs now: refuse to start where the two could share units of a "
+    "layer; may be repeated.",
+)
+@set_option
+def command(
+    config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple[str, ...]
+) -> None:
+    """Print the arm of each id, one id a line, as CSV; the arm is empty for units left out.
+
+    The first 8 bytes of SHA-256(salt, zero byte, id) / 2^64 say where a unit falls, so any
+    language on any machine gives the same arms.
+    """
+    from tuner.config.experiment import load_experiment
+
+    experiment, _ = load_experiment(config, settings)
+    assignment = experiment.assignment()
+    for other in others:
+        beside = load_experiment(other)[0].assignment().range
+        if (
+            assignment.range is not None
+            and beside is not None
+            and assignment.range.overlaps(beside)
+        ):
+            raise InputError(
+                f"layer {beside.layer!r}: {beside.start:g} to {beside.end:g} of {other} and "
+                f"{assignment.range.start:g} to {assignment.range.end:g} of {config} overlap; "
+                "choose parts that do not"
+            )
+        if assignment.range is None or beside is None or assignment.range.layer != beside.layer:
+            note(f"note: {config} and {other} are not in one layer: units may be in both")
+    output: TextIO = sys.stdout
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(["id", "arm"])
+    problems: list[Problem] = []
+    for line, raw in enumerate(ids, 1):
+        try:
+            unit = raw.decode("utf-8-sig" if line == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            problems.append(Problem("not valid UTF-8", file=_name(ids), line=line))
+            continue
+        if unit:
+            writer.writerow([unit, assignment.arm(unit) or ""])
+    if problems:
+        raise InputError(problems=problems)
+
+
+def _name(ids: BinaryIO) -> str:
+    name = getattr(ids, "name", "-")
+    return "standard input" if name in ("-", "<stdin>") else str(name)
