@@ -1,0 +1,102 @@
+"""tuner bench: any retriever under load, failures and stages included."""
+
+from __future__ import annotations
+
+import json
+
+FAST = ("--duration", "100ms", "--warmup", "20ms")
+
+
+def test_closed_and_open_loops_as_one_object(tuner):
+    done = tuner(
+        "bench", "config.yaml", *FAST, "--concurrency", "1,3", "--rate", "40,80",
+        "--params", '{"top_k": 2}', "--json",
+    )  # fmt: skip
+    record = json.loads(done.stdout)
+    assert record["params"]["top_k"] == 2
+    assert (record["duration_s"], record["warmup_s"]) == (0.1, 0.02)
+    levels = record["levels"]
+    assert [(level["loop"], level.get("workers"), level.get("rate_qps")) for level in levels] == [
+        ("closed", 1, None),
+        ("closed", 3, None),
+        ("open", None, 40.0),
+        ("open", None, 80.0),
+    ]
+    for level in levels:
+        total = level["latency"]["total"]
+        assert total["min_ms"] <= total["p50_ms"] <= total["p99_ms"] <= total["max_ms"]
+    for level in levels[:2]:
+        assert level["latency"]["total"]["errors"] == 0
+        assert level["qps"] > 0
+    # a rate of 40 for a tenth of a second is 4 arrivals
+    assert [level["latency"]["total"]["count"] for level in levels[2:]] == [4, 8]
+    assert "4 loads of 0.1 s" in done.stderr
+
+
+def test_a_table_with_stages_and_a_picture(tuner):
+    text = (tuner.folder / "word_overlap.py").read_text()
+    told = "context_tokens=tokens, seconds={'graph': 0.5, 'vector': 0.25}"
+    (tuner.folder / "word_overlap.py").write_text(text.replace("context_tokens=tokens", told))
+    done = tuner("bench", "config.yaml", *FAST, "--concurrency", "1,2", "--plot", "curve.png")
+    rows = {line.split("  ")[0].strip(): line.split() for line in done.stdout.splitlines()}
+    assert done.stdout.splitlines()[0] == "title_weight=1 top_k=10 mode=plain"
+    assert "QPS" in done.stdout
+    assert int(rows["1 worker"][2]) > 0
+    assert rows["2 workers"][3] == "0"
+    assert "500" in rows["graph"]
+    assert "250" in rows["vector"]
+    assert (tuner.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "rests on the slowest hundredth of few queries (1 worker" in done.stderr
+
+
+def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
+    text = (tuner.folder / "word_overlap.py").read_text()
+    every_second = text.replace(
+        "class WordOverlap", "import itertools\nCALLS = itertools.count()\n\nclass WordOverlap"
+    ).replace(
+        "        weight, depth",
+        "        if next(CALLS) % 2:\n"
+        "            raise RuntimeError('the river is\\ndry')\n"
+        "        weight, depth",
+    )
+    (tuner.folder / "word_overlap.py").write_text(every_second)
+    done = tuner("bench", "config.yaml", *FAST, "--concurrency", "2", "--json")
+    (level,) = json.loads(done.stdout)["levels"]
+    total = level["latency"]["total"]
+    assert 0.0 < total["error_rate"] < 1.0
+    assert level["failures"] == {"RuntimeError: the river is dry": total["errors"]}
+    assert f"{total['errors']} of {total['count']} failed: RuntimeError" in done.stderr
+
+    done = tuner("bench", "config.yaml", *FAST, "--params", '{"mode": "crash"}', code=1)
+    assert "error: no query is answered: RuntimeError: the" in done.stderr
+
+
+def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):
+    for arguments, message in (
+        (("--duration", "soon"), "'soon' is no duration; write 30s, 500ms or 2m"),
+        (("--duration", "0s"), "must be above 0"),
+        (("--concurrency", "1,x"), "'x' is no whole number"),
+        (("--concurrency", "0"), "0 must be above 0"),
+        (("--concurrency", "5000"), "at most 1024"),
+        (("--rate", "fast"), "'fast' is no number"),
+        (("--rate", "nan"), "nan must be above 0"),
+        (("--params", '{"top_j": 3}'), "did you mean 'top_k'?"),
+        (("--plot", "curve.txt"), "a file that ends in .pdf, .png, .svg"),
+        (("--plot", "nowhere/curve.png"), "no folder nowhere"),
+    ):
+        done = tuner("bench", "config.yaml", *FAST, *arguments, code=2)
+        assert message in done.stderr, done.stderr
+        assert done.stdout == ""
+
+
+def test_a_system_that_measures_itself_answers_nothing(tuner):
+    (tuner.folder / "own.py").write_text("def measure(top_k):\n    return {'score': 1.0}\n")
+    (tuner.folder / "own.yaml").write_text(
+        "retriever: {kind: function, function: 'own:measure'}\n"
+        "space: {top_k: {type: integer, low: 1, high: 3}}\n"
+        "objective: {maximize: {score: 1.0}}\n"
+        "backends: [{kind: random, trials: 2}]\n"
+        "tracking: null\n"
+    )
+    done = tuner("bench", "own.yaml", *FAST, code=2)
+    assert "measures itself" in done.stderr
