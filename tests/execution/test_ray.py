@@ -35,6 +35,7 @@ def test_actors_that_are_killed_cost_a_second_evaluation_of_their_trial(
     (project.folder / "go").touch()
     said = project.end(run, 0)
     assert f"evaluations run on Ray at {ray_address}, 3 workers" in said
+    assert "raylet" not in said  # of what Ray says itself
     told = project.told()
     assert told.keys() == EVERY_X
     assert "two workers of the cluster were lost" in told.pop(6)["error"]

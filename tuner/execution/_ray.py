@@ -48,6 +48,7 @@ class RayCluster:
         elif (other := ray.get_runtime_context().gcs_address) not in _same_addresses(address):
             message = f"this process has joined the Ray cluster at {other}; write that address"
             raise InputError(message, key=("execution", "address"))
+        self._speak = _silence()
         self._package = package
         self._sending = threading.Lock()
         self._sent = {"": ray.put(package.payload)}
@@ -150,6 +151,7 @@ class RayCluster:
         self.actors.clear()
         if self._is_ours:
             ray.shutdown()
+        self._speak()
 
     def _in_time(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call returns that would wait for a minute for a head node that is gone.
@@ -231,6 +233,18 @@ def _same_addresses(address: str) -> set[str]:
     if any(host.startswith("127.") for host in hosts):
         hosts.add(ray.util.get_node_ip_address())
     return {f"{host}:{port}" for host in hosts}
+
+
+def _silence() -> Callable[[], None]:
+    """Stop Ray's printing of lost workers to stdout, where a result may be read; return the end."""
+    from ray._private import worker
+
+    name = "print_to_stdstream"
+    before = getattr(worker, name, None)
+    if before is None:  # in another version of Ray
+        return lambda: None
+    setattr(worker, name, lambda *_, **__: None)
+    return lambda: setattr(worker, name, before)
 
 
 @contextmanager
