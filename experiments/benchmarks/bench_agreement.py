@@ -159,7 +159,7 @@ def by_load(port: int, workers: int, duration_s: int) -> dict[str, float]:
     namespace: dict[str, Any] = {}
     exec(FUNCTION, namespace)
 
-    def ask(number: int) -> dict[str, float]:
+    def ask(_: int) -> dict[str, float]:
         namespace["search"]("which?")
         return {}
 
