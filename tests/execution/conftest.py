@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,46 +41,7 @@ def answers(port: int) -> bool:
     return False
 
 
-# Writes down which process evaluated what, does what it is told in ``order-x``, and takes a while.
-MODULE = """
-import os, signal, time
-from pathlib import Path
-from tuner.core.rankings import Rankings
-from tuner.retrieval.base import Knob
-
-FOLDER = Path(__file__).parent
-
-class FarAway:
-    knobs = (Knob("x", "integer", 0, 0, 23),)
-    fingerprint = "far away"
-
-    @classmethod
-    def build(cls, corpus, *, cache_dir):
-        return cls()
-
-    def prepare(self, queries):
-        pass
-
-    def retrieve(self, queries, params):
-        x = params["x"]
-        with (FOLDER / "evaluated").open("a") as log:
-            log.write(f"{x} {os.getppid()} {os.getpid()}\\n")
-        order = FOLDER / f"order-{x}"
-        if order.exists():
-            match order.read_text():
-                case "kill the worker":
-                    os.kill(os.getppid(), signal.SIGKILL)
-                    time.sleep(60)
-                case "die":
-                    os._exit(7)
-                case "wait":
-                    while not (FOLDER / "go").exists():
-                        time.sleep(0.02)
-        time.sleep(0.05)
-        found = [f"d{n}" for n in sorted(range(24), key=lambda n: abs(n - x))]
-        return Rankings.from_ids([query.id for query in queries], [found] * len(queries))
-"""
-
+FAR_AWAY = Path(__file__).with_name("far_away.py")
 CONFIG = """
 study: {{name: far, seed: 3}}
 dataset: {{path: data, split: {{holdout: 0}}}}
@@ -109,7 +71,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._started: list[subprocess.Popen[str]] = []
-        (folder / "far_away.py").write_text(MODULE)
+        shutil.copy(FAR_AWAY, folder)
         write_data(folder / "data")
         self.environment = {
             **os.environ,

@@ -138,6 +138,7 @@ class RayCluster:
         self._is_closed.set()
         with suppress(TunerError):
             self._in_time(self._leave)
+        self._speak()
 
     def _leave(self) -> None:
         import ray
@@ -151,7 +152,6 @@ class RayCluster:
         self.actors.clear()
         if self._is_ours:
             ray.shutdown()
-        self._speak()
 
     def _in_time(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call returns that would wait for a minute for a head node that is gone.
