@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from graph_retriever import Content
 from graph_retriever.adapters import Adapter
-from graph_retriever.edges import Edge
 
 from tuner.retrieval._embedding import Float32Array
 from tuner.retrieval.graph_retriever.options import MENTIONS
 
+# Without the library, as most will check the types, its classes are Any.
+_Adapter: Any = Adapter
 
-class CorpusStore(Adapter):  # type: ignore[misc]  # the library has no types
+
+class CorpusStore(_Adapter):  # type: ignore[misc]  # see above
     """Documents with a vector and names each. Equally similar ones come in the order of their ids.
 
     ``vectors`` has shape (documents, dimensions); ``embedding`` gives a query's vector.
@@ -78,7 +80,7 @@ class CorpusStore(Adapter):  # type: ignore[misc]  # the library has no types
 
     def adjacent(
         self,
-        edges: set[Edge],
+        edges: set[Any],
         query_embedding: list[float],
         k: int,
         filter: dict[str, Any] | None,
