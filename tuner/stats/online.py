@@ -86,18 +86,18 @@ def compare_arms(
         return compared(left.size, right.size, *means, alpha=alpha, remark=remark)
     from scipy import stats
 
-    result = stats.ttest_ind(left, right, equal_var=False)
-    interval = result.confidence_interval(1.0 - alpha)
+    difference, error, degrees = welch(left, right)
+    low, high = stats.t.interval(1.0 - alpha, degrees, loc=difference, scale=error)
     return compared(
         left.size,
         right.size,
         *means,
         alpha=alpha,
-        standard_error=standard_error_of(left, right),
-        interval=(float(interval.low), float(interval.high)),
-        p_value=float(result.pvalue),
+        standard_error=error,
+        interval=(float(low), float(high)),
+        p_value=float(2.0 * stats.t.sf(abs(difference) / error, degrees)),
         information=(left.size + right.size) / planned_units,
-        degrees=float(result.df),
+        degrees=degrees,
     )
 
 
@@ -162,9 +162,15 @@ def mean_of(values: FloatArray) -> float | None:
     return float(values.mean()) if values.size else None
 
 
-def standard_error_of(left: FloatArray, right: FloatArray) -> float:
-    """Return the standard error of a difference of means, each arm with its own variance."""
-    return math.sqrt(left.var(ddof=1) / left.size + right.var(ddof=1) / right.size)
+def welch(left: FloatArray, right: FloatArray) -> tuple[float, float, float]:
+    """Return the difference of means, its standard error, and Satterthwaite's degrees of freedom.
+
+    df = (u + v)^2 / (u^2 / (n - 1) + v^2 / (m - 1)) with u = var / n and v = var / m. As scipy's
+    ``ttest_ind``, which warns where one of the arms is constant.
+    """
+    u, v = left.var(ddof=1) / left.size, right.var(ddof=1) / right.size
+    degrees = (u + v) ** 2 / (u**2 / (left.size - 1) + v**2 / (right.size - 1))
+    return float(left.mean() - right.mean()), math.sqrt(u + v), float(degrees)
 
 
 def why_untested(left: FloatArray, right: FloatArray) -> str | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
-from tuner.stats.online import mean_of, standard_error_of, unit_values, why_untested
+from tuner.stats.online import mean_of, unit_values, welch, why_untested
 from tuner.stats.pairs import check_share
 from tuner.stats.sequential import always_valid_upper_p
 
@@ -59,7 +59,8 @@ def arm_non_inferiority(
 
     Where lower is better: the mean of the treatment less the mean of control + margin. With
     ``is_relative`` it is less (1 + margin) times each control's value, so that the control's own
-    uncertainty counts. ``loss_bound`` is the margin at which p would be alpha.
+    uncertainty counts. ``loss_bound`` is the margin at which p would be alpha (but for the degrees
+    of freedom, which are those of no margin).
 
     1.0, 1.2 against 1.0, 1.0, 1.1, 1.1 with a margin of .5: difference .05 - .5 = -.45, standard
     error sqrt(.02 / 2 + .00333 / 4) = .1041, t = -4.32 with 1.17 degrees of freedom, p = .058.
@@ -85,21 +86,18 @@ def arm_non_inferiority(
 
     from scipy import stats
 
-    worse, held = excess(margin)
-    result = stats.ttest_ind(worse, held, equal_var=False, alternative="less")
-    error = standard_error_of(worse, held)
-    loss = sign * (float(left.mean()) - base) / (base if is_relative else 1.0)
+    beyond, error, degrees = welch(*excess(margin))
     return guarded(
-        loss,
+        sign * (float(left.mean()) - base) / (base if is_relative else 1.0),
         margin,
-        float(worse.mean() - held.mean()),
+        beyond,
         error,
         is_relative=is_relative,
         alpha=alpha,
-        loss_bound=_bound(left, right, loss, sign, is_relative, alpha),
-        p_value=float(result.pvalue),
+        loss_bound=_bound(left, right, sign, is_relative, alpha),
+        p_value=float(stats.t.cdf(beyond / error, degrees)),
         information=(left.size + right.size) / planned_units,
-        degrees=float(result.df),
+        degrees=degrees,
     )
 
 
@@ -165,20 +163,15 @@ def check_unit(control: float) -> None:
 
 
 def _bound(
-    left: FloatArray,
-    right: FloatArray,
-    loss: float,
-    sign: float,
-    is_relative: bool,
-    alpha: float,
+    left: FloatArray, right: FloatArray, sign: float, is_relative: bool, alpha: float
 ) -> float | None:
     """Return the upper bound of the loss; for a share of the control Fieller's (1954)."""
     from scipy import stats
 
-    result = stats.ttest_ind(left, right, equal_var=False)
-    critical = float(stats.t.isf(alpha, result.df))
+    difference, error, degrees = welch(left, right)
+    critical = float(stats.t.isf(alpha, degrees))
     if not is_relative:
-        return loss + critical * standard_error_of(left, right)
+        return sign * difference + critical * error
     # (t - c (1 + s m))^2 = q^2 (v_t + (1 + s m)^2 v_c), solved for the ratio 1 + s m.
     squared = critical**2
     v_left = squared * float(left.var(ddof=1)) / left.size
