@@ -59,10 +59,10 @@ def autocorrelation(parts: list[tuple[IntArray, FloatArray, FloatArray]]) -> flo
         neighbours = off_fit @ (0.5 * (apart == 1)) @ off_fit
         product += float(values @ neighbours @ values)
         square += float(values @ off_fit @ values)
-        for place, rho in enumerate(_GRID):
-            related = rho**apart
-            expected_product[place] += float((neighbours * related).sum())
-            expected_square[place] += float((off_fit * related).sum())
+        powers = _GRID[:, None] ** np.arange(int(apart.max()) + 1)
+        # Both are sums of a matrix times rho^apart: added up by distance first.
+        expected_product += powers @ np.bincount(apart.ravel(), neighbours.ravel())
+        expected_square += powers @ np.bincount(apart.ravel(), off_fit.ravel())
     if square <= 1e-24 or not any((_apart(days) == 1).any() for days, _, _ in parts):
         return 0.0
     expected = np.maximum.accumulate(expected_product / expected_square)
