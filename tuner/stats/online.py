@@ -84,18 +84,18 @@ def compare_arms(
     remark = why_untested(left, right)
     if remark is not None:
         return compared(left.size, right.size, *means, alpha=alpha, remark=remark)
-    from scipy import stats
+    from scipy import special
 
     difference, error, degrees = welch(left, right)
-    low, high = stats.t.interval(1.0 - alpha, degrees, loc=difference, scale=error)
+    half = -error * float(special.stdtrit(degrees, alpha / 2))
     return compared(
         left.size,
         right.size,
         *means,
         alpha=alpha,
         standard_error=error,
-        interval=(float(low), float(high)),
-        p_value=float(2.0 * stats.t.sf(abs(difference) / error, degrees)),
+        interval=(difference - half, difference + half),
+        p_value=2.0 * float(special.stdtr(degrees, -abs(difference) / error)),
         information=(left.size + right.size) / planned_units,
         degrees=degrees,
     )
