@@ -220,7 +220,7 @@ def _units_for_guardrail(
 ) -> int | None:
     """Return with how many units the loss of today would be shown to be within the margin."""
     comparison, test = guard.comparison, guard.guardrail
-    if test is None or test.loss is None or comparison.standard_error is None:
+    if test is None or test.loss is None or test.standard_error is None:
         return None
     if comparison.control is None or test.loss >= test.margin:
         return None
@@ -228,7 +228,7 @@ def _units_for_guardrail(
     have = comparison.n_treatment + comparison.n_control
     return _until(
         (test.margin - test.loss) * unit,
-        comparison.standard_error * math.sqrt(have),
+        test.standard_error * math.sqrt(have),
         config.planned_units(treatment),
         config.alpha_each,
         sides=1,

@@ -26,6 +26,7 @@ class ArmNonInferiority:
         margin: the largest loss that is acceptable, in the same unit.
         is_relative: whether both are shares of the control.
         alpha: the rate at which a loss of exactly ``margin`` would be let pass.
+        standard_error: of the loss beyond the margin, in the metric's unit.
         loss_bound: one-sided upper bound of the loss at one planned look; None where there is none.
         p_value: one-sided, of a loss of ``margin`` or more; None: not tested.
         always_valid_p: the same for any number of looks.
@@ -38,6 +39,7 @@ class ArmNonInferiority:
     margin: float
     is_relative: bool
     alpha: float
+    standard_error: float | None
     loss_bound: float | None
     p_value: float | None
     always_valid_p: float | None
@@ -120,6 +122,7 @@ def guarded(
         margin=margin,
         is_relative=is_relative,
         alpha=alpha,
+        standard_error=standard_error,
         loss_bound=loss_bound,
         p_value=p_value,
         always_valid_p=always_valid_upper_p(
@@ -136,7 +139,7 @@ def untested_guardrail(
     margin: float, is_relative: bool, alpha: float, remark: str | None
 ) -> ArmNonInferiority:
     """Return a guard-rail that nothing could be said about: not shown to be kept."""
-    return ArmNonInferiority(None, margin, is_relative, alpha, None, None, None, None, remark)
+    return ArmNonInferiority(None, margin, is_relative, alpha, None, None, None, None, None, remark)
 
 
 def check_margin(margin: float, alpha: float) -> None:
