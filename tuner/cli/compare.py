@@ -32,7 +32,6 @@ CHANGED_QUERIES = 5
 @click.option(
     "--b",
     "second",
-    required=True,
     metavar="JSON|FILE|RUN_DIR",
     help="What might replace it: JSON, a YAML file such as best.yaml, or a run directory.",
 )
@@ -44,19 +43,58 @@ CHANGED_QUERIES = 5
     show_default=True,
     help="Which queries to compare on; those that B was tuned on favour B.",
 )
+@click.option(
+    "--answers",
+    multiple=True,
+    metavar="MODULE:FUNCTION|FILE.jsonl",
+    help="Compare answers: a function (context, query) -> answer, asked with the contexts of A and "
+    "of B; given twice, one for A and one for B; or two files of answers.",
+)
+@click.option(
+    "--similarity",
+    "similarities",
+    multiple=True,
+    metavar="NAME",
+    help="How answers are scored: token_f1, exact_match, rouge_l or module:function (answer, "
+    "expected) -> number; may be repeated, the first decides. Default: the first two.",
+)
+@click.option(
+    "--keep-answers",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the answers to FOLDER/a.jsonl and b.jsonl, which --answers reads.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @set_option
 def command(
     config: str,
     first: str | None,
-    second: str,
+    second: str | None,
     part: str,
+    answers: tuple[str, ...],
+    similarities: tuple[str, ...],
+    keep_answers: Path | None,
     as_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Compare B with A by paired tests on the queries of CONFIG: the offline A/B test."""
+    """Compare B with A by paired tests on the queries of CONFIG: the offline A/B test.
+
+    With two files of answers, CONFIG may be the data set alone, such as builtin:atlas.
+    """
     from tuner.judge import duel
 
+    if answers:
+        from tuner.cli._compare_answers import compare
+
+        compare(
+            config, answers, first=first, second=second, part=part, similarities=similarities,
+            keep=keep_answers, settings=settings, as_json=as_json,
+        )  # fmt: skip
+        return
+    if similarities or keep_answers is not None:
+        raise InputError("--similarity and --keep-answers belong to --answers")
+    if second is None:
+        raise InputError("give --b, what might replace A; or --answers, to compare answers")
     assembly = load(config, settings, say=note)
     a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
     if a is None:

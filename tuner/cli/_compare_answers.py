@@ -1,0 +1,273 @@
+"""`tuner compare --answers`: two context strategies by what is answered from their contexts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._options import load, note
+from tuner.cli._params import read_params
+from tuner.core.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from tuner.assemble import Assembly
+    from tuner.core.corpus import Query
+    from tuner.datasets import Dataset
+    from tuner.evaluation.answers import AnswerDuel, Answerer, Answers
+
+DEFAULT_SIMILARITIES = ("token_f1", "exact_match")
+CHANGED_QUERIES = 5
+_ID_KEYS = ("query_id", "id", "_id")
+
+
+def compare(
+    config: str,
+    sources: Sequence[str],
+    *,
+    first: str | None,
+    second: str | None,
+    part: str,
+    similarities: Sequence[str],
+    keep: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Answer every query from the contexts of A and of B, or read the answers, and compare.
+
+    Raises:
+        InputError: sources, similarities or parameters that do not fit.
+    """
+    from tuner.evaluation.answers import compare_answers
+    from tuner.metrics.answers import find_similarity
+
+    if len(sources) > 2:
+        raise InputError("--answers names at most two: what answers for A, and for B")
+    found = [find_similarity(name) for name in similarities or DEFAULT_SIMILARITIES]
+    are_files = [_is_file(source) for source in sources]
+    if all(are_files) and len(sources) == 1:
+        raise InputError("give a second --answers: the answers of B")
+    if not any(are_files) or not _is_dataset(config):
+        assembly = load(config, settings, say=note)
+        dataset, queries, seed = assembly.dataset, assembly.part(part), assembly.config.study.seed
+    elif not all(are_files):
+        raise InputError(f"{config!r} is a data set; a function needs a configuration's retriever")
+    else:
+        from tuner.datasets import open_dataset
+
+        assembly, dataset, seed = None, open_dataset(config), 0
+        queries = dataset.queries
+    queries = tuple(query for query in queries if any(dataset.answers.get(query.id, ())))
+    if not queries:
+        raise InputError(f"data set {dataset.name!r} has no expected answers for these queries")
+    if all(are_files):
+        answers = (_read(Path(sources[0]), dataset), _read(Path(sources[1]), dataset))
+        # What neither file holds was not asked; what one of them lacks, that side did not answer.
+        asked = answers[0].texts.keys() | answers[1].texts.keys()
+        queries = tuple(query for query in queries if query.id in asked)
+    elif assembly is None or any(are_files):
+        raise InputError("--answers: give two files, or functions for both")
+    else:
+        answers = _ask(assembly, sources, queries, first, second)
+    if keep is not None:
+        _write(keep, answers, queries)
+    duel = compare_answers(answers, queries, dataset.answers, found, seed=seed)
+    remarks = [*duel.remarks, *_looks(assembly, part)]
+    if as_json:
+        record = {**duel.to_record(), "remarks": remarks}
+        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        return
+    for remark in remarks:
+        note(f"note: {remark}")
+    _print(duel)
+
+
+def _ask(
+    assembly: Assembly,
+    sources: Sequence[str],
+    queries: Sequence[Query],
+    first: str | None,
+    second: str | None,
+) -> tuple[Answers, Answers]:
+    from tuner.evaluation.answers import ask_by_turns
+
+    a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
+    if a is None:
+        raise InputError("give --a, or a `baseline:` section in the configuration")
+    b = a if second is None else assembly.choice(read_params(second, "--b"))
+    if len(sources) == 1 and second is None:
+        raise InputError("give --b, the other context, or a second --answers, the other function")
+    one = _contexts(assembly, a, queries)
+    contexts = (one, one if b is a else _contexts(assembly, b, queries))
+    sides = (_function(sources[0]), _function(sources[-1]))
+    return ask_by_turns(sides, contexts, queries, seed=assembly.config.study.seed)
+
+
+def _contexts(assembly: Assembly, choice: Any, queries: Sequence[Query]) -> list[str]:
+    """Return the passages that each query retrieves, best first, a blank line between them."""
+    retriever, params = assembly.answering(choice)
+    retriever.prepare(queries)
+    rankings = retriever.retrieve(queries, params)
+    texts = {
+        document.id: f"{document.title}\n{document.text}".strip()
+        for document in assembly.dataset.corpus.documents
+    }
+    return [
+        "\n\n".join(texts[id_] for id_ in rankings.ids(row) if id_ in texts)
+        for row in range(len(queries))
+    ]
+
+
+def _function(name: str) -> Answerer:
+    from tuner.core import registry
+
+    function: Answerer = registry.load("answering function", name)
+    if not callable(function):
+        raise InputError(f"--answers {name}: this is no function (context, query) -> answer")
+    return function
+
+
+def _is_file(source: str) -> bool:
+    if Path(source).expanduser().is_file():
+        return True
+    if ":" in source and not source.endswith((".jsonl", ".json")):
+        return False
+    raise InputError(
+        f"--answers {source}: there is no such file; write FILE.jsonl, or module:function"
+    )
+
+
+def _is_dataset(config: str) -> bool:
+    return config.startswith("builtin:") or not config.endswith((".yaml", ".yml"))
+
+
+def _read(path: Path, dataset: Dataset) -> Answers:
+    """Read ``{"id": …, "answer": …}`` a line, or one object of id and answer.
+
+    Raises:
+        InputError: lines that are wrong, an id twice, or no id of the data set.
+    """
+    from tuner.evaluation.answers import Answers
+
+    text = path.expanduser().read_text(encoding="utf-8-sig")
+    problems: list[Problem] = []
+    texts: dict[str, str] = {}
+    for line, record in _records(text, path, problems):
+        id_ = next((str(record[key]) for key in _ID_KEYS if record.get(key) is not None), None)
+        if id_ is None or "answer" not in record:
+            there = ", ".join(record) or "none"
+            message = f"needs an id and an answer; the keys are: {there}"
+            problems.append(Problem(message, str(path), line))
+        elif id_ in texts:
+            problems.append(Problem(f"query {id_!r} is answered twice", str(path), line))
+        else:
+            texts[id_] = "" if record["answer"] is None else str(record["answer"])
+    known = {query.id for query in dataset.queries}
+    if not problems and not known & texts.keys():
+        some = f", such as {next(iter(texts))!r}" if texts else ""
+        message = f"answers no query of the data set {dataset.name!r}: it holds {len(texts)} ids"
+        problems.append(Problem(f"{message}{some}", str(path)))
+    if problems:
+        raise InputError(problems=problems[:20])
+    if len(texts.keys() - known):
+        note(f"note: {path}: {len(texts.keys() - known)} ids are of no query and left out")
+    return Answers(texts, {})
+
+
+def _records(
+    text: str, path: Path, problems: list[Problem]
+) -> list[tuple[int | None, Mapping[str, Any]]]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and "answer" not in whole:
+        return [(None, {"id": id_, "answer": answer}) for id_, answer in whole.items()]
+    records: list[tuple[int | None, Mapping[str, Any]]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem(f"invalid JSON: {error}", str(path), number))
+            continue
+        if isinstance(record, dict):
+            records.append((number, record))
+        else:
+            problems.append(Problem("a line must be a JSON object", str(path), number))
+    return records
+
+
+def _write(folder: Path, answers: tuple[Answers, Answers], queries: Sequence[Query]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, side in zip("ab", answers, strict=True):
+        lines = [
+            json.dumps({"id": query.id, "answer": side.texts[query.id]}, ensure_ascii=False)
+            for query in queries
+            if query.id in side.texts
+        ]
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        note(f"answers: {path}")
+
+
+def _looks(assembly: Assembly | None, part: str) -> list[str]:
+    """Count this as a look at the held-out queries, and say how many there were before."""
+    from tuner.judge import look
+
+    if assembly is None or part == "tune" or not assembly.holdout_queries:
+        return []
+    looks = look(Path(assembly.config.study.runs_dir), assembly)
+    if not looks.count:
+        return []
+    return [f"the held-out queries gave {looks.count} verdicts before; each makes chance likelier"]
+
+
+def _print(duel: AnswerDuel) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+    from tuner.cli._tables import print_types
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    columns = ("", "A", "B", "B less A", "95 % interval", "p", "p (Holm)", "queries", "better")
+    for name in (*columns, "worse"):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, (comparison, adjusted) in duel.metrics.items():
+        low, high = comparison.interval or (None, None)
+        table.add_row(
+            name,
+            _number(comparison.control_mean),
+            _number(comparison.treatment_mean),
+            _number(comparison.mean_difference, signed=True),
+            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
+            _number(comparison.p_value),
+            _number(adjusted),
+            str(comparison.n),
+            str(comparison.wins),
+            str(comparison.losses),
+        )
+    console().print(table)
+    click.secho(f"\n{duel.sentence}", bold=True)
+    print_types(duel.to_record()["by_type"])
+    before, after = next(iter(duel.scores.values()))
+    change = after - before
+    order = sorted(range(len(change)), key=lambda row: change[row])
+    for title, rows in (("gained most", order[::-1]), ("lost most", order)):
+        shown = [row for row in rows if change[row] * (1 if rows is not order else -1) > 0]
+        if shown:
+            click.echo(f"\n{title}")
+        for row in shown[:CHANGED_QUERIES]:
+            query = duel.queries[row]
+            a, b = (side.texts.get(query.id, "") for side in duel.answers)
+            click.echo(f"  {change[row]:+.3f}  {query.id}  {query.text}  A: {a[:60]}  B: {b[:60]}")
+
+
+def _number(value: float | None, *, signed: bool = False) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:+.4f}" if signed else f"{value:.4f}"
