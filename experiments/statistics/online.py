@@ -6,7 +6,7 @@ Made-up users of whom the truth is known: what one does is drawn anew in every r
 assigned at random, and the functions of `tuner.stats` that `tuner abtest analyze` calls answer.
 Where nothing differs, or a loss is exactly as large as a guard-rail allows, at most alpha = 5 % may
 be found, at one planned look by the plain test and at any of 20 looks by the always-valid one.
-Parts: peeking, guardrails, small, power, methods, quantiles, cuped, ratio_mismatch, assignment,
+Parts: peeking, small, long, guardrails, power, methods, quantiles, cuped, ratio_mismatch, assignment,
 decisions.
 """
 
@@ -74,12 +74,13 @@ def people(random, n, slow=1.0):
     return accepted, questions, Measured(latency, units)
 
 
-def at_looks(n):
-    return [round(n * look / LOOKS) for look in range(1, LOOKS + 1)]
+def at_looks(n, looks=LOOKS):
+    return [round(n * look / looks) for look in range(1, looks + 1)]
 
 
-def peeking(repetitions, seed, n=2000):
+def peeking(repetitions, seed, n=2000, looks=LOOKS, planned=None):
     """False positives of 20 looks at two equal arms of n users."""
+    planned = planned or n
     rows = []
     for name in [*VALUES, "ratio"]:
         random = np.random.default_rng([seed, n, len(rows)])
@@ -90,12 +91,12 @@ def peeking(repetitions, seed, n=2000):
             else:
                 arms = [VALUES[name][0](random, n) for _ in range(2)]
             fixed, sequential = [], []
-            for size in at_looks(n):
+            for size in at_looks(n, looks):
                 if name == "ratio":
                     left, right = (linearised(top[:size], low[:size]) for top, low in arms)
                 else:
                     left, right = (arm[:size] for arm in arms)
-                found = compare_arms(left, right, planned_units=2 * n)
+                found = compare_arms(left, right, planned_units=2 * planned)
                 fixed.append(found.p_value is not None and found.p_value <= ALPHA)
                 sequential.append(found.p_value is not None and found.always_valid_p <= ALPHA)
             once += fixed[-1]
@@ -117,6 +118,11 @@ def peeking(repetitions, seed, n=2000):
 def small(repetitions, seed):
     """The same with 200 users in each arm, the first look at 10 of each."""
     return peeking(repetitions, seed, n=200)
+
+
+def long(repetitions, seed):
+    """The same with 100 looks, up to ten times the planned 400 users in each arm."""
+    return peeking(repetitions, seed, n=4000, looks=100, planned=400)
 
 
 def guardrails(repetitions, seed, n=2000):
@@ -438,6 +444,7 @@ PARTS = {
     for part in (
         peeking,
         small,
+        long,
         guardrails,
         power,
         methods,

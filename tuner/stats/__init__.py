@@ -1,7 +1,13 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
+from tuner.stats.assignment import Assignment, Range
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
 from tuner.stats.multiple import GroupComparison, correct_holm, per_group
+from tuner.stats.online import ArmComparison, compare_arms
+from tuner.stats.online_cuped import adjust_cuped
+from tuner.stats.online_guardrail import ArmNonInferiority, arm_non_inferiority
+from tuner.stats.online_quantile import compare_quantiles, draw_quantiles, quantile_non_inferiority
+from tuner.stats.online_ratio import linearised
 from tuner.stats.paired import (
     PairedComparison,
     compare_paired,
@@ -18,22 +24,38 @@ from tuner.stats.power import (
     sample_size_unpaired,
 )
 from tuner.stats.resampling import bca_interval, sign_flip_p
+from tuner.stats.sample_ratio import SampleRatio, check_sample_ratio
 from tuner.stats.selection import (
     CorrectedEstimate,
     bootstrap_corrected,
     within_one_standard_error,
 )
+from tuner.stats.sequential import always_valid_p, confidence_sequence
 
 __all__ = [
+    "ArmComparison",
+    "ArmNonInferiority",
+    "Assignment",
     "CorrectedEstimate",
     "GroupComparison",
     "NonInferiority",
     "PairedComparison",
+    "Range",
+    "SampleRatio",
+    "adjust_cuped",
+    "always_valid_p",
+    "arm_non_inferiority",
     "bca_interval",
     "bootstrap_corrected",
+    "check_sample_ratio",
+    "compare_arms",
     "compare_paired",
+    "compare_quantiles",
+    "confidence_sequence",
     "correct_holm",
     "degrees_of_freedom",
+    "draw_quantiles",
+    "linearised",
     "minimum_detectable_difference",
     "minimum_detectable_effect",
     "non_inferior_quantile",
@@ -41,6 +63,7 @@ __all__ = [
     "per_group",
     "power_paired",
     "power_unpaired",
+    "quantile_non_inferiority",
     "queries_needed",
     "sample_size_paired",
     "sample_size_unpaired",
