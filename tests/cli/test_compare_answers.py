@@ -140,6 +140,7 @@ def test_files_of_answers_need_the_data_set_alone(compare, tmp_path):
         (["data", *["--answers", "broken.jsonl"] * 2], "broken.jsonl:1: invalid JSON"),
         (["data", *["--answers", "keys.jsonl"] * 2], "needs an id and an answer; the keys are: q"),
         (["data", *["--answers", "one.jsonl"] * 2, "--similarity", "f1"], "unknown similarity"),
+        (["data", *["--answers", "one.jsonl"] * 2, "--keep-answers", "x"], "these are files"),
     ],
 )
 def test_bad_input_is_told_with_exit_code_2(compare, tmp_path, arguments, message):

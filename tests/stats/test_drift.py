@@ -109,6 +109,7 @@ def test_no_spread_leaves_no_interval_and_the_odds_of_the_order():
     same = compare_windows(range(7), [0.1 + 0.2] * 7, range(7, 10), [0.3] * 3)
     assert (same.difference, same.p_value) == (0.0, 1.0)
     assert trend([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0]).p_value == pytest.approx(1 / math.factorial(4))
+    assert trend(range(200), np.arange(200.0)[::-1]).p_value == pytest.approx(0.0)
 
 
 def test_a_relative_change_from_0_is_undefined():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ def compare(
     from tuner.evaluation.answers import compare_answers
     from tuner.metrics.answers import find_similarity
 
+    if keep is not None and not any(":" in source for source in sources):
+        raise InputError("--keep-answers writes what a function answers; these are files already")
     if len(sources) > 2:
         raise InputError("--answers names at most two: what answers for A, and for B")
     found = [find_similarity(name) for name in similarities or DEFAULT_SIMILARITIES]
@@ -71,9 +74,7 @@ def compare(
     elif assembly is None or any(are_files):
         raise InputError("--answers: give two files, or functions for both")
     else:
-        answers = _ask(assembly, sources, queries, first, second)
-    if keep is not None:
-        _write(keep, answers, queries)
+        answers = _ask(assembly, sources, queries, first, second, keep)
     duel = compare_answers(answers, queries, dataset.answers, found, seed=seed)
     remarks = [*duel.remarks, *_looks(assembly, part)]
     if as_json:
@@ -91,6 +92,7 @@ def _ask(
     queries: Sequence[Query],
     first: str | None,
     second: str | None,
+    keep: Path | None,
 ) -> tuple[Answers, Answers]:
     from tuner.evaluation.answers import ask_by_turns
 
@@ -103,7 +105,9 @@ def _ask(
     one = _contexts(assembly, a, queries)
     contexts = (one, one if b is a else _contexts(assembly, b, queries))
     sides = (_function(sources[0]), _function(sources[-1]))
-    return ask_by_turns(sides, contexts, queries, seed=assembly.config.study.seed)
+    seed = assembly.config.study.seed
+    with _kept(keep) as kept:
+        return ask_by_turns(sides, contexts, queries, seed=seed, keep=kept)
 
 
 def _contexts(assembly: Assembly, choice: Any, queries: Sequence[Query]) -> list[str]:
@@ -202,17 +206,23 @@ def _records(
     return records
 
 
-def _write(folder: Path, answers: tuple[Answers, Answers], queries: Sequence[Query]) -> None:
+@contextmanager
+def _kept(folder: Path | None) -> Iterator[Callable[[int, str, str], None]]:
+    """Write every answer as soon as it is there: it may have cost money, and the next may fail."""
+    if folder is None:
+        yield lambda side, query_id, text: None  # noqa: ARG005
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    for name, side in zip("ab", answers, strict=True):
-        lines = [
-            json.dumps({"id": query.id, "answer": side.texts[query.id]}, ensure_ascii=False)
-            for query in queries
-            if query.id in side.texts
-        ]
-        path = folder / f"{name}.jsonl"
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        note(f"answers: {path}")
+    paths = [folder / "a.jsonl", folder / "b.jsonl"]
+    with paths[0].open("w", encoding="utf-8") as a, paths[1].open("w", encoding="utf-8") as b:
+
+        def keep(side: int, query_id: str, text: str) -> None:
+            record = {"id": query_id, "answer": text}
+            (a, b)[side].write(json.dumps(record, ensure_ascii=False) + "\n")
+            (a, b)[side].flush()
+
+        yield keep
+    note(f"answers: {paths[0]}, {paths[1]}")
 
 
 def _looks(assembly: Assembly | None, part: str) -> list[str]:

@@ -75,7 +75,9 @@ class AnswerDuel:
                 first = next(iter(side.errors.values()))
                 found.append(f"{called} failed on {len(side.errors)} queries, such as: {first}")
             if empty:
-                found.append(f"{called} gave no answer to {empty} queries; each is scored as an empty one")
+                found.append(
+                    f"{called} gave no answer to {empty} queries; each is scored as an empty one"
+                )
         return tuple(found)
 
     def to_record(self) -> dict[str, Any]:
@@ -98,11 +100,13 @@ def ask_by_turns(
     queries: Sequence[Query],
     *,
     seed: int,
+    keep: Callable[[int, str, str], None] = lambda side, query_id, text: None,  # noqa: ARG005
 ) -> tuple[Answers, Answers]:
     """Ask both sides every question, one after the other, in an order drawn at random.
 
     The questions come in random order, and a coin decides for each which side goes first: caches
-    that fill, services that slow down and models that change meet both alike.
+    that fill, services that slow down and models that change meet both alike. ``keep`` is told
+    each answer at once: the side (0 for A), the query's id and the text.
 
     Raises:
         TunerError: one side failed on every question.
@@ -118,7 +122,9 @@ def ask_by_turns(
             except Exception as error:  # whatever code from outside raises
                 errors[side][query.id] = f"{type(error).__name__}: {error}"
                 answer = None
-            texts[side][query.id] = "" if answer is None else str(answer)
+            text = "" if answer is None else str(answer)
+            texts[side][query.id] = text
+            keep(int(side), query.id, text)
     for called, failed in zip("AB", errors, strict=True):
         if queries and len(failed) == len(queries):
             reason = next(iter(failed.values()))

@@ -256,7 +256,9 @@ def _without_spread(difference: float, worse: Worse, days: tuple[int, int]) -> f
     """Return how rarely a random choice of the recent days would have all of the worse values."""
     if difference == 0.0 or (difference < 0.0) != (worse == "lower"):
         return 1.0
-    return 1.0 / math.comb(sum(days), days[1]) if days[1] else 1.0 / math.factorial(days[0])
+    # The orders in which this can happen: all of them, but for those within the two windows.
+    orders = [math.lgamma(count + 1) for count in days] if days[1] else []
+    return math.exp(math.fsum(orders) - math.lgamma(sum(days) + 1))
 
 
 def _series(
