@@ -202,6 +202,14 @@ def test_a_user_without_values_counts_for_the_sample_ratio_only():
     assert primary.comparison.n_treatment == 190
 
 
+def test_the_minimum_sample_counts_users_with_a_value():
+    rows = table(400, gain=2.0)
+    rows.numbers["gain"][300:] = np.nan  # 150 users have one, 75 in each arm
+    found, sentence = outcome(config(), rows)
+    assert found == "keep collecting"
+    assert "75 units in the smaller arm" in sentence
+
+
 def test_after_a_mismatch_nothing_is_compared():
     analysis = analyze(config(), table(900, gain=5.0, arms=("control", "control", "treatment")))
     assert analysis.results == {}

@@ -351,6 +351,14 @@ def test_a_planned_look_needs_fewer_users(abtest):
     assert json.loads(fixed.stdout)["sample_size_per_arm"] < many
 
 
+def test_a_baseline_needs_neither_secondary_columns_nor_values_from_before(abtest):
+    few = [[*row[:1], row[2], *row[4:6]] for row in rows(1000)]
+    write_csv(abtest.folder / "few.csv", few, ("user", "date", "accepted", "latency_ms"))
+    done = abtest("plan", "few.csv", "--json")
+    assert json.loads(done.stdout)["metrics"][0]["variance_reduction"] is None
+    assert "no values in 'accepted_before': planned without CUPED" in done.stderr
+
+
 def test_dates_that_are_none_are_named_with_their_lines(abtest):
     content = rows(5)
     content[1][2] = "yesterday"

@@ -92,10 +92,14 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
     config = analysis.config
     primary, *others = analysis.results[treatment]
     guards = [one for one in others if one.role == "guardrail"]
-    fewest = min(analysis.counts[treatment], analysis.counts[CONTROL])
+    p_value = deciding_p(config, primary.comparison)
+    arms = (analysis.counts[treatment], analysis.counts[CONTROL])
+    if p_value is not None:
+        # Users without a value of the metric that decides are no evidence.
+        arms = (primary.comparison.n_treatment, primary.comparison.n_control)
+    fewest = min(arms)
     if fewest < config.minimum_sample_size:
-        have = analysis.counts[treatment] + analysis.counts[CONTROL]
-        more = max(math.ceil(config.planned_units(treatment)) - have, 1)
+        more = max(math.ceil(config.planned_units(treatment)) - sum(arms), 1)
         return Decision(
             "keep collecting",
             treatment,
@@ -104,7 +108,6 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             f"the {config.minimum_sample_size:,} that were planned; about {more:,} more units "
             f"of {treatment} and {CONTROL} together.",
         )
-    p_value = deciding_p(config, primary.comparison)
     gain = gain_of(primary)
     if p_value is None or gain is None:
         reason = primary.remark or "it has no values"

@@ -105,7 +105,13 @@ def plan_experiment(config: ExperimentConfig, path: str) -> Plan:
     Raises:
         InputError: with every problem of the file; or a metric has no spread or value there.
     """
-    table = read_table(path, (config.unit, config.date), columns_of(config.metrics))
+    needed_metrics = {
+        name: config.metrics[name] for name in (config.primary.metric, *config.guardrails)
+    }
+    before = {column for one in needed_metrics.values() for column in one.before_columns}
+    table = read_table(
+        path, (config.unit, config.date), columns_of(needed_metrics), optional=before
+    )
     days = _days(table, config.date)
     units = group_baseline(table, config.unit)
     plans = [_primary(config, units)]
@@ -126,7 +132,14 @@ def plan_experiment(config: ExperimentConfig, path: str) -> Plan:
         total_units=total,
         days=needed,
         has_days_beyond=is_beyond,
-        remarks=tuple(_remarks(config, sample_size, len(arrivals))),
+        remarks=(
+            *_remarks(config, sample_size, len(arrivals)),
+            *(
+                f"the baseline has no values in {column!r}: planned without CUPED"
+                for column in sorted(before)
+                if np.isnan(table.numbers[column]).all()
+            ),
+        ),
     )
 
 
@@ -216,7 +229,7 @@ def _baseline(
     if values.size < 2:
         raise InputError(f"{name}: fewer than two units have a value in the baseline")
     deviation = float(values.std(ddof=1))
-    if before is None:
+    if before is None or np.isnan(before).all():
         return float(values.mean()), deviation, None
     x = before[has]
     known = ~np.isnan(x)

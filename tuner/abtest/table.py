@@ -7,7 +7,7 @@ import io
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,17 @@ class Table:
     is_text: bool
 
 
-def read_table(path: str | Path, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+def read_table(
+    path: str | Path,
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    *,
+    optional: Collection[str] = (),
+) -> Table:
     """Read the columns ``texts`` and ``numbers`` of a .csv (or .tsv), .jsonl or .parquet file.
 
     Text files may be gzipped; Parquet is known by its content. Blank, NaN and null are no value;
-    true and false are 1 and 0.
+    true and false are 1 and 0. A column of ``optional`` that the file lacks has no values.
 
     Raises:
         InputError: with every problem found: no such file, missing columns, broken lines, what is
@@ -62,11 +68,11 @@ def read_table(path: str | Path, texts: Sequence[str], numbers: Sequence[str]) -
     try:
         if _starts_with(file, _PARQUET_MAGIC):
             is_text = False
-            rows = _parquet_rows(file, wanted, log)
+            rows = _parquet_rows(file, wanted, optional, log)
         elif ".jsonl" in file.suffixes or ".ndjson" in file.suffixes:
-            rows = _json_rows(file, wanted, log)
+            rows = _json_rows(file, wanted, optional, log)
         elif {".csv", ".tsv"} & set(file.suffixes):
-            rows = _csv_rows(file, wanted, log)
+            rows = _csv_rows(file, wanted, optional, log)
         else:
             raise InputError("must end in .csv, .tsv, .jsonl or .parquet", file=str(file))
         return _table(file, rows, texts, wanted[len(texts) :], log, is_text)
@@ -139,7 +145,9 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _csv_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+def _csv_rows(
+    file: Path, wanted: Sequence[str], optional: Collection[str], log: ProblemLog
+) -> Iterator[Row]:
     text = read_text(file, log)
     if text is None:
         return
@@ -149,7 +157,7 @@ def _csv_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Ro
     )
     try:
         header = [name.strip() for name in next(reader, [])]
-        places = _places(header, wanted, file, log)
+        places = _places(header, wanted, optional, file, log)
         if places is None:
             return
         line = reader.line_num + 1
@@ -161,13 +169,15 @@ def _csv_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Ro
                 message = f"{len(row)} fields, but the header has {len(header)}"
                 log.add("fields", message, file, line)
             else:
-                yield line, [row[place] for place in places]
+                yield line, [None if place is None else row[place] for place in places]
             line = reader.line_num + 1
     except csv.Error as error:
         log.add("csv", f"not valid CSV: {error}", file, reader.line_num)
 
 
-def _json_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+def _json_rows(
+    file: Path, wanted: Sequence[str], optional: Collection[str], log: ProblemLog
+) -> Iterator[Row]:
     text = read_text(file, log)
     seen: set[str] = set()
     is_empty = True
@@ -187,20 +197,26 @@ def _json_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[R
         yield line, [record.get(name) for name in wanted]
     if not is_empty:
         # A key may be absent from some lines, but not from all.
-        _places(sorted(seen), wanted, file, log)
+        _places(sorted(seen), wanted, optional, file, log)
 
 
-def _parquet_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterator[Row]:
+def _parquet_rows(
+    file: Path, wanted: Sequence[str], optional: Collection[str], log: ProblemLog
+) -> Iterator[Row]:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
         content = ParquetFile(file)
-        if _places(content.schema_arrow.names, wanted, file, log) is None:
+        if _places(content.schema_arrow.names, wanted, optional, file, log) is None:
             return
         number = 0
-        for batch in content.iter_batches(columns=list(dict.fromkeys(wanted))):
-            columns = [batch.column(name).to_pylist() for name in wanted]
+        there = [name for name in dict.fromkeys(wanted) if name in content.schema_arrow.names]
+        for batch in content.iter_batches(columns=there):
+            blank = [None] * batch.num_rows
+            columns = [
+                batch.column(name).to_pylist() if name in there else blank for name in wanted
+            ]
             for row in zip(*columns, strict=True):
                 number += 1
                 yield number, row
@@ -209,12 +225,16 @@ def _parquet_rows(file: Path, wanted: Sequence[str], log: ProblemLog) -> Iterato
 
 
 def _places(
-    header: Sequence[str], wanted: Sequence[str], file: Path, log: ProblemLog
-) -> list[int] | None:
+    header: Sequence[str],
+    wanted: Sequence[str],
+    optional: Collection[str],
+    file: Path,
+    log: ProblemLog,
+) -> list[int | None] | None:
     """Return where the wanted columns stand; None, with a problem for each, where one does not."""
     is_right = True
     for name in dict.fromkeys(wanted):
-        if header.count(name) == 1:
+        if header.count(name) == 1 or (name in optional and name not in header):
             continue
         is_right = False
         if name in header:
@@ -222,7 +242,9 @@ def _places(
         else:
             message = f"no column {name!r}{did_you_mean(name, header)}"
             log.add(f"no {name}", message, file)
-    return [header.index(name) for name in wanted] if is_right else None
+    if not is_right:
+        return None
+    return [header.index(name) if name in header else None for name in wanted]
 
 
 def _starts_with(file: Path, magic: bytes) -> bool:
