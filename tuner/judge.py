@@ -15,7 +15,7 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
-from tuner.evaluation.system_metrics import SYSTEM_METRICS
+from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -96,7 +96,7 @@ def duel(
     seed = assembly.config.study.seed
     a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
-        name: compare_paired(b.metrics[name], a.metrics[name], seed=seed)
+        name: _directed(name, compare_paired(b.metrics[name], a.metrics[name], seed=seed))
         for name in a.metrics
         if name in b.metrics
     }
@@ -125,6 +125,10 @@ def duel(
             if origin and (remark := origin.remark(called, assembly.dataset, queries))
         ),
     )
+
+
+def _directed(name: str, comparison: PairedComparison) -> PairedComparison:
+    return comparison.of_a_cost() if is_better_lower(name) else comparison
 
 
 def guardrails(assembly: Assembly) -> list[Guardrail]:

@@ -23,7 +23,9 @@ def test_the_figures_are_those_of_evaluate(tuner):
         )  # fmt: skip
         for name in ("recall@5", "mrr@10", "context_tokens"):
             assert record["metrics"][name][side] == pytest.approx(evaluated["metrics"][name])
-    assert record["metrics"]["context_tokens"]["mean_difference"] == pytest.approx(8.0 * 9)
+    tokens = record["metrics"]["context_tokens"]
+    assert tokens["mean_difference"] == pytest.approx(8.0 * 9)
+    assert (tokens["wins"], tokens["losses"]) == (0, 10)  # more tokens are worse
 
 
 def test_a_run_directory_is_compared_with_the_baseline(tuner):

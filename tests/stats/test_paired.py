@@ -281,3 +281,12 @@ def test_equal_differences_with_a_further_error_have_an_interval() -> None:
     # Student's t with 3 degrees of freedom: 3.182 * .1 on either side.
     assert result.interval == pytest.approx((0.5 - 0.31824, 0.5 + 0.31824), abs=1e-4)
     assert result.effect_size is None
+
+
+def test_of_a_cost_lower_is_a_win() -> None:
+    result = compare_paired([1.0, 2.0, 3.0], [2.0, 2.0, 1.0], seed=0)
+    assert (result.wins, result.ties, result.losses) == (1, 1, 1)
+    fewer_tokens = compare_paired([100.0, 90.0, 80.0], [200.0, 90.0, 300.0], seed=0).of_a_cost()
+    assert (fewer_tokens.wins, fewer_tokens.ties, fewer_tokens.losses) == (2, 1, 0)
+    assert fewer_tokens.mean_difference is not None
+    assert fewer_tokens.mean_difference < 0

@@ -347,3 +347,12 @@ def test_wrong_types_in_a_told_line_are_named(
         read_journal(path)
     assert str(caught.value).startswith(f"{path}:4: ")
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 cut off"])
+def test_a_damaged_file_of_values_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "journal.jsonl"
+    (tmp_path / "trials").mkdir()
+    (tmp_path / "trials" / "7.npz").write_bytes(content)
+    with pytest.raises(InputError, match="7.npz: this file of values by query is damaged"):
+        read_per_query(path, 7)

@@ -12,6 +12,7 @@ import numpy as np
 from tuner.core.errors import InputError, MetricError, Problem
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.scoring_inputs import Scorer, ScoringInputs, Told, answering_metric
+from tuner.evaluation.system_metrics import is_better_lower
 from tuner.metrics import Metric, Qrels, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -176,7 +177,7 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
             run=run.name,
             against=first.name,
             metric=metric,
-            comparison=comparison,
+            comparison=comparison.of_a_cost() if is_better_lower(metric) else comparison,
             adjusted_p=None if np.isnan(p_value) else float(p_value),
         )
         for (run, metric), comparison, p_value in zip(pairs, compared, adjusted, strict=True)

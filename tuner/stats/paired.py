@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -44,9 +44,9 @@ class PairedComparison:
             test's, which is then 2^(1 - n).
         permutation_p: of the sign-flip permutation test, two-sided.
         effect_size: d_z = mean difference / standard deviation.
-        wins: queries where the treatment is higher.
+        wins: queries where the treatment is higher (of a cost: lower, see ``of_a_cost``).
         ties: queries where they are equal, but for rounding.
-        losses: queries where the treatment is lower.
+        losses: queries where it is the other way round.
         relative: mean difference / abs(control mean); None where the control mean is 0.
         remark: a sentence about input that a test cannot judge as usual, else None.
     """
@@ -70,6 +70,10 @@ class PairedComparison:
     losses: int
     relative: float | None
     remark: str | None
+
+    def of_a_cost(self) -> PairedComparison:
+        """Return the comparison of something that is better when lower: wins and losses change."""
+        return replace(self, wins=self.losses, losses=self.wins)
 
 
 def compare_paired(

@@ -101,12 +101,22 @@ def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
     """Read the per-query values of a trial, by metric; ``{}`` where none were kept.
 
     A shared trial has those of the trial that it shares with.
+
+    Raises:
+        InputError: the file is damaged, as a disk may leave it after a power cut.
     """
+    file = per_query_path(path, number)
     try:
-        with np.load(per_query_path(path, number), allow_pickle=False) as values:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as values:
             return {name: values[name] for name in values.files}
     except FileNotFoundError:
         return {}
+    except Exception as error:  # anything can be in a file
+        message = (
+            f"this file of values by query is damaged ({type(error).__name__}); restore it from a "
+            f"copy, or delete it: trial {number} then keeps its means only"
+        )
+        raise InputError(message, file=str(file)) from error
 
 
 def per_query_path(path: Path, number: int) -> Path:
