@@ -65,7 +65,7 @@ def compare_windows(
     an autocorrelation of r from one day to the next, R_ij = r^|day_i - day_j|, s^2 = e'e / tr(MR)
     for residuals e = My, and var(mean) = s^2 1'R1 / n^2, which is s^2 / n for r = 0 (first-order
     autoregression plugged in, as Andrews 1991). Days are numbers of the calendar, so a gap counts
-    as what it is. r is estimated within the windows and corrected for its bias, never below 0.
+    as what it is. r is estimated within the windows and errs on the high side.
 
     .8, .6 then .5, .3: difference -.3, V = .02/2 + .02/2, t = -.3 / .1414 = -2.121, df = 2: .084.
 
@@ -177,9 +177,9 @@ def trend(
     ``compare_windows`` but of the residuals about the line; degrees of freedom tr(MR)^2 /
     tr(MRMR), which is n - 2 without autocorrelation.
 
-    Days 0, 1, 2 of .5, .4, .4: slope -.05, change -.1, s^2 = .001667, t = -.05 / .0289 = -1.732.
+    Days 0, 2, 4 of .5, .4, .4: slope -.025, change -.1, s^2 = .001667, t = -.025 / .01443 = -1.732.
 
-    >>> change = trend([0, 1, 2], [0.5, 0.4, 0.4])
+    >>> change = trend([0, 2, 4], [0.5, 0.4, 0.4])
     >>> round(change.difference, 3), round(change.p_value, 4)
     (-0.1, 0.1667)
 
