@@ -6,13 +6,16 @@ import csv
 import json
 import re
 import subprocess
+import sys
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tuner.abtest.table import read_table
+from tuner.cli import main
 from tuner.config.experiment import load_experiment
 from tuner.core.errors import InputError
 
@@ -62,16 +65,33 @@ def write_csv(path: Path, content, columns=COLUMNS):
         csv.writer(file).writerows([columns, *content])
 
 
+class AbTest:
+    """Runs ``tuner abtest`` in this process, as main() would end it."""
+
+    def __init__(self, folder: Path, capsys) -> None:
+        self.folder = folder
+        self._capsys = capsys
+
+    def __call__(self, command, *arguments, config="config.yaml", code=0):
+        with pytest.raises(SystemExit) as ended:
+            main(["abtest", command, config, *arguments])
+        printed = self._capsys.readouterr()
+        assert ended.value.code == code, printed.err
+        return SimpleNamespace(stdout=printed.out, stderr=printed.err)
+
+    def edit(self, old, new):
+        path = self.folder / "config.yaml"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+
 @pytest.fixture
-def abtest(tuner):
-    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
-
-    def run(command, *arguments, code=0):
-        return tuner("abtest", command, "config.yaml", *arguments, code=code)
-
-    run.folder = tuner.folder
-    run.tuner = tuner
-    return run
+def abtest(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # main() adds the working directory
+    (tmp_path / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    return AbTest(tmp_path, capsys)
 
 
 def analyzed(abtest, content, *options, code=0):
@@ -125,7 +145,7 @@ def test_minimum_sample_is_enforced(abtest):
 
 
 def test_undecided_says_how_many_more(abtest):
-    abtest.tuner.edit("min_effect: 5%", "min_effect: 1%")
+    abtest.edit("min_effect: 5%", "min_effect: 1%")
     record = json.loads(analyzed(abtest, rows(900, gain=0.03), "--json").stdout)
     decision = record["recommendation"]
     assert decision["outcome"] == "keep collecting"
@@ -237,15 +257,18 @@ def test_files_that_are_none(tmp_path, name, content, message):
 
 
 def test_the_page_escapes_what_it_shows(abtest):
-    abtest.tuner.edit("{graph_weight: 0.6}", '{prompt: "<script>alert(1)</script>"}')
+    abtest.edit("{graph_weight: 0.6}", '{prompt: "<script>alert(1)</script>"}')
     analyzed(abtest, rows(100), "--html", "page.html")
     page = (abtest.folder / "page.html").read_text(encoding="utf-8")
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
 
-def test_a_run_in_mlflow_holds_figures_sentence_and_page(abtest):
-    done = analyzed(abtest, rows(1200, gain=0.25), "--mlflow", "sqlite:///m.db", "--json")
+def test_a_run_in_mlflow_holds_figures_sentence_and_page(tuner):
+    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    write_csv(tuner.folder / "results.csv", rows(1200, gain=0.25))
+    options = ("--mlflow", "sqlite:///m.db", "--json")
+    done = tuner("abtest", "analyze", "config.yaml", "results.csv", *options)
     record = json.loads(done.stdout)
     code = (
         "import json, mlflow;"
@@ -256,9 +279,9 @@ def test_a_run_in_mlflow_holds_figures_sentence_and_page(abtest):
         " [f.path for f in c.list_artifacts(r.info.run_id)]]))"
     )
     shown = subprocess.run(
-        [*abtest.tuner.command()[:1], "-c", code],
-        cwd=abtest.folder,
-        env=abtest.tuner.environment,
+        [sys.executable, "-c", code],
+        cwd=tuner.folder,
+        env=tuner.environment,
         capture_output=True,
         text=True,
         check=True,
@@ -280,9 +303,7 @@ def test_a_store_that_cannot_be_is_refused_before_anything_else(abtest):
 
 
 def test_several_treatments_are_each_held_against_the_control(abtest):
-    abtest.tuner.edit(
-        "  treatment: {graph_weight: 0.6}", "  treatment: {graph_weight: 0.6}\n  other: {}"
-    )
+    abtest.edit("  treatment: {graph_weight: 0.6}", "  treatment: {graph_weight: 0.6}\n  other: {}")
     content = rows(1600, gain=0.3)
     third = [[f"o{row[0]}", "other", *row[2:]] for row in rows(1600, seed=1) if row[1] == "control"]
     record = json.loads(analyzed(abtest, content + third, "--json").stdout)
@@ -305,6 +326,19 @@ def test_assign_gives_the_arms_of_the_library(abtest):
     assert abtest("assign", "ids.txt").stdout == done.stdout
 
 
+def test_assign_reads_standard_input(tuner):
+    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    done = subprocess.run(
+        tuner.command("abtest", "assign", "config.yaml"),
+        input=b"ann\n\nbob\n",
+        cwd=tuner.folder,
+        env=tuner.environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"id,arm\nann,control\nbob,treatment\n"
+
+
 def test_assign_leaves_units_out_where_the_split_does(abtest):
     with (abtest.folder / "config.yaml").open("a", encoding="utf-8") as file:
         file.write("split: {control: 0.05, treatment: 0.05}\n")
@@ -319,11 +353,11 @@ def test_experiments_that_could_share_users_of_a_layer_are_refused(abtest):
         text = CONFIG.replace("wider-graph", name) + layer
         (abtest.folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     (abtest.folder / "ids.txt").write_text("\n".join(map(str, range(300))), encoding="utf-8")
-    low = abtest.tuner("abtest", "assign", "low.yaml", "ids.txt", "--beside", "high.yaml").stdout
-    high = abtest.tuner("abtest", "assign", "high.yaml", "ids.txt").stdout
+    low = abtest("assign", "ids.txt", "--beside", "high.yaml", config="low.yaml").stdout
+    high = abtest("assign", "ids.txt", config="high.yaml").stdout
     for one, other in zip(low.splitlines()[1:], high.splitlines()[1:], strict=True):
         assert one.endswith(",") != other.endswith(",")
-    done = abtest.tuner("abtest", "assign", "low.yaml", "ids.txt", "--beside", "wide.yaml", code=2)
+    done = abtest("assign", "ids.txt", "--beside", "wide.yaml", config="low.yaml", code=2)
     assert "0.4 to 1 of wide.yaml and 0 to 0.5 of low.yaml overlap" in done.stderr
 
 
@@ -396,7 +430,7 @@ def test_a_wrong_configuration_is_told_with_file_line_and_key(tmp_path, old, new
 
 
 def test_bad_input_ends_without_a_traceback(abtest):
-    abtest.tuner.edit("min_effect: 5%", "min_effect: five")
+    abtest.edit("min_effect: 5%", "min_effect: five")
     done = abtest("assign", "config.yaml", code=2)
     assert "error: config.yaml:13: primary.min_effect: should be a number" in done.stderr
 
