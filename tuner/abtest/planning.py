@@ -145,10 +145,10 @@ def plan_experiment(config: ExperimentConfig, path: str) -> Plan:
 
 def _remarks(config: ExperimentConfig, sample_size: int, days: int) -> list[str]:
     remarks = []
-    if config.minimum_sample_size < sample_size:
+    if config.decide == "fixed_horizon" and config.minimum_sample_size != sample_size:
         remarks.append(
-            f"minimum_sample_size is {config.minimum_sample_size:,}; with {sample_size:,} in the "
-            f"smallest arm the effect is found with a power of {config.power:g}"
+            f"write minimum_sample_size: {sample_size}, now {config.minimum_sample_size}: the one "
+            "look is taken there"
         )
     if days < 14:
         remarks.append(

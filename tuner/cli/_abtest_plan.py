@@ -54,7 +54,11 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
         )
     console().print(table)
     click.echo("units of the smallest arm; the effect of a guard-rail is the margin to be shown")
-    kind = "one look" if experiment.decide == "fixed_horizon" else "any look"
+    kind = (
+        "one look"
+        if experiment.decide == "fixed_horizon"
+        else f"any look, the first at {experiment.minimum_sample_size:,}"
+    )
     when = (
         "more than ten years at the baseline's rate of new units"
         if plan.days is None
