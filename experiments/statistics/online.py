@@ -6,8 +6,8 @@ Made-up users of whom the truth is known: what one does is drawn anew in every r
 assigned at random, and the functions of `tuner.stats` that `tuner abtest analyze` calls answer.
 Where nothing differs, or a loss is exactly as large as a guard-rail allows, at most alpha = 5 % may
 be found, at one planned look by the plain test and at any of 20 looks by the always-valid one.
-Parts: peeking, small, long, guardrails, power, methods, quantiles, cuped, ratio_mismatch, assignment,
-decisions.
+Parts: peeking, small, long, growing, guardrails, power, methods, quantiles, cuped, ratio_mismatch,
+assignment, decisions.
 """
 
 from __future__ import annotations
@@ -123,6 +123,55 @@ def small(repetitions, seed):
 def long(repetitions, seed):
     """The same with 100 looks, up to ten times the planned 400 users in each arm."""
     return peeking(repetitions, seed, n=4000, looks=100, planned=400)
+
+
+def growing(repetitions, seed, n=500):
+    """The same where users come back: at a look each counts with what it did so far."""
+    rows = []
+    for name in ("ratio", "sum"):
+        random = np.random.default_rng([seed, 9, len(rows)])
+        once = peeked = always = 0
+        for _ in range(repetitions):
+            arms = [visits(random, n) for _ in range(2)]
+            fixed, sequential = [], []
+            for look in range(1, LOOKS + 1):
+                left, right = (so_far(*arm, look / LOOKS, name) for arm in arms)
+                found = compare_arms(left, right, planned_units=2 * n)
+                fixed.append(found.p_value is not None and found.p_value <= ALPHA)
+                sequential.append(found.p_value is not None and found.always_valid_p <= ALPHA)
+            once += fixed[-1]
+            peeked += any(fixed)
+            always += any(sequential)
+        rows.append(
+            {
+                "users": n,
+                "values": name,
+                "once": once / repetitions,
+                "peeked": peeked / repetitions,
+                "always valid": always / repetitions,
+                "repetitions": repetitions,
+            }
+        )
+    return rows
+
+
+def visits(random, n):
+    """Return the user, the time in 0 to 1 and the success of each question; users come by .5."""
+    questions = 1 + random.poisson(5.0, n)
+    users = np.repeat(np.arange(n), questions)
+    start = random.random(n)[users] / 2.0
+    times = start + random.random(users.size) * (1.0 - start)
+    return users, times, random.random(users.size) < random.beta(2.0, 2.0, n)[users]
+
+
+def so_far(users, times, is_accepted, now, name):
+    there = times <= now
+    questions = np.bincount(users[there], minlength=1)
+    accepted = np.bincount(users[there], weights=is_accepted[there], minlength=1)
+    seen = questions > 0
+    if name == "sum" or not seen.any():
+        return accepted[seen]
+    return linearised(accepted[seen], questions[seen])
 
 
 def guardrails(repetitions, seed, n=2000):
@@ -445,6 +494,7 @@ PARTS = {
         peeking,
         small,
         long,
+        growing,
         guardrails,
         power,
         methods,
