@@ -111,6 +111,26 @@ def test_inputs_are_watched_from_a_log_of_queries(drift, tmp_path):
     assert mix.stdout.startswith("Alarm: the mix of query types moved by a stability index of 0.")
 
 
+def test_daily_figures_are_as_good_as_queries(drift, tmp_path):
+    random = np.random.default_rng(8)
+    lines = ["day,graph_used,latency_p95_ms,note"]
+    for before in range(60):
+        share, latency = (0.80, 140.0) if before < 7 else (0.90, 100.0)
+        noise = random.normal(size=2)
+        day = LAST - timedelta(days=before)
+        lines.append(f"{day},{share + 0.01 * noise[0]:.3f},{latency + 3 * noise[1]:.1f},fine")
+    (tmp_path / "daily.csv").write_text("\n".join(lines))
+    record = json.loads(drift("daily.csv", "--json", code=20).stdout)
+    windows = {one["measure"]: one for one in record["findings"] if one["test"] == "window"}
+    assert windows.keys() == {"without_graph", "latency_p95_ms"}
+    # .1 without the graph became .2, 100 ms became 140.
+    assert windows["without_graph"]["change"]["relative"] == pytest.approx(1.0, abs=0.1)
+    assert windows["latency_p95_ms"]["change"]["relative"] == pytest.approx(0.4, abs=0.04)
+    assert all(one["is_alarm"] for one in windows.values())
+    kept = drift("daily.csv", "--min-effect", "0.5", "--metric", "latency_p95_ms")
+    assert "Clear, but too small to matter: latency_p95_ms rose by 4" in kept.stdout
+
+
 def at(run_dir: Path, copy: Path, before: int) -> None:
     """Copy a run as if it had begun so many days before LAST."""
     shutil.copytree(run_dir, copy)
@@ -145,6 +165,11 @@ def test_run_directories_are_paired_query_by_query(tuner, drift):
     assert winner["findings"][0]["change"]["queries"] == 0  # held-out means, one a run
     single = drift(str(tuner.folder / "nightly" / "run-0"))
     assert single.stdout.startswith("Insufficient data")
+
+    nameless = tuner.folder / "nightly" / "run-0" / "journal.jsonl"
+    nameless.write_text(nameless.read_text().replace('"arm":"baseline"', '"arm":"other"'))
+    none = drift(str(nameless.parent), code=2)
+    assert "no run has a baseline; try --of winner" in none.stderr
 
 
 def test_runs_of_an_mlflow_experiment(drift, tmp_path):

@@ -124,7 +124,8 @@ def command(
         asked = [name for name in names if name != MIX]
         observations = observations_of_experiment(uri, experiment, _pairs(tags), asked)
     if not observations:
-        raise InputError(f"nothing was observed: no run has a {of}")
+        other = "winner" if of == "baseline" else "baseline"
+        raise InputError(f"nothing was observed: no run has a {of}; try --of {other}")
     measures = _measures(observations, names, higher_is_worse, effects)
     report = find_drift(
         observations,
