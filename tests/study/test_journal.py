@@ -354,5 +354,5 @@ def test_a_damaged_file_of_values_is_named(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "journal.jsonl"
     (tmp_path / "trials").mkdir()
     (tmp_path / "trials" / "7.npz").write_bytes(content)
-    with pytest.raises(InputError, match="7.npz: this file of values by query is damaged"):
+    with pytest.raises(InputError, match=r"7\.npz: this file of values by query is damaged"):
         read_per_query(path, 7)
