@@ -169,7 +169,8 @@ def command(
         concurrency = (1, 2, 4, 8) if rate is None else ()
     loads: list[tuple[Loop, float]] = [("closed", workers) for workers in concurrency]
     loads += [("open", qps) for qps in rate or ()]
-    note(f"{len(loads)} loads of {duration:g} s, each after {warmup_s:g} s to warm up")
+    plural = "s" if len(loads) > 1 else ""
+    note(f"{len(loads)} load{plural} of {duration:g} s, each after {warmup_s:g} s to warm up")
     levels: list[Level] = []
     for kind, at in loads:
         warm = _measured(kind, ask, at, warmup_s, seed)
