@@ -84,7 +84,7 @@ def test_insufficient_data_below_14_days_instead_of_a_window_against_itself():
     report = look(few)
     assert report.status == "insufficient data"
     assert (report.findings, MIN_DAYS) == ((), 14)
-    assert report.sentence.startswith("Insufficient data: score: insufficient data: 7 recent and 6")
+    assert report.sentence.startswith("Insufficient data: score: 7 recent and 6 reference")
     assert look(scores([0.9] * 7 + [0.1] * 7)).status == "alarm"
     # Twenty runs, but all of them on two days.
     many = [Observation(day(n % 2 * 7), {"score": 0.5}) for n in range(20)]

@@ -234,7 +234,8 @@ def _looks(assembly: Assembly | None, part: str) -> list[str]:
     looks = look(Path(assembly.config.study.runs_dir), assembly)
     if not looks.count:
         return []
-    return [f"the held-out queries gave {looks.count} verdicts before; each makes chance likelier"]
+    before = "a verdict" if looks.count == 1 else f"{looks.count} verdicts"
+    return [f"the held-out queries gave {before} before: each makes a false winner likelier"]
 
 
 def _print(duel: AnswerDuel) -> None:

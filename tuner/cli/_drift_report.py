@@ -12,7 +12,7 @@ from tuner.cli._console import console
 if TYPE_CHECKING:
     from tuner.evaluation.drift_report import DriftReport, Finding
 
-_COLUMNS = ("", "test", "before", "now", "change", "interval", "p (Holm)", "data", "")
+_TEXTS = ("", "test", "data", " ")
 
 
 def print_report(report: DriftReport) -> None:
@@ -20,9 +20,10 @@ def print_report(report: DriftReport) -> None:
     click.secho(report.sentence, bold=True)
     if report.findings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for number, name in enumerate(_COLUMNS):
-            is_text = number in (0, 1, len(_COLUMNS) - 1)
-            table.add_column(name, justify="left" if is_text else "right", no_wrap=True)
+        interval = f"{1.0 - report.alpha:.0%} interval"
+        figures = ("before", "now", "change", interval, "relative", "p (Holm)")
+        for name in ("", "test", *figures, "data", " "):
+            table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
         for finding in report.findings:
             table.add_row(*_cells(finding), style="bold" if finding.is_alarm else "")
         click.echo()
@@ -42,11 +43,11 @@ def _cells(finding: Finding) -> list[str]:
     if finding.mix is not None:
         mix = finding.mix
         moved = f"{mix.stability_index:.3f} PSI"
-        return [name, finding.test, "", "", moved, "", p_value, f"{len(mix.kinds)} types", state]
+        data = f"{len(mix.kinds)} types"
+        return [name, finding.test, "", "", moved, "", "", p_value, data, state]
     change = finding.change
     if change is None:
-        return [name, finding.test, "", "", "", "", p_value, "", state]
-    relative = f"{change.difference:+.4g}" if change.relative is None else f"{change.relative:+.1%}"
+        return [name, finding.test, "", "", "", "", "", p_value, "", state]
     interval = "–"
     if change.interval is not None:
         interval = f"{change.interval[0]:+.4g} to {change.interval[1]:+.4g}"
@@ -60,8 +61,9 @@ def _cells(finding: Finding) -> list[str]:
         finding.test,
         f"{change.before:.4g}",
         f"{change.after:.4g}",
-        relative,
+        f"{change.difference:+.4g}",
         interval,
+        "–" if change.relative is None else f"{change.relative:+.1%}",
         p_value,
         data,
         state,

@@ -247,6 +247,6 @@ def _too_little(daily: Daily, windows: Windows) -> str:
 
 def _needed(before: int, after: int) -> str:
     return (
-        f"insufficient data: {after} recent and {before} reference days with data; needed are "
+        f"{after} recent and {before} reference days with data; needed are "
         f"{MIN_DAYS} in all, {MIN_RECENT_DAYS} of them recent and {MIN_REFERENCE_DAYS} before"
     )
