@@ -302,6 +302,11 @@ def test_a_store_that_cannot_be_is_refused_before_anything_else(abtest):
     assert "nowhere" in done.stderr
 
 
+def test_a_page_needs_a_folder(abtest):
+    done = analyzed(abtest, rows(20), "--html", "no/such/page.html", code=2)
+    assert "there is no folder 'no/such'" in done.stderr
+
+
 def test_several_treatments_are_each_held_against_the_control(abtest):
     abtest.edit("  treatment: {graph_weight: 0.6}", "  treatment: {graph_weight: 0.6}\n  other: {}")
     content = rows(1600, gain=0.3)

@@ -104,8 +104,8 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             "keep collecting",
             treatment,
             more,
-            f"Keep collecting: {fewest:,} units in the smaller arm, and nothing is decided before "
-            f"the {config.minimum_sample_size:,} that were planned; about {more:,} more units "
+            f"Keep collecting: {fewest:,} unit{'s' if fewest != 1 else ''} in the smaller arm, and "
+            f"nothing is decided before the {config.minimum_sample_size:,} that were planned; about {more:,} more units "
             f"of {treatment} and {CONTROL} together.",
         )
     gain = gain_of(primary)

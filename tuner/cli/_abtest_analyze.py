@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import config_argument, note, set_option
+from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
     from tuner.abtest.analysis import Analysis
@@ -58,6 +59,8 @@ def command(
         from tuner.tracking._uri import check_uri
 
         check_uri(uri)
+    if html is not None and not Path(html).parent.is_dir():
+        raise InputError(f"--html {html}: there is no folder {str(Path(html).parent)!r}")
     analysis = analyze(experiment, read_results(experiment, results))
     decision = decide(analysis)
     if analysis.misplaced:
