@@ -105,8 +105,8 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             treatment,
             more,
             f"Keep collecting: {fewest:,} unit{'s' if fewest != 1 else ''} in the smaller arm, and "
-            f"nothing is decided before the {config.minimum_sample_size:,} that were planned; about {more:,} more units "
-            f"of {treatment} and {CONTROL} together.",
+            f"nothing is decided before the {config.minimum_sample_size:,} that were planned; "
+            f"about {more:,} more units of {treatment} and {CONTROL} together.",
         )
     gain = gain_of(primary)
     if p_value is None or gain is None:
