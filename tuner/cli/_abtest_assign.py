@@ -24,9 +24,7 @@ from tuner.core.errors import InputError, Problem
     "layer; may be repeated.",
 )
 @set_option
-def command(
-    config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple[str, ...]
-) -> None:
+def command(config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple[str, ...]) -> None:
     """Print the arm of each id, one id a line, as CSV; the arm is empty for units left out.
 
     The first 8 bytes of SHA-256(salt, zero byte, id) / 2^64 say where a unit falls, so any
