@@ -97,6 +97,8 @@ def test_other_held_out_queries_are_no_fresh_ones(tuner):
     [
         ((), "--b"),
         (("--b", "{"), "--b is not valid JSON"),
+        (("--b", ""), "--b is empty; write for example"),
+        (("--b", "[1]"), "--b must be a JSON object of parameters, got a list"),
         (("--b", "data"), "holds no best.yaml"),
         (("--b", '{"top_n": 3}'), "did you mean 'top_k'"),
         (("--b", "{}", "--a", "nowhere.yaml"), "no such file"),

@@ -253,3 +253,48 @@ def test_a_published_graph_makes_questions(tuner):
     assert (
         "made: 25 questions (5 1hop, 5 2hop, 5 3hop, 5 comparison, 5 intersection)" in done.stdout
     )
+
+
+def test_gold_that_is_not_in_the_corpus_is_counted_and_fails_the_check(tuner):
+    with (tuner.folder / "data/qrels/test.tsv").open("a", encoding="utf-8") as file:
+        file.write("q0-river\tgone\t1\nq0-river\tnever\t0\n")
+    record = json.loads(tuner("dataset", "stats", "data", "--json").stdout)
+    assert record["unknown_gold"] == [["q0-river", "gone"]]
+    assert record["unknown_judged"] == [["q0-river", "never"]]
+    # Of 20 queries with one relevant document each, one has half of its two: 19.5 / 20.
+    assert record["reach"]["in_corpus"] == pytest.approx(0.975)
+    done = tuner("dataset", "stats", "data")
+    assert re.search(r"gold not in the corpus +1 \(q0-river, gone\)", done.stdout)
+    done = tuner("dataset", "check", "data", code=2)
+    assert "test.tsv:22: unknown document 'gone': not in the corpus" in done.stderr
+    assert "test.tsv:23: unknown document 'never'" in done.stderr
+    assert "unknown document 'gone'" in tuner("dataset", "split", "data", "out", code=2).stderr
+
+
+def test_judgements_alone_leave_open_what_a_corpus_would_tell(tuner):
+    (tuner.folder / "q.txt").write_text("q1 0 d1 2\nq1 0 d2 0\nQ1 0 d3 1\n", encoding="utf-8")
+    done = tuner("dataset", "check", "q.txt", "--format", "qrels")
+    assert done.stdout.startswith("ok: 0 documents, 2 queries, 3 judgements")
+    shown = tuner("dataset", "stats", "q.txt", "--format", "qrels").stdout
+    assert re.search(r"gold not in the corpus +not known: no corpus", shown)
+    assert re.search(r"reach +not known: no corpus", shown)
+    record = json.loads(tuner("dataset", "stats", "q.txt", "--format", "qrels", "--json").stdout)
+    assert (record["unknown_gold"], record["reach"]) == (None, None)
+
+
+def test_queries_that_differ_in_case_and_final_marks_are_the_same(tuner):
+    data = tuner.folder / "data"
+    for name, text in (("war", "Who wrote War and Peace?"), ("peace", "who wrote war and peace")):
+        append(data / "queries.jsonl", _id=name, text=text)
+        with (data / "qrels/test.tsv").open("a", encoding="utf-8") as file:
+            file.write(f"{name}\tLima-river\t1\n")
+    done = tuner("dataset", "check", "data", code=2)
+    assert "queries 'war', 'peace' have the same text" in done.stderr
+
+
+def test_a_threshold_that_is_no_number_is_refused(tuner):
+    for name in ("stats", "check"):
+        done = tuner("dataset", name, "data", "--threshold", "nan", code=2)
+        assert "'nan' is not a finite number" in done.stderr
+    assert "is not a finite number" in tuner("policy", "x", "--prior", "nan", code=2).stderr
+    assert "is not a finite number" in tuner("policy", "x", "--prior", "inf", code=2).stderr

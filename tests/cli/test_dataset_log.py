@@ -249,6 +249,8 @@ def test_a_configuration_says_what_to_pool_and_runs_of_other_systems_are_added(b
 
 def test_sample_options(build_set, monkeypatch):
     def texts(*options: str) -> list[str]:
+        for file in ("out.jsonl", "dropped.csv"):
+            Path(file).unlink(missing_ok=True)
         build_set("sample", "log.csv", "--out", "out.jsonl", *options)
         return [json.loads(line)["text"] for line in Path("out.jsonl").read_text().splitlines()]
 
@@ -265,6 +267,17 @@ def test_sample_options(build_set, monkeypatch):
     texts("--classify", "own_types:one")
     records = map(json.loads, Path("out.jsonl").read_text().splitlines())
     assert {(record["query_type"], record["difficulty"]) for record in records} == {("all", "same")}
+
+
+def test_a_sample_overwrites_nothing(build_set):
+    for name in ("out.jsonl", "dropped.csv"):
+        Path(name).write_text("kept")
+        done = build_set(
+            "sample", "log.csv", "--out", "out.jsonl", "--dropped", "dropped.csv", code=2
+        )
+        assert f"{name}: is there already" in done.errors
+        assert Path(name).read_text() == "kept"
+        Path(name).unlink()
 
 
 @pytest.mark.parametrize(

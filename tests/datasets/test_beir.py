@@ -10,6 +10,7 @@ import pytest
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.core.errors import InputError
+from tuner.datasets import open_dataset
 from tuner.datasets.beir import Beir
 from tuner.datasets.dataset import Dataset, Evidence
 
@@ -24,9 +25,9 @@ def append(file: Path, *lines: object) -> None:
             stream.write((text if isinstance(text, bytes) else text.encode()) + b"\n")
 
 
-def problems_of(folder: Path, **options: str) -> list[str]:
+def problems_of(folder: Path, split: str | None = None) -> list[str]:
     with pytest.raises(InputError) as caught:
-        Beir.read(folder, **options)
+        open_dataset(folder, format="beir", split_name=split)
     return [str(problem).removeprefix(f"{folder}{os.sep}") for problem in caught.value.problems]
 
 
@@ -120,7 +121,7 @@ class TestWhatIsRead:
         dataset = Beir.read(folder)
         assert [query.id for query in dataset.queries] == ["q1", "q2"]
         assert dataset.warnings == (
-            "1 of 3 queries have no judgement and were left out (first: 'q3')",
+            "1 of 3 queries have no judgement and were left out (in line 3)",
         )
 
     def test_queries_without_a_relevant_document_stay_with_a_warning(self, folder: Path) -> None:
@@ -129,7 +130,7 @@ class TestWhatIsRead:
         dataset = Beir.read(folder)
         assert dataset.qrels["q3"] == {"d3": 0.0}
         assert dataset.warnings == (
-            "1 of 3 queries have judgements but no relevant document (first: 'q3')",
+            "1 of 3 queries have judgements but no relevant document (in line 3)",
         )
 
 

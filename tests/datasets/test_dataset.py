@@ -260,3 +260,48 @@ class TestBuiltin:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(InputError, match="did you mean 'builtin:atlas'"):
             open_dataset("atlas")
+
+
+QRELS = "q1 0 d1 1\nq1 0 zz 2\nq1 0 yy 0\n"
+
+
+def lacking_sets(folder: Path) -> list[tuple[Path, str]]:
+    """Write one data set in each layout, with judgements of documents that are not there."""
+    corpus = '{"_id": "d1", "text": "Ada."}\n'
+    contents = {
+        "beir/corpus.jsonl": corpus,
+        "beir/queries.jsonl": '{"_id": "q1", "text": "Who?"}\n',
+        "beir/qrels/test.tsv": QRELS.replace(" 0 ", "\t").replace(" ", "\t"),
+        "samples/corpus.jsonl": corpus,
+        "samples/samples.jsonl": '{"id": "q1", "query": "Who?", "relevant_docs": ["d1", "zz"], '
+        '"grades": {"zz": 2, "yy": 0}}\n',
+        "trec/corpus.jsonl": corpus,
+        "trec/topics.txt": "q1\tWho?\n",
+        "trec/qrels.txt": QRELS,
+    }
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    files = [("beir", "test.tsv:2"), ("samples", "samples.jsonl:1"), ("trec", "qrels.txt:2")]
+    return [(folder / name, place) for name, place in files]
+
+
+def test_judged_documents_that_the_corpus_lacks_are_refused_but_can_be_looked_at(tmp_path):
+    for path, place in lacking_sets(tmp_path):
+        with pytest.raises(InputError) as caught:
+            open_dataset(path)
+        assert f"{place}: unknown document 'zz'" in str(caught.value)
+        assert "unknown document 'yy'" in str(caught.value)
+        dataset = open_dataset(path, is_strict=False)
+        assert dataset.qrels == {"q1": {"d1": 1.0, "zz": 2.0, "yy": 0.0}}
+        assert len(dataset.lacking) == 2
+        assert dataset.select(["q1"]).lacking == dataset.lacking
+
+
+def test_what_else_is_wrong_is_refused_in_any_case(tmp_path):
+    path, _ = lacking_sets(tmp_path)[0]
+    with (path / "qrels/test.tsv").open("a") as file:
+        file.write("q1\td1\n")
+    with pytest.raises(InputError) as caught:
+        open_dataset(path, is_strict=False)
+    assert len(caught.value.problems) == 3

@@ -116,3 +116,39 @@ class TestPeek:
         assert peek_keys(file) == {"a", "b"}
         file.write_text(json.dumps({"a": "x" * 10, "b": "y" * 1_000_000, "c": 1}))
         assert peek_keys(file) == {"a", "b"}
+
+
+BROKEN = {
+    "an array": ("[", ":1: invalid JSON: Expecting value at column 2"),
+    "one object": ('{"id": "q1", "question": "Wh', ":1: invalid JSON: Unterminated string"),
+    "a later line": ('{"id": 1}\n{"id": 2\n', ":2: invalid JSON: Expecting ',' delimiter"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_json_is_told_instead_of_an_unknown_format(tmp_path: Path, case: str) -> None:
+    content, expected = BROKEN[case]
+    (tmp_path / "set.jsonl").write_text(content)
+    with pytest.raises(InputError) as caught:
+        open_dataset(tmp_path / "set.jsonl")
+    assert f"set.jsonl{expected}" in str(caught.value)
+    assert "known formats" not in str(caught.value)
+
+
+def test_the_current_folder_is_meant_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "corpus.jsonl").write_text(BEIR_CORPUS)
+    (tmp_path / "notes.txt").write_text("notes")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"did you mean '\.'\?"):
+        open_dataset("notes.txt")
+
+
+@pytest.mark.parametrize("format", ["musique", "hotpotqa", "wiki2"])
+def test_a_folder_for_a_format_of_one_file_names_the_files_in_it(
+    shared_data: Path, format: str
+) -> None:
+    names = [name for name, kind in FORMATS.items() if kind == format]
+    with pytest.raises(InputError) as caught:
+        open_dataset(shared_data / "formats", format=format)
+    assert "is a folder; this format is a file" in str(caught.value)
+    assert all(name in str(caught.value) for name in names)

@@ -107,7 +107,7 @@ class TestOddities:
         dataset = Hotpotqa.read(write(tmp_path, record(_id=...), record(_id=...)))
         assert len(dataset.queries) == 1
         assert dataset.warnings == (
-            "1 records repeat an earlier question and were left out (first: record 2)",
+            "1 records repeat an earlier question and were left out (in record 2)",
         )
 
     def test_a_question_that_lacks_a_supporting_paragraph_is_left_out(self, tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ class TestOddities:
         assert [query.id for query in dataset.queries] == ["00123"]
         assert dataset.warnings == (
             "1 questions have a supporting title without a paragraph and were left out "
-            "(first: record 1)",
+            "(in record 1)",
         )
 
     def test_a_question_without_supporting_facts_is_left_out(self, tmp_path: Path) -> None:
         dataset = Hotpotqa.read(write(tmp_path, record(), record(_id="q2", supporting_facts=[])))
         assert [query.id for query in dataset.queries] == ["00123"]
         assert dataset.warnings == (
-            "1 of 2 questions have no relevant document and were left out (first: 'q2')",
+            "1 of 2 questions have no relevant document and were left out (in record 2)",
         )
 
     def test_a_sentence_past_the_end_still_means_its_paragraph(self, tmp_path: Path) -> None:

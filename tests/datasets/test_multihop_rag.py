@@ -38,7 +38,7 @@ def write(folder: Path, articles: list[Any], questions: list[Any]) -> Path:
 
 def problems_of(folder: Path) -> list[str]:
     with pytest.raises(InputError) as caught:
-        MultihopRag.read(folder)
+        open_dataset(folder, format="multihop_rag")
     return [str(problem).removeprefix(f"{folder}").lstrip("/") for problem in caught.value.problems]
 
 

@@ -117,7 +117,7 @@ class TestWhatIsRead:
         dataset = Musique.read(write(record(), record(id="2hop__3_4", answerable=False)))
         assert [query.id for query in dataset.queries] == ["2hop__1_2"]
         assert dataset.warnings == (
-            "1 questions are marked as not answerable and were left out (first: line 2)",
+            "1 questions are marked as not answerable and were left out (in line 2)",
         )
 
 

@@ -105,14 +105,14 @@ class TestWhatIsRead:
         assert [query.id for query in dataset.queries] == ["h1"]
         assert dataset.warnings == (
             "1 questions have a relevant paragraph that is no passage here and were left out "
-            "(first: 'h2')",
+            "('h2')",
         )
 
     def test_why_no_question_is_left_is_told(self, tmp_path: Path) -> None:
         other = hotpotqa(_id="h2", supporting_facts=[["Ada", 0], ["Rome", 0]])
         assert problems_of(write(tmp_path, questions=[other])) == [
             ": no question has a relevant document, so none can be scored; 1 questions have a "
-            "relevant paragraph that is no passage here and were left out (first: 'h2')"
+            "relevant paragraph that is no passage here and were left out ('h2')"
         ]
 
     def test_several_files_of_questions(self, tmp_path: Path) -> None:
@@ -142,23 +142,23 @@ class TestOddities:
         assert [t for t in dataset.corpus.triples if t.document_id == ada] == [Triple(ada, *good)]
         assert dataset.corpus.entities[ada] == ("Ada",)
         assert dataset.warnings == (
-            "1 entities are not strings and were left out (first: record 1)",
+            "1 entities are not strings and were left out (in record 1)",
             "6 triples do not have three parts (subject, relation, object) and were left out "
-            "(first: record 1)",
+            "(in record 1)",
         )
 
     def test_passages_and_results_that_do_not_cover_each_other(self, tmp_path: Path) -> None:
         docs = [doc(0), doc(1), doc(2, title="Rome", text="Another.")]
         assert Openie.read(write(tmp_path, docs=docs)).warnings == (
-            "1 OpenIE results are not about a passage here and were left out (first: 'Rome')",
-            "2 passages have no OpenIE result (first: 'Paris')",
+            "1 OpenIE results are not about a passage here and were left out (in record 3)",
+            "2 passages have no OpenIE result (in records 3, 4)",
         )
 
     def test_a_passage_that_is_there_twice(self, tmp_path: Path) -> None:
         dataset = Openie.read(write(tmp_path, passages=[*PASSAGES, PASSAGES[0]]))
         assert len(dataset.corpus.documents) == 4
         assert dataset.warnings == (
-            "1 passages are the same as an earlier one and were left out (first: record 5)",
+            "1 passages are the same as an earlier one and were left out (in record 5)",
         )
 
 
@@ -211,6 +211,7 @@ class TestProblems:
             "openie.json: record 1: a record must be a JSON object, got the number 3",
             f"questions.json: record 1: unknown document 'Rome': {unknown}",
             f"questions.json: record 1: unknown document 'Paris': {unknown}",
+            ": warning: 3 passages have no OpenIE result (in records 2-4)",
         ]
 
     def test_of_a_published_set_too(self, tmp_path: Path) -> None:
@@ -224,7 +225,10 @@ class TestProblems:
         docs = [doc(i, text=f"Other {i}.") for i in range(4)]
         assert problems_of(write(tmp_path, docs=docs)) == [
             "openie.json: is about other texts: no document has title and text of one in "
-            "corpus.json"
+            "corpus.json",
+            ": warning: 4 OpenIE results are not about a passage here and were left out "
+            "(in records 1-4)",
+            ": warning: 4 passages have no OpenIE result (in records 1-4)",
         ]
 
     @pytest.mark.parametrize("content", ['{"docs": 3}', "[1]", "3", '{"docs": null}'])

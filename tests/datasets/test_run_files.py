@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
 from tuner.datasets._runs import look_like_grades, look_like_scores, read_qrels, read_run
+from tuner.metrics.ordering import top_documents
 
 GRADES = {"q1": {"d1": 2.0, "d2": 0.0}, "q2": {"d3": 1.0}}
 QRELS = {
@@ -297,3 +298,35 @@ def test_names_and_paths_of_another_shape_are_reported_with_their_line(tmp_path)
     assert "run.jsonl:1: entities: 'entities' must be a list of names, got a string" in text
     assert "run.jsonl:2: entities: 'entities' must be a list of names, each a string" in text
     assert "run.jsonl:3: paths: 'paths' must be a list of paths" in text
+
+
+@pytest.mark.parametrize("form", ["lines", "array"])
+def test_scores_beside_the_documents_order_them(tmp_path, form):
+    rows = [{"query_id": "q1", "docs": ["d1", "d2", "d3"], "scores": [0.1, 0.9, 0.9]}]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(rows[0]) + "\n" if form == "lines" else json.dumps(rows))
+    answers = read_run(path).answers
+    assert answers == {"q1": {"d1": 0.1, "d2": 0.9, "d3": 0.9}}
+    # score descending, then id descending, as trec_eval
+    assert top_documents(["q1"], [answers["q1"]], depth=3, duplicates="error") == [
+        ["d3", "d2", "d1"]
+    ]
+
+
+def test_scores_that_fit_no_documents_are_reported_with_their_line(tmp_path):
+    path = tmp_path / "run.jsonl"
+    lines = [
+        '{"query_id": "q1", "docs": ["d1"], "scores": [1, 2, 3]}',
+        '{"query_id": "q2", "docs": ["d1", "d2"], "scores": [1, NaN]}',
+        '{"query_id": "q3", "docs": ["d1"], "scores": 1}',
+        '{"query_id": "q4", "docs": {"d1": 2}, "scores": [1]}',
+        '{"query_id": "q5", "docs": ["d1"], "scores": null}',
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    found = messages(read_run, path).splitlines()
+    assert len(found) == 4
+    assert "file:1: scores: must be one for each document: 1 documents, 3 scores" in found[0]
+    assert "file:3: scores: must be a list of numbers" in found[1]
+    assert "file:4: scores: belongs beside a list of document ids" in found[2]
+    assert "file:2: " in found[3]
+    assert "must be a finite number" in found[3]

@@ -41,10 +41,10 @@ def write(tmp_path: Path, write_lines: Write) -> Callable[..., Path]:
     return write_samples
 
 
-def problems_of(path: Path, **options: str) -> list[str]:
+def problems_of(path: Path, split: str | None = None) -> list[str]:
     folder = path if path.is_dir() else path.parent
     with pytest.raises(InputError) as caught:
-        Samples.read(path, **options)
+        open_dataset(path, format="samples", split_name=split)
     return [str(problem).removeprefix(f"{folder}").lstrip("/") for problem in caught.value.problems]
 
 
@@ -102,7 +102,7 @@ class TestWhatIsRead:
         dataset = Samples.read(write(SAMPLE, none))
         assert [query.id for query in dataset.queries] == ["7"]
         assert dataset.warnings == (
-            "1 of 2 questions have no relevant document and were left out (first: '8')",
+            "1 of 2 questions have no relevant document and were left out (in line 2)",
         )
 
 
@@ -146,6 +146,30 @@ class TestProblems:
             "samples.jsonl:3: unknown document 'x': not in the corpus",
             "samples.jsonl:3: 'query' is missing; the keys are: id, relevant_docs",
             "samples.jsonl:4: duplicate id '7', first in line 1",
+        ]
+
+    def test_a_document_that_is_listed_twice(self, write: Callable[..., Path]) -> None:
+        assert problems_of(write({**SAMPLE, "relevant_docs": ["01", "01", "1e5"]})) == [
+            "samples.jsonl:1: relevant_docs: the document '01' is there 2 times"
+        ]
+
+    def test_what_is_odd_is_told_with_every_line(self, write: Callable[..., Path]) -> None:
+        rows = [
+            {**SAMPLE, "id": str(n), "difficulty": "insane", "relevant_doc": []} for n in range(3)
+        ]
+        assert Samples.read(write(SAMPLE, *rows)).warnings == (
+            "3 samples have the unknown key 'relevant_doc'; did you mean 'relevant_docs'? "
+            "(in lines 2-4)",
+            "3 samples have the difficulty 'insane', not easy, medium, hard (in lines 2-4)",
+        )
+
+    def test_what_is_odd_is_told_beside_what_is_wrong(self, write: Callable[..., Path]) -> None:
+        none: dict[str, Any] = {"id": "8", "query": "Who?", "relevant_docs": []}
+        broken = {**SAMPLE, "id": "9", "difficulty": "insane", "query": ""}
+        assert problems_of(write(SAMPLE, none, broken, {**none, "id": "10"})) == [
+            "samples.jsonl:3: query: must not be empty",
+            ": warning: 2 of 4 questions have no relevant document and were left out "
+            "(in lines 2, 4)",
         ]
 
     def test_a_missing_corpus_is_said_beside_what_else_is_wrong(

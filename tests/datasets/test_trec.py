@@ -202,7 +202,7 @@ class TestCollection:
         dataset = Trec.read(folder)
         assert [query.id for query in dataset.queries] == ["q1"]
         assert dataset.warnings == (
-            "1 of 2 queries have no judgement and were left out (first: 'q2')",
+            "1 of 2 queries have no judgement and were left out (in line 2)",
         )
 
 

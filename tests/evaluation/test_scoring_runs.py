@@ -246,13 +246,23 @@ def test_files_are_named_shortly_unless_two_share_a_name(tmp_path):
         read_files(qrels, [qrels])
 
 
-def test_swapped_files_without_columns_that_tell_are_noticed_by_their_values(tmp_path):
+def test_files_that_may_be_swapped_are_scored_with_a_remark(tmp_path):
     scores, grades = tmp_path / "scores.tsv", tmp_path / "grades.tsv"
     scores.write_text("q1\td1\t7.5\nq1\td2\t2.25\n")
     grades.write_text("q1\td1\t1\nq1\td2\t0\n")
-    with pytest.raises(InputError, match="did you swap"):
-        read_files(str(scores), [str(grades)])
+    (remark,) = read_files(str(scores), [str(grades)]).remarks
+    assert "did you swap --qrels and --run?" in remark
     assert read_files(str(grades), [str(scores)]).remarks == ()
+
+
+def test_grades_of_trec_may_be_fractions(tmp_path):
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q1 0 d1 2.5\nq2 0 d3 1.5\n")
+    run.write_text("q1 Q0 d1 1 1 x\nq2 Q0 d3 1 2 x\n")
+    files = read_files(str(qrels), [str(run)])
+    assert files.grades == {"q1": {"d1": 2.5}, "q2": {"d3": 1.5}}
+    (remark,) = files.remarks
+    assert "swap" not in remark  # six columns are a run, and four are not
 
 
 # Our name -> trec_eval's.

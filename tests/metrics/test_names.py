@@ -33,6 +33,7 @@ def test_the_promised_metrics_are_there():
         ("recall_at_10", "unknown metric 'recall_at_10'; did you mean 'recall@10'?"),
         ("recall", "metric 'recall' needs a cut-off; write for example 'recall@10'"),
         ("ndcg@0", "metric 'ndcg@0': the cut-off is '0'; it must be a whole number, at least 1"),
+        ("recall@1000000000000", "a whole number, at least 1 and at most 999999999, such as"),
         ("ndcg@x", "the cut-off is 'x'; it must be a whole number"),
         ("ndcg@", "the cut-off is ''; it must be a whole number"),
         ("ndcg@-1", "the cut-off is '-1'"),

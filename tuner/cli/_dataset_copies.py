@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tuner.cli._dataset_options import format_option, path_argument, qrels_option
-from tuner.cli._options import note
+from tuner.cli._options import FiniteRange, note
 
 
 @click.command("convert", short_help="Write a data set in another layout.")
@@ -43,7 +43,7 @@ def convert(path: str, out: str, layout: str, format_name: str | None, qrels: st
     "--holdout",
     default=0.5,
     show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
     help="The share of queries to hold out.",
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same parts.")

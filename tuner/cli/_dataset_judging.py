@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._options import note
+from tuner.cli._options import FiniteRange, note
 from tuner.core.errors import EXIT_FAILED, InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _grades_option = click.option(
     "--gate",
     default=0.8,
     show_default=True,
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     help="Stop below this kappa; 0 never stops.",
 )
 @click.option(

@@ -81,6 +81,9 @@ def sample(
     from tuner.datasets.building.query_log import read_query_log, since_date
     from tuner.datasets.building.sampling import sample_queries, write_sample
 
+    for file in filter(None, (out, dropped)):  # before the work, not after it
+        if Path(file).exists():
+            raise InputError("is there already; name another file", file=file)
     classify = load_classifier(classifier)
     read = read_query_log(log, columns=_pairs(columns))
     entries = since_date(read, since) if since is not None else read.entries

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tuner.cli._options import FiniteRange
+
 AT_LEAST_1 = click.IntRange(min=1)
 
 path_argument = click.argument("path", metavar="PATH")
@@ -16,7 +18,7 @@ threshold_option = click.option(
     "--threshold",
     default=0.9,
     show_default=True,
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     help="From which similarity two queries are near duplicates.",
 )
 

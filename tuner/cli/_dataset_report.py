@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tuner.datasets.building.statistics import Spread, Statistics
 
 _SHOWN = 3
+_NOT_KNOWN = "not known: no corpus"
 
 
 @click.command("stats", short_help="Count what is there, and what any retriever could find.")
@@ -43,7 +44,7 @@ def stats(
     """
     from tuner.datasets import open_dataset
 
-    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False)
     found = _describe(dataset, threshold)
     reach = _reach(dataset)
     if as_json:
@@ -52,13 +53,14 @@ def stats(
             "path": dataset.path,
             "fingerprint": dataset.fingerprint,
             **asdict(found),
-            "reach": asdict(reach),
+            "reach": None if reach is None else asdict(reach),
+            "lacking": [str(problem) for problem in dataset.lacking],
             "warnings": dataset.warnings,
         }
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     _print(dataset, found, reach)
-    for warning in dataset.warnings:
+    for warning in (*dataset.lacking, *dataset.warnings):
         note(f"warning: {warning}")
 
 
@@ -77,15 +79,16 @@ def check(
     """
     from tuner.datasets import open_dataset
 
-    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False)
     found = _describe(dataset, threshold)
     errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
     if strict:
         errors, warnings = [*errors, *warnings], []
     for warning in warnings:
         note(f"warning: {warning}")
-    if errors:
-        raise InputError(problems=[Problem(message, dataset.path) for message in errors])
+    if errors or dataset.lacking:
+        told = [Problem(message, dataset.path) for message in errors]
+        raise InputError(problems=[*dataset.lacking, *told])
     click.echo(
         f"ok: {found.counts['documents']} documents, {found.counts['queries']} queries, "
         f"{found.counts['judgements']} judgements, fingerprint {dataset.fingerprint[:12]}"
@@ -102,7 +105,10 @@ def _describe(dataset: Dataset, threshold: float) -> Statistics:
     return describe(dataset, count_tokens=count_tokens, threshold=threshold)
 
 
-def _reach(dataset: Dataset) -> Reach:
+def _reach(dataset: Dataset) -> Reach | None:
+    """Measure the reach of retrievers; None where there is no corpus."""
+    if not dataset.corpus.documents:
+        return None
     from tuner.cli._dataset_reach import graph_hops
     from tuner.datasets.building.reach import measure_reach
     from tuner.datasets.building.statistics import relevant_documents
@@ -135,8 +141,6 @@ def _errors(dataset: Dataset, found: Statistics) -> list[str]:
         errors.append(
             f"and {len(named) - _SHOWN} more like this: queries {rest} ({len(named)} in all)"
         )
-    if found.unknown_gold:
-        errors.append(f"judged documents are not in the corpus: {_some(found.unknown_gold)}")
     return errors
 
 
@@ -162,7 +166,7 @@ def _some(things: Sequence[Any]) -> str:
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
-def _print(dataset: Dataset, found: Statistics, reach: Reach) -> None:
+def _print(dataset: Dataset, found: Statistics, reach: Reach | None) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console
@@ -175,7 +179,7 @@ def _print(dataset: Dataset, found: Statistics, reach: Reach) -> None:
     console().print(table)
 
 
-def _rows(dataset: Dataset, found: Statistics, reach: Reach) -> list[tuple[str, str]]:
+def _rows(dataset: Dataset, found: Statistics, reach: Reach | None) -> list[tuple[str, str]]:
     rows = [("name", dataset.name), ("fingerprint", dataset.fingerprint[:12])]
     rows += [(name.replace("_", " "), str(count)) for name, count in found.counts.items()]
     rows += [
@@ -191,25 +195,32 @@ def _rows(dataset: Dataset, found: Statistics, reach: Reach) -> list[tuple[str, 
         ("near-duplicate queries", _counted(found.near_duplicate_queries)),
         ("duplicate documents", _counted(found.duplicate_documents)),
         ("gold not in the corpus", _counted(found.unknown_gold)),
+        ("others judged, not in it", _counted(found.unknown_judged)),
         ("gold without text", _counted(found.empty_gold)),
         ("unjudged copies of gold", _counted(found.twins)),
         (
             "highest possible recall",
             ", ".join(f"@{k}: {_share(value)}" for k, value in found.recall_ceiling.items()),
         ),
+    ]
+    if reach is None:
+        return [*rows, ("reach", _NOT_KNOWN)]
+    return [
+        *rows,
         ("reach: in the corpus", _share(reach.in_corpus)),
         ("reach: by shared words", _share(reach.by_words)),
         ("reach: by graph, max_hops", _by_hops(reach.by_graph)),
         ("reach: by words or graph", _by_hops(reach.by_either)),
     ]
-    return rows
 
 
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name or '(none)'}: {count}" for name, count in counts.items())
 
 
-def _counted(things: Sequence[Any]) -> str:
+def _counted(things: Sequence[Any] | None) -> str:
+    if things is None:
+        return _NOT_KNOWN
     if not things:
         return "0"
     return f"{len(things)} ({_some(things)})"

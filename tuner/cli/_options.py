@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,17 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="Override one value, such as study.seed=7; may be repeated.",
 )
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range: click's own lets NaN through, as it compares with no bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; a value that is none, not finite or out of range is refused."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 def load(

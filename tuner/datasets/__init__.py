@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import cast
 
 from tuner.core import registry
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.datasets._items import json_problems
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.split import split_queries
@@ -22,7 +23,11 @@ BUILTIN = "builtin:"
 
 
 def open_dataset(
-    path: str | PathLike[str], *, format: str | None = None, split_name: str | None = None
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    split_name: str | None = None,
+    is_strict: bool = True,
 ) -> Dataset:
     """Read a data set from ``"builtin:atlas"``, or from a folder or file in a known format.
 
@@ -30,10 +35,21 @@ def open_dataset(
     recognises the path. ``split_name`` picks one of several sets of judgements in the source. A
     relative path starts at the current folder.
 
+    Where judged documents are not in the corpus, no retriever can be scored fairly. Without
+    ``is_strict`` such a data set is returned all the same, to be looked at, and its ``lacking``
+    tells where they are.
+
     Raises:
         InputError: nothing is there, no format recognises it, or its content is wrong.
     """
-    written = str(path)
+    dataset = _read(str(path), format=format, split_name=split_name)
+    if is_strict and dataset.lacking:
+        told = [Problem(f"warning: {text}", dataset.path) for text in dataset.warnings]
+        raise InputError(problems=[*dataset.lacking, *told])
+    return dataset
+
+
+def _read(written: str, *, format: str | None, split_name: str | None) -> Dataset:
     if written.startswith(BUILTIN):
         name = written.removeprefix(BUILTIN)
         return _read_builtin(name, format=format, split_name=split_name)
@@ -74,6 +90,13 @@ def _detect(place: Path) -> DatasetFormat:
     for reader in formats.values():
         if reader.detect(place):
             return reader
+    broken = json_problems(place)
+    if broken:
+        raise InputError(
+            "not a data set in a known format, as it is broken JSON",
+            file=str(place),
+            problems=broken,
+        )
     known = "".join(f"\n  {kind}: {reader.layout}" for kind, reader in formats.items())
     hint = _nearby(place, formats.values())
     raise InputError(
@@ -84,6 +107,7 @@ def _detect(place: Path) -> DatasetFormat:
 def _nearby(place: Path, formats: Collection[DatasetFormat]) -> str:
     """Point from a file to the folder it belongs to, and from a folder to data sets inside it."""
     candidates = sorted(place.iterdir()) if place.is_dir() else [place.parent, place.parent.parent]
+    candidates = list(dict.fromkeys(candidates))  # "." is its own parent
     found = [str(near) for near in candidates if any(each.detect(near) for each in formats)]
     return f"; did you mean {', '.join(map(repr, found[:5]))}?" if found else ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +10,10 @@ from pathlib import Path
 from tuner.core.corpus import Document, Query, Triple
 from tuner.core.errors import InputError, Problem
 from tuner.datasets._items import Item
-from tuner.datasets._lines import ProblemLog
+from tuner.datasets._lines import ABSENT, ProblemLog, places_told
 from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence
 
+_MOST_NAMES = 20
 _SUFFIXES = (".gz", ".jsonl", ".json", ".txt", ".tsv")
 
 
@@ -67,9 +67,9 @@ class Collected:
     qrels: dict[str, dict[str, float]] = field(default_factory=dict)
     evidences: dict[str, Evidence] = field(default_factory=dict)
     answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _places: dict[str, str] = field(default_factory=dict)
-    _oddities: Counter[str] = field(default_factory=Counter)
-    _first: dict[str, str] = field(default_factory=dict)
+    document_places: dict[str, Item] = field(default_factory=dict)
+    _places: dict[str, Item] = field(default_factory=dict)
+    _oddities: dict[str, list[Item | str]] = field(default_factory=dict)
 
     def add_document(self, title: str, text: str) -> str:
         """Add a paragraph unless it is there already; return its id."""
@@ -91,17 +91,16 @@ class Collected:
         answers: Iterable[str] = (),
     ) -> None:
         """Add a judged question; without an id, it gets one that is made from its text.
-
         A second question with the same id is reported. Two records with the same question and no
         id are the same question: the second one is left out with a warning.
         """
         id_ = id or question_id(text)
-        first = self._places.setdefault(id_, item.place)
+        first = self._places.setdefault(id_, item)
         if id_ in self.queries and not id:
-            self.odd("records repeat an earlier question and were left out", item.place)
+            self.odd("records repeat an earlier question and were left out", item)
             return
         if id_ in self.queries:
-            item.report("duplicate", f"duplicate id {id_!r}, first in {first}")
+            item.report("duplicate", f"duplicate id {id_!r}, first in {first.place}")
             return
         self.queries[id_] = Query(id_, text, query_type, difficulty, group)
         self.qrels[id_] = dict(relevant)
@@ -111,10 +110,9 @@ class Collected:
         if kept:
             self.answers[id_] = kept
 
-    def odd(self, what: str, place: str) -> None:
-        """Count one more of an oddity; the place of the first is told with the number."""
-        self._oddities[what] += 1
-        self._first.setdefault(what, place)
+    def odd(self, what: str, place: Item | str) -> None:
+        """Count one more of an oddity; its place, or a name, is told."""
+        self._oddities.setdefault(what, []).append(place)
 
     def dataset(
         self,
@@ -132,13 +130,14 @@ class Collected:
             InputError: everything in the log, or that no query has a relevant document.
         """
         problems = self.log.problems()
-        if problems:
-            raise InputError(problems=problems)
+        if not self.log.has_only(ABSENT):
+            told = [Problem(f"warning: {text}", str(path)) for text in self._warnings(sound=True)]
+            raise InputError(problems=[*problems, *told])
         kept = [q for q in self.queries.values() if self._is_answerable(q.id)]
         if not kept:
             reasons = "".join(f"; {oddity}" for oddity in self._told_oddities())
             message = f"no question has a relevant document, so none can be scored{reasons}"
-            raise InputError(problems=[Problem(message, str(path))])
+            raise InputError(problems=[*problems, Problem(message, str(path))])
         return Dataset.create(
             data_set_name(path),
             str(path),
@@ -151,6 +150,7 @@ class Collected:
             answers=self.answers,
             warnings=[*warnings, *self._warnings()],
             unjudged=self._hopeless(),
+            lacking=problems,
         )
 
     def _is_answerable(self, query_id: str) -> bool:
@@ -159,15 +159,42 @@ class Collected:
     def _hopeless(self) -> list[str]:
         return [id_ for id_ in self.queries if not self._is_answerable(id_)]
 
-    def _told_oddities(self) -> list[str]:
-        return [f"{n} {what} (first: {self._first[what]})" for what, n in self._oddities.items()]
+    def _told_oddities(self, *, sound: bool = False) -> list[str]:
+        kept = {what: self._kept(places, sound=sound) for what, places in self._oddities.items()}
+        return [
+            f"{len(places)} {what} ({_told(places)})" for what, places in kept.items() if places
+        ]
 
-    def _warnings(self) -> list[str]:
-        hopeless = self._hopeless()
-        told = self._told_oddities()
+    def _warnings(self, *, sound: bool = False) -> list[str]:
+        """Return what is odd; of ``sound`` records only: the rest may be due to what is wrong."""
+        told = self._told_oddities(sound=sound)
+        places = [self._places.get(id_, id_) for id_ in self._hopeless()]
+        hopeless = self._kept(places, sound=sound)
         if hopeless:
             told.append(
                 f"{len(hopeless)} of {len(self.queries)} questions have no relevant document "
-                f"and were left out (first: {hopeless[0]!r})"
+                f"and were left out ({_told(hopeless)})"
             )
         return told
+
+    def _kept(self, places: Sequence[Item | str], *, sound: bool) -> list[Item | str]:
+        return [
+            place
+            for place in places
+            if not sound
+            or isinstance(place, str)
+            or not self.log.mentions_place(place.file, place.place)
+        ]
+
+
+def _told(places: Sequence[Item | str]) -> str:
+    """Name all lines and records, and the first names: of these there may be thousands."""
+    names = [repr(place) for place in places if isinstance(place, str)]
+    numbered = [
+        place.place if place.line is None else place.line
+        for place in places
+        if not isinstance(place, str)
+    ]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    told = [places_told(numbered), ", ".join(names[:_MOST_NAMES]) + more]
+    return "; ".join(filter(None, told))

@@ -98,6 +98,17 @@ def choose(
     return None
 
 
+def refuse_folder(path: Path, reads: Callable[[Path], bool], layout: str) -> None:
+    """Raise an InputError where a folder is given for a format that is one file.
+
+    ``reads`` says of a file whether it has this format.
+    """
+    if path.is_dir():
+        inside = [str(file) for file in json_files(path) if reads(file)]
+        hint = f"; did you mean {' or '.join(map(repr, inside[:5]))}?" if inside else ""
+        raise InputError(f"is a folder; this format is a file: {layout}{hint}", file=str(path))
+
+
 def no_such_split(what: str, split: str, known: Iterable[str]) -> str:
     """Return the message for a name that was asked for and is not there."""
     return f"no {what} named {split!r}, as asked for by --qrels{did_you_mean(split, known)}"

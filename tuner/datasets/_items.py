@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from tuner.core.errors import Problem
 from tuner.datasets._lines import (
     ProblemLog,
     as_string,
@@ -129,6 +130,22 @@ def read_items(file: Path, log: ProblemLog, *, list_key: str = "") -> list[Item]
         for item, (_, value) in zip(items, rows, strict=True)
         if _is_object(item, value) and not (has_surrogates and _has_half_a_pair(item))
     ]
+
+
+def json_problems(path: Path) -> list[Problem]:
+    """Return why a file that begins like JSON is neither one JSON value nor JSON lines."""
+    if peek(path).lstrip()[:1] not in ("{", "["):
+        return []
+    log = ProblemLog()
+    text = read_text(path, log) or ""
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if _parse(text, path, log, None):
+        return log.problems()  # not empty where the text is not UTF-8
+    in_lines = ProblemLog()
+    whole = [n for n, line in lines if _parse(line, path, in_lines, n)]
+    if whole and text.lstrip().startswith("{"):
+        return in_lines.problems()
+    return log.problems()
 
 
 def peek_keys(path: Path) -> frozenset[str]:

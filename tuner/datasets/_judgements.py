@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from tuner.datasets._lines import ProblemLog, read_lines
+from tuner.datasets._lines import ABSENT, ProblemLog, read_lines
 from tuner.datasets.dataset import RELEVANT_GRADE
 
 _QUERY_COLUMNS = {"query-id", "query_id", "queryid", "qid", "query"}
@@ -45,7 +45,7 @@ def read_judgements(
             log.add("unknown query", f"unknown query {query!r}: not in the queries", file, number)
         if known_documents is not None and document not in known_documents:
             message = f"unknown document {document!r}: not in the corpus"
-            log.add("unknown document", message, file, number)
+            log.add(ABSENT, message, file, number)
         grade = parse_grade(written)
         if grade is None:
             message = f"invalid grade {written!r}: must be a finite number such as 0, 1 or 2"

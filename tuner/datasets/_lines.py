@@ -15,6 +15,9 @@ from tuner.core.errors import Problem, number_ranges
 
 SHOWN_WHOLE = 3
 
+ABSENT = "judged, absent"
+"""The kind of a judgement about a document that the corpus lacks; see `open_dataset`."""
+
 _RECORD = re.compile(r"record \d+")
 
 
@@ -31,6 +34,7 @@ class ProblemLog:
     """Collects problems; of each kind in a file the first 3 are told whole, the rest by place."""
 
     _found: dict[tuple[str, str], _Alike] = field(default_factory=dict)
+    _touched: set[tuple[str, str]] = field(default_factory=set)
 
     def add(
         self,
@@ -43,6 +47,8 @@ class ProblemLog:
     ) -> None:
         """Note one problem. ``kind`` groups those that are alike, and is not shown."""
         alike = self._found.setdefault((str(file), kind), _Alike())
+        place = f"line {line}" if line is not None else str(key[0]) if key else ""
+        self._touched.add((str(file), place))
         if len(alike.shown) < SHOWN_WHOLE or (line is None and not key):
             alike.shown.append(Problem(message, str(file), line, tuple(key)))
         else:
@@ -52,6 +58,14 @@ class ProblemLog:
     def mentions(self, file: Path) -> bool:
         """Return whether anything was wrong with a file so far."""
         return any(key[0] == str(file) for key in self._found)
+
+    def has_only(self, kind: str) -> bool:
+        """Return whether all that was wrong so far, if anything, is of one kind."""
+        return all(found == kind for _, found in self._found)
+
+    def mentions_place(self, file: Path, place: str) -> bool:
+        """Return whether anything was wrong with a ``"line 3"``, or ``"record 3"``, of a file."""
+        return (str(file), place) in self._touched
 
     def problems(self) -> list[Problem]:
         """Return the problems in the order of their kinds' first appearance.
@@ -65,14 +79,14 @@ class ProblemLog:
             if alike.elsewhere:
                 count = len(alike.elsewhere)
                 message = (
-                    f"and {count} more like this, {_places(alike.elsewhere)} "
+                    f"and {count} more like this, {places_told(alike.elsewhere)} "
                     f"({count + len(alike.shown)} in all)"
                 )
                 found.append(Problem(message, file))
         return found
 
 
-def _places(places: Sequence[int | str]) -> str:
+def places_told(places: Sequence[int | str]) -> str:
     """Name all places: lines, records of an array (``"record 7"``), and keys of an object."""
     names = [place for place in places if isinstance(place, str)]
     records = [name for name in names if _RECORD.fullmatch(name)]

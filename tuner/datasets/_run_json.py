@@ -120,6 +120,8 @@ def _paths(entry: Entry, file: JsonFile) -> Paths:
 
 def _answer(entry: Entry, file: JsonFile) -> Answer:
     value = entry.value
+    if entry.record.get("scores") is not None:
+        return _with_scores(entry, file)
     if isinstance(value, list) and value and all(isinstance(part, tuple) for part in value):
         hits = [dict(part) for part in value]
         key = next((k for k in _NESTED_DOCUMENT_KEYS if k in hits[0]), "doc_id")
@@ -133,6 +135,24 @@ def _answer(entry: Entry, file: JsonFile) -> Answer:
     if isinstance(value, list):
         return _listed(value, entry, file)
     return _scored(value, entry, file, "score")
+
+
+def _with_scores(entry: Entry, file: JsonFile) -> dict[str, float]:
+    """Return document -> score of ``docs`` and the list ``scores`` beside it."""
+    documents, scores = entry.value, entry.record["scores"]
+    keys = (*entry.keys[:-1], "scores")
+    if not isinstance(documents, list) or any(isinstance(part, tuple | list) for part in documents):
+        message = (
+            f"belongs beside a list of document ids, and {entry.named!r} is none; leave it out"
+        )
+    elif not isinstance(scores, list):
+        message = f"must be a list of numbers, one for each document, got {type_name(scores)}"
+    elif len(scores) != len(documents):
+        message = f"must be one for each document: {len(documents)} documents, {len(scores)} scores"
+    else:
+        return _scored(tuple(zip(documents, scores, strict=True)), entry, file, "score")
+    file.report("scores", message, keys, entry.line)
+    return {}
 
 
 def _is_pair(value: object) -> bool:

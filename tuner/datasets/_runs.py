@@ -24,7 +24,8 @@ QRELS_FORMATS = (
 RUN_FORMATS = (
     "TREC's lines 'query Q0 document rank score name'; lines 'query<TAB>document<TAB>score' with "
     "or without a header; JSON {query: {document: score}} or {query: [documents, best first]}; or "
-    "JSON lines with query_id and docs, and optional entities and paths of the graph"
+    "JSON lines with query_id and docs, best first or with scores beside them, and optional "
+    "entities and paths of the graph"
 )
 
 QUERY_LABELS = ("query_type", "difficulty")

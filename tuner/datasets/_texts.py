@@ -11,11 +11,14 @@ from tuner.datasets._lines import (
     ProblemLog,
     Record,
     note_id,
+    places_told,
     read_records,
     text_field,
     texts_field,
 )
 from tuner.datasets.dataset import RELEVANT_GRADE
+
+_MOST_LINES = 1000
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,10 @@ def _keys_hint(record: Record) -> str:
 
 
 def judgement_warnings(
-    queries: Sequence[Query], qrels: Mapping[str, Mapping[str, float]]
+    asked: QueriesFile, qrels: Mapping[str, Mapping[str, float]]
 ) -> tuple[str, ...]:
-    """Say how many queries have no judgement, or no relevant document."""
-    unjudged = [query.id for query in queries if query.id not in qrels]
+    """Say how many queries have no judgement, or no relevant document, and on which lines."""
+    unjudged = [query.id for query in asked.queries if query.id not in qrels]
     hopeless = [
         id_
         for id_, judged in qrels.items()
@@ -114,5 +117,14 @@ def judgement_warnings(
         (hopeless, "of {} queries have judgements but no relevant document"),
     )
     return tuple(
-        f"{len(ids)} {text.format(len(queries))} (first: {ids[0]!r})" for ids, text in told if ids
+        f"{len(ids)} {text.format(len(asked.queries))} ({_lines_told(ids, asked.lines)})"
+        for ids, text in told
+        if ids
     )
+
+
+def _lines_told(ids: Sequence[str], lines: Mapping[str, int]) -> str:
+    """Name the lines, of very many ones the first: a published set leaves out whole splits."""
+    shown = places_told([lines[id_] for id_ in ids[:_MOST_LINES]])
+    more = len(ids) - _MOST_LINES
+    return f"{shown}, and {more} more" if more > 0 else shown

@@ -25,6 +25,8 @@ class DatasetFormat(Protocol):
     def read(path: Path, *, split: str | None = None) -> Dataset:
         """Read the data set, or report everything that is wrong with it in one InputError.
 
+        Only judgements of documents that the corpus lacks are told in ``Dataset.lacking``, where
+        nothing else is wrong.
         ``split`` names one of several sets of judgements, where the format has more than one.
         """
         ...

@@ -15,7 +15,7 @@ from tuner.datasets._folders import (
     trec_qrels,
 )
 from tuner.datasets._judgements import read_judgements
-from tuner.datasets._lines import ProblemLog
+from tuner.datasets._lines import ABSENT, ProblemLog
 from tuner.datasets._texts import (
     judgement_warnings,
     only_variant,
@@ -87,7 +87,7 @@ class Beir:
         evidences = read_evidences(evidences_file, log, query_ids) if evidences_file else None
 
         problems = log.problems()
-        if problems or corpus is None or queries is None:
+        if not log.has_only(ABSENT) or corpus is None or queries is None:
             raise InputError(problems=problems)
         return Dataset.create(
             path.resolve().name,
@@ -99,8 +99,9 @@ class Beir:
             entities=entities,
             evidences=evidences,
             answers=queries.answers,
-            warnings=judgement_warnings(queries.queries, qrels),
+            warnings=judgement_warnings(queries, qrels),
             unjudged=[query.id for query in queries.queries if query.id not in qrels],
+            lacking=problems,
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object) on the way from the query to its answer."""
@@ -61,6 +61,8 @@ class Dataset:
         fingerprint: a hash of all content; the same content in another file has the same one.
         warnings: what the reader left out or found odd, one sentence each.
         unjudged: ids of the questions that the reader left out, as they have no judgement.
+        lacking: judgements of documents that the corpus does not hold, each with its place; a
+            data set with any is only fit to be looked at.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Dataset:
     fingerprint: str = ""
     warnings: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
+    lacking: tuple[Problem, ...] = ()
 
     @classmethod
     def create(
@@ -89,6 +92,7 @@ class Dataset:
         answers: Mapping[str, Sequence[str]] | None = None,
         warnings: Sequence[str] = (),
         unjudged: Sequence[str] = (),
+        lacking: Sequence[Problem] = (),
     ) -> Dataset:
         """Build a data set from records that are known to fit together, with its fingerprints.
 
@@ -114,6 +118,7 @@ class Dataset:
             answers={id_: tuple(texts) for id_, texts in (answers or {}).items()},
             warnings=tuple(warnings),
             unjudged=tuple(unjudged),
+            lacking=tuple(lacking),
         )
 
     @classmethod
@@ -129,6 +134,7 @@ class Dataset:
         answers: Mapping[str, tuple[str, ...]],
         warnings: tuple[str, ...],
         unjudged: tuple[str, ...],
+        lacking: tuple[Problem, ...],
     ) -> Dataset:
         ids = [query.id for query in queries]
         missing = [id_ for id_ in ids if not qrels.get(id_)]
@@ -155,6 +161,7 @@ class Dataset:
             fingerprint=fingerprint,
             warnings=warnings,
             unjudged=unjudged,
+            lacking=lacking,
         )
 
     def select(self, query_ids: Iterable[str]) -> Dataset:
@@ -182,6 +189,7 @@ class Dataset:
             answers=self.answers,
             warnings=self.warnings,
             unjudged=self.unjudged,
+            lacking=self.lacking,
         )
 
     def summary(self) -> DatasetSummary:

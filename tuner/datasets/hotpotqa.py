@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuner.datasets._collected import Collected, one_line, refuse_split
+from tuner.datasets._folders import refuse_folder
 from tuner.datasets._items import Item, is_texts, peek_keys, read_items
 from tuner.datasets.dataset import Dataset, Evidence
 
@@ -44,7 +45,9 @@ class Hotpotqa:
         Raises:
             InputError: everything that is wrong, with file and record, all at once.
         """
-        return read_supported(Path(path), split, _titles)
+        path = Path(path)
+        refuse_folder(path, Hotpotqa.detect, Hotpotqa.layout)
+        return read_supported(path, split, _titles)
 
 
 def _titles(_: Item, titles: tuple[str, ...]) -> Evidence:
@@ -83,7 +86,7 @@ def _add(
     evidence = evidence_of(item, titles)
     if relevant is None:
         collected.odd(
-            "questions have a supporting title without a paragraph and were left out", item.place
+            "questions have a supporting title without a paragraph and were left out", item
         )
         return
     collected.add_query(
@@ -177,6 +180,6 @@ def _relevant(
             return None  # judged by the others alone, the question would look easier than it is
         if not holding:
             # Some of HotpotQA's own indices lie past the end; the paragraph is meant all the same.
-            collected.odd("supporting facts name a sentence past the paragraph's end", item.place)
+            collected.odd("supporting facts name a sentence past the paragraph's end", item)
         found += [paragraph.document_id for paragraph in holding or titled]
     return list(dict.fromkeys(found))

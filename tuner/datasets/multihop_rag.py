@@ -9,7 +9,7 @@ from typing import Any
 from tuner.datasets._collected import Collected, one_line, refuse_split
 from tuner.datasets._folders import files_by_role
 from tuner.datasets._items import Item, peek_keys, read_items
-from tuner.datasets._lines import ProblemLog
+from tuner.datasets._lines import ABSENT, ProblemLog
 from tuner.datasets.dataset import Dataset
 
 _CORPUS, _QUERIES = "articles", "questions"
@@ -102,12 +102,14 @@ def _add(
     relevant = {}
     evidences = item.get("evidence_list", list, "a list of objects") or []
     for i, evidence in enumerate(evidences):
-        id_ = _article(evidence, by_url, by_title)
-        if id_ is not None:
-            relevant[id_] = 1.0
-        else:
+        id_, named = _article(evidence, by_url, by_title), _named(evidence)
+        if id_ is None:
             message = "must be an object with the url, or the title, of one of the articles"
-            item.report("article", f"{message}{_given(evidence)}", f"evidence_list[{i}]")
+            got = f"; got {named!r}" if named else ""
+            kind = ABSENT if named else "article"
+            item.report(kind, f"{message}{got}", f"evidence_list[{i}]")
+        if id_ or named:
+            relevant[id_ or named] = 1.0
     text = one_line(item.text("query", is_required=True))
     query_type, answer = item.text("question_type"), item.text("answer")
     collected.add_query(item, text, query_type=query_type, relevant=relevant, answers=[answer])
@@ -122,7 +124,7 @@ def _article(evidence: Any, by_url: Mapping[str, str], by_title: Mapping[str, st
     return by_title.get(one_line(title)) if isinstance(title, str) else None
 
 
-def _given(evidence: Any) -> str:
-    if not isinstance(evidence, dict):
-        return ""
-    return f"; got {evidence.get('url') or evidence.get('title')!r}"
+def _named(evidence: Any) -> str:
+    """Return the url or title that evidence gives; empty where it gives none."""
+    named = evidence.get("url") or evidence.get("title") if isinstance(evidence, dict) else ""
+    return named if isinstance(named, str) else ""

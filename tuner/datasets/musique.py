@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.datasets._collected import Collected, one_line, refuse_split
+from tuner.datasets._folders import refuse_folder
 from tuner.datasets._items import Item, peek_keys, read_items
 from tuner.datasets._paths import join_steps, names_in
 from tuner.datasets.dataset import Dataset, Evidence, Step
@@ -47,6 +48,7 @@ class Musique:
         """
         path = Path(path)
         refuse_split(split, path)
+        refuse_folder(path, Musique.detect, Musique.layout)
         collected = Collected()
         for item in read_items(path, collected.log):
             _add(item, collected)
@@ -60,7 +62,7 @@ def _add(item: Item, collected: Collected) -> None:
     answers = [item.text("answer"), *item.texts("answer_aliases")]
     text = one_line(item.text("question", is_required=True))
     if item.values.get("answerable") is False:
-        collected.odd("questions are marked as not answerable and were left out", item.place)
+        collected.odd("questions are marked as not answerable and were left out", item)
         return
     collected.add_query(
         item,

@@ -154,9 +154,9 @@ def _read_passages(file: Path, collected: Collected) -> None:
         if not (title or text):
             item.report("empty", "has no title and no text")
         elif document_id(title, text) in collected.documents:
-            collected.odd("passages are the same as an earlier one and were left out", item.place)
+            collected.odd("passages are the same as an earlier one and were left out", item)
         else:
-            collected.add_document(title, text)
+            collected.document_places[collected.add_document(title, text)] = item
 
 
 def _read_facts(file: Path, corpus: Path | None, collected: Collected, graph: _Graph) -> None:
@@ -171,13 +171,11 @@ def _read_facts(file: Path, corpus: Path | None, collected: Collected, graph: _G
         if corpus is None:
             collected.add_document(title, text)
         elif id_ not in collected.documents:
-            collected.odd(
-                "OpenIE results are not about a passage here and were left out", repr(title)
-            )
+            collected.odd("OpenIE results are not about a passage here and were left out", item)
             continue
         found = [one_line(name) for name in names if isinstance(name, str)]
         for _ in range(len(names) - len(found)):
-            collected.odd("entities are not strings and were left out", item.place)
+            collected.odd("entities are not strings and were left out", item)
         known = graph.entities.get(id_, ())
         graph.entities[id_] = tuple(dict.fromkeys([*known, *filter(None, found)]))
         for triple in triples:
@@ -187,7 +185,8 @@ def _read_facts(file: Path, corpus: Path | None, collected: Collected, graph: _G
         collected.log.add("unknown document", message, file)
     for id_, document in collected.documents.items():
         if id_ not in graph.entities:
-            collected.odd("passages have no OpenIE result", repr(document.title))
+            place = collected.document_places.get(id_, document.title)
+            collected.odd("passages have no OpenIE result", place)
 
 
 def _passage(item: Item) -> tuple[str, str]:
@@ -204,7 +203,7 @@ def _add_triple(triple: object, id_: str, item: Item, collected: Collected, grap
         graph.triples[Triple(id_, *parts)] = None
     else:
         what = "triples do not have three parts (subject, relation, object) and were left out"
-        collected.odd(what, item.place)
+        collected.odd(what, item)
 
 
 def _read_questions(file: Path, collected: Collected) -> tuple[str, ...]:
@@ -223,7 +222,7 @@ def _read_questions(file: Path, collected: Collected) -> tuple[str, ...]:
         relevant = asked.qrels[query.id]
         if not relevant.keys() <= collected.documents.keys():
             what = "questions have a relevant paragraph that is no passage here and were left out"
-            collected.odd(what, repr(query.id))
+            collected.odd(what, query.id)
             continue
         collected.queries[query.id] = query
         collected.qrels[query.id] = dict(relevant)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from tuner.core.errors import did_you_mean
 from tuner.datasets._collected import Collected
 from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
 from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files
 from tuner.datasets._items import Item, peek_keys, read_items
-from tuner.datasets._lines import ProblemLog, json_type
+from tuner.datasets._lines import ABSENT, ProblemLog, json_type
 from tuner.datasets._texts import only_variant, read_corpus, variants
 from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence, Step
 
 PREFERRED_SPLIT = "samples"
+DIFFICULTIES = ("easy", "medium", "hard")
+
+_KEYS = SAMPLE_KEYS | {
+    "id", "_id", "grades", "relevant_entities", "relevant_paths", "expected_answer",
+    "answer_aliases", "difficulty", "query_type", "group",
+}  # fmt: skip
 
 
 class Samples:
@@ -46,7 +54,8 @@ class Samples:
           ``difficulty``, ``query_type`` and ``group``.
         - triples and entities: as in the BEIR layout.
 
-        Samples without a relevant document are left out with a warning.
+        Samples without a relevant document are left out with a warning; an unknown key, and a
+        difficulty other than easy, medium and hard, are warned of.
 
         Raises:
             InputError: everything that is wrong, with file and line, all at once.
@@ -92,17 +101,28 @@ def read_samples(
     """
     for item in read_items(file, collected.log):
         relevant = _relevant(item, document_of, unknown)
+        text, id_ = item.text("query", is_required=True), item.id("id", "_id")
+        query_type, difficulty, group = map(item.text, ("query_type", "difficulty", "group"))
+        evidence = Evidence(item.texts("relevant_entities"), _paths(item))
+        answers = [item.text("expected_answer"), *item.texts("answer_aliases")]
         collected.add_query(
             item,
-            item.text("query", is_required=True),
-            id=item.id("id", "_id"),
-            query_type=item.text("query_type"),
-            difficulty=item.text("difficulty"),
-            group=item.text("group"),
+            text,
+            id=id_,
+            query_type=query_type,
+            difficulty=difficulty,
+            group=group,
             relevant=relevant,
-            evidence=Evidence(item.texts("relevant_entities"), _paths(item)),
-            answers=[item.text("expected_answer"), *item.texts("answer_aliases")],
+            evidence=evidence,
+            answers=answers,
         )
+        for key in sorted(item.values.keys() - _KEYS):
+            hint = did_you_mean(key, _KEYS)
+            hint = hint if "did you mean" in hint else ""
+            collected.odd(f"samples have the unknown key {key!r}{hint}", item)
+        if difficulty and difficulty not in DIFFICULTIES:
+            levels = ", ".join(DIFFICULTIES)
+            collected.odd(f"samples have the difficulty {difficulty!r}, not {levels}", item)
 
 
 def _relevant(
@@ -110,15 +130,18 @@ def _relevant(
 ) -> dict[str, float]:
     listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
     grades = _grades(item)
-    for name in (*listed, *grades):
+    for name in dict.fromkeys((*listed, *grades)):
         if document_of(name) is None:
-            item.report("unknown document", f"unknown document {name!r}: {unknown}")
+            item.report(ABSENT, f"unknown document {name!r}: {unknown}")
+    for name, times in Counter(listed).items():
+        if times > 1:
+            item.report("repeat", f"the document {name!r} is there {times} times", "relevant_docs")
     for name in listed:
         if grades.get(name, RELEVANT_GRADE) < RELEVANT_GRADE:
             message = f"{name!r} is in 'relevant_docs', but its grade is below {RELEVANT_GRADE:g}"
             item.report("grade", message, "grades")
     graded = {**dict.fromkeys(listed, RELEVANT_GRADE), **grades}
-    return {id_: grade for name, grade in graded.items() if (id_ := document_of(name)) is not None}
+    return {document_of(name) or name: grade for name, grade in graded.items()}
 
 
 def _grades(item: Item) -> dict[str, float]:

@@ -12,7 +12,7 @@ from tuner.datasets._collected import data_set_name
 from tuner.datasets._folders import choose, stem, trec_qrels
 from tuner.datasets._items import peek
 from tuner.datasets._judgements import check_some_relevant, parse_grade
-from tuner.datasets._lines import ProblemLog, read_lines
+from tuner.datasets._lines import ABSENT, ProblemLog, read_lines
 from tuner.datasets._texts import (
     CorpusFile,
     QueriesFile,
@@ -78,7 +78,7 @@ class Trec:
         if qrels_file:
             _check(rows, topics, texts, qrels_file, log)
         problems = log.problems()
-        if problems or topics is None or texts is None:
+        if not log.has_only(ABSENT) or topics is None or texts is None:
             raise InputError(problems=problems)
         qrels = _by_query(rows)
         return Dataset.create(
@@ -88,8 +88,9 @@ class Trec:
             queries=[query for query in topics.queries if query.id in qrels],
             qrels=qrels,
             answers=topics.answers,
-            warnings=judgement_warnings(topics.queries, qrels),
+            warnings=judgement_warnings(topics, qrels),
             unjudged=[query.id for query in topics.queries if query.id not in qrels],
+            lacking=problems,
         )
 
 
@@ -251,6 +252,6 @@ def _check(
             log.add("unknown query", message, file, row.line)
         if documents is not None and row.document not in documents:
             message = f"unknown document {row.document!r}: not in the collection"
-            log.add("unknown document", message, file, row.line)
+            log.add(ABSENT, message, file, row.line)
     if rows:
         check_some_relevant(_by_query(rows), True, file, log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tuner.datasets._folders import refuse_folder
 from tuner.datasets._items import Item, is_texts, peek_keys
 from tuner.datasets._paths import join_steps, names_in
 from tuner.datasets.dataset import Dataset, Evidence, Step
@@ -38,7 +39,9 @@ class Wiki2:
         Raises:
             InputError: everything that is wrong, with file and record, all at once.
         """
-        return read_supported(Path(path), split, _evidence)
+        path = Path(path)
+        refuse_folder(path, Wiki2.detect, Wiki2.layout)
+        return read_supported(path, split, _evidence)
 
 
 def _evidence(item: Item, _: tuple[str, ...]) -> Evidence:

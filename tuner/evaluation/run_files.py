@@ -58,7 +58,7 @@ def read_files(
 
     Raises:
         InputError: what is wrong in any of the files, all at once; a run that is given twice; or
-            judgements and runs that are swapped.
+            judgements and runs that are swapped, where their columns tell.
     """
     _check_given_once(qrels_path, run_paths)
     problems: list[Problem] = []
@@ -76,13 +76,14 @@ def read_files(
         raise InputError(problems=problems)
     remarks = [] if dataset is None else list(dataset.warnings)
     if qrels_path is not None and look_like_scores(judgements.grades):
-        if any(look_like_grades(run.answers) for run in runs):
-            raise InputError(
-                "most grades are fractions, like scores, while a run holds small whole numbers, "
-                "like grades; did you swap --qrels and --run?",
-                file=qrels_path,
+        remark = f"{qrels_path}: most grades are fractions; only from 1 on is one relevant"
+        # Grades may be fractions, so this is no error. TREC's columns tell the two files apart.
+        is_told_by_columns = judgements.format == "trec"
+        if not is_told_by_columns and any(look_like_grades(run.answers) for run in runs):
+            remark += (
+                ". A run holds small whole numbers, like grades: did you swap --qrels and --run?"
             )
-        remarks.append(f"{qrels_path}: most grades are fractions; only from 1 on is one relevant")
+        remarks.append(remark)
     remarks += [
         f"{path}: the third column counts up from 1, so it was read as ranks, not scores"
         for path, run in zip(run_paths, runs, strict=True)

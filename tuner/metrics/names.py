@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # these files hold tables of metrics, which this one reads
     from tuner.metrics.graph import JudgedGraph
 
 _CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
+_HIGHEST_CUTOFF = 10**9 - 1
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def parse(name: str) -> Metric:
 
     Raises:
         MetricError: no such metric, or a cut-off that is missing, not wanted or not a whole
-            number from 1; the message says what to write.
+            number from 1 to 999999999; the message says what to write.
     """
     families = _families()
     family_name, at, cutoff = name.partition("@")
@@ -95,8 +96,8 @@ def parse(name: str) -> Metric:
         raise MetricError(f"metric {name!r}: {family_name} takes no cut-off; write {family_name!r}")
     if not _CUTOFF.fullmatch(cutoff):
         raise MetricError(
-            f"metric {name!r}: the cut-off is {cutoff!r}; it must be a whole number, at least 1, "
-            f"such as '{family_name}@10'"
+            f"metric {name!r}: the cut-off is {cutoff!r}; it must be a whole number, at least 1 "
+            f"and at most {_HIGHEST_CUTOFF}, such as '{family_name}@10'"
         )
     return _metric(family_name, int(cutoff), family)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from tuner.datasets.building.facts import name_key
 from tuner.datasets.building.near_duplicates import Pair, near_duplicates
+from tuner.datasets.building.query_log import compare_key
 from tuner.datasets.dataset import RELEVANT_GRADE, Dataset
 
 CUT_OFFS = (5, 10, 20)
@@ -45,10 +46,12 @@ class Statistics:
             documents: no ranking has a higher recall@k.
         unjudged: queries that the reader left out, as nobody has judged a document for them.
         without_relevant: queries with judgements, none of which says relevant.
-        duplicate_queries, duplicate_documents: groups of ids with the same text; letter case and
-            white space do not tell queries apart.
+        duplicate_queries, duplicate_documents: groups of ids with the same text; letter case,
+            white space and final marks do not tell queries apart.
         near_duplicate_queries: pairs of ids and their similarity.
-        unknown_gold: judged documents that are not in the corpus, as query and document id.
+        unknown_gold: relevant documents that are not in the corpus, as query and document id;
+            None without a corpus, where that is not known.
+        unknown_judged: the same of other judged documents.
         empty_gold: relevant documents without a text, of which the title alone can be found.
         twins: relevant documents of which the corpus holds a copy that the same query's
             judgements leave out: a retriever that returns the copy is wrongly marked down.
@@ -67,7 +70,8 @@ class Statistics:
     duplicate_queries: tuple[tuple[str, ...], ...]
     near_duplicate_queries: tuple[tuple[str, str, float], ...]
     duplicate_documents: tuple[tuple[str, ...], ...]
-    unknown_gold: tuple[tuple[str, str], ...]
+    unknown_gold: tuple[tuple[str, str], ...] | None
+    unknown_judged: tuple[tuple[str, str], ...] | None
     empty_gold: tuple[str, ...]
     twins: tuple[tuple[str, str], ...]
 
@@ -114,12 +118,8 @@ def describe(
         duplicate_queries=duplicate_queries(dataset),
         near_duplicate_queries=near_duplicate_queries(dataset, threshold=threshold),
         duplicate_documents=copies,
-        unknown_gold=tuple(
-            (query, id_)
-            for query, judged in dataset.qrels.items()
-            for id_ in judged
-            if id_ not in documents
-        ),
+        unknown_gold=_unknown(dataset, documents, are_relevant=True),
+        unknown_judged=_unknown(dataset, documents, are_relevant=False),
         empty_gold=tuple(
             dict.fromkeys(
                 id_
@@ -138,6 +138,19 @@ def describe(
     )
 
 
+def _unknown(
+    dataset: Dataset, documents: Collection[str], *, are_relevant: bool
+) -> tuple[tuple[str, str], ...] | None:
+    if not documents:
+        return None
+    return tuple(
+        (query, id_)
+        for query, judged in dataset.qrels.items()
+        for id_, grade in judged.items()
+        if id_ not in documents and (grade >= RELEVANT_GRADE) is are_relevant
+    )
+
+
 def relevant_documents(dataset: Dataset) -> dict[str, list[str]]:
     """Return query id -> the documents with a grade of at least 1."""
     return {
@@ -147,16 +160,20 @@ def relevant_documents(dataset: Dataset) -> dict[str, list[str]]:
 
 
 def duplicate_queries(dataset: Dataset) -> tuple[tuple[str, ...], ...]:
-    """Return groups of queries with the same text, apart from letter case and white space."""
-    return _same(((query.id, name_key(query.text)) for query in dataset.queries), fewest=2)
+    """Return groups of queries that are one, as `compare_key` compares them.
+
+    None where queries have no text but their id, as with judgements alone.
+    """
+    worded = (query for query in dataset.queries if query.text != query.id)
+    return _same(((query.id, compare_key(query.text)) for query in worded), fewest=2)
 
 
 def near_duplicate_queries(
     dataset: Dataset, *, threshold: float = 0.9
 ) -> tuple[tuple[str, str, float], ...]:
     """Return pairs of queries with similar texts, without those whose text is the same."""
-    queries = dataset.queries
-    keys = [name_key(query.text) for query in queries]
+    queries = [query for query in dataset.queries if query.text != query.id]
+    keys = [compare_key(query.text) for query in queries]
     pairs: list[Pair] = near_duplicates(keys, threshold=threshold)
     return tuple(
         (queries[pair.first].id, queries[pair.second].id, pair.similarity)
