@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._options import note
+from tuner.cli._options import FiniteRange, note
 
 
 @click.command("policy", short_help="Parameters by query type, from a study's trials.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option(
     "--prior",
-    type=click.FloatRange(0.0),
+    type=FiniteRange(0.0),
     default=20.0,
     show_default=True,
     help="How many queries of a type weigh as much as what all queries say.",
