@@ -35,7 +35,7 @@ def populations(monkeypatch):
 def population(module):
     values = np.array([[0.5, 0.2, 1.0], [0.5, 0.8, 1.0], [0.0, 0.2, 0.7], [0.6, 0.1, 1.0]])
     params = tuple({"row": row} for row in range(4))
-    return module.Population("made up", params, values, np.ones(4))
+    return module.Population("made up", params, values, np.ones(4), 100.0 * values)
 
 
 def run(script, cache, tmp_path, *options):
@@ -62,16 +62,37 @@ def test_shuffled_configurations_share_each_querys_mean(populations):
     np.testing.assert_allclose(drawn.mean(axis=1), made.values.mean(), atol=0.005)
 
 
+def test_alike_configurations_share_each_querys_mean_and_most_values(populations):
+    drawn = populations.alike(population(populations))(np.random.default_rng(0), 200_000)
+    made = population(populations).values
+    np.testing.assert_allclose(drawn.mean(axis=1), made.mean(), atol=0.005)
+    # Rows 2 and 3 have the value of row 1 on 90 % of the queries, and by chance on some others.
+    assert np.mean(drawn[2] == drawn[1]) > 0.9
+    assert np.mean(drawn[0] == drawn[1]) < 0.6
+
+
+def test_equal_tokens_have_the_same_mean(populations):
+    drawn = populations.equal_tokens(population(populations))(np.random.default_rng(0), 200_000)
+    # (1.7 + 2.3 + .9 + 1.7) / 12 * 100 = 55
+    np.testing.assert_allclose(drawn.mean(axis=1), 55.0, atol=0.5)
+
+
 def test_false_positives_runs(cache, tmp_path):
     rows = run(
         "false_positives.py",
         cache,
         tmp_path,
         *("--repetitions", "40", "--few-repetitions", "3", "--configurations", "20"),
-        *("--queries", "100", "--few-queries", "30"),
+        *("--queries", "100", "--few-queries", "8", "30", "--priced-queries", "60"),
     )
-    assert [row["queries"] for row in rows] == [30, 100, 30, 100]
-    for row in rows:
+    free = [row for row in rows if "price" not in row]
+    assert [row["queries"] for row in free] == [8, 30, 100] * 3
+    assert all(row["not enough queries"] == 1.0 for row in free if row["queries"] == 8)
+    priced = [row for row in rows if "price" in row]
+    assert [row["configurations"] for row in priced] == ["equal", "worse"] * 3
+    # 40 repetitions: a rate of 5 % would have to be off by four standard errors.
+    assert all(row.get("deploy", 0.0) < 0.19 for row in priced)
+    for row in free:
         # The best of 20 on the queries that chose it is above the baseline far more often than not.
         assert row["naive higher"] > row.get("deploy", 0.0)
         outcomes = ("deploy", "keep the baseline", "not enough queries")

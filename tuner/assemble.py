@@ -32,12 +32,10 @@ from tuner.retrieval.base import (
     Measures,
     Retriever,
 )
+from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
 
 Say = Callable[[str], None]
-
-# Half of fewer queries tells two configurations apart only if they differ grossly.
-FEWEST_TO_SPLIT = 60
 
 CONTEXT_TOKENS = "context_tokens"
 
@@ -303,6 +301,20 @@ def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
         "corrected for the search's luck (set dataset.split.holdout to split all the same)"
     )
     return 0.0
+
+
+def check_can_tune(assembly: Assembly) -> None:
+    """Refuse to search with a single query, on which no configuration can be told from another.
+
+    Raises:
+        InputError: the data set has one query.
+    """
+    if assembly.config.dataset is not None and len(assembly.dataset.queries) < 2:
+        raise InputError(
+            "the data set has 1 query, by which no configuration can be told from another: at "
+            f"least 2 are needed to tune, 10 for a verdict, better {FEWEST_TO_SPLIT} and more",
+            file=assembly.dataset.path,
+        )
 
 
 def versions() -> dict[str, str]:

@@ -15,16 +15,18 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
+from tuner.evaluation.objective import paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
+from tuner.study.outcome import HELD_OUT
 from tuner.study.reading import read_per_query
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import (
-    HELD_OUT,
+    NO_BETTER,
     WINNER,
     Guardrail,
     Measured,
@@ -86,12 +88,12 @@ def duel(
     """Compare two configurations by every metric on a part of the queries, and decide.
 
     ``tuned_on`` says of each what it was tuned on, where that is known.
-    On held-out queries this is a look, and is remembered as one.
+    On held-out queries this is a look, and is remembered as one, unless the two are the same.
     """
     queries = assembly.part(part)
     is_held_out = part == "holdout"
     looks = None
-    if part != "tune" and assembly.holdout_queries:
+    if part != "tune" and assembly.holdout_queries and first != second:
         looks = look(Path(assembly.config.study.runs_dir), assembly)
     seed = assembly.config.study.seed
     a, b = (measure(assembly, choice, queries) for choice in (first, second))
@@ -112,6 +114,7 @@ def duel(
             looks=looks if is_held_out else None,
             called="B",
             where=HELD_OUT if is_held_out else "queries",
+            same="A and B are the same",
         ),
         {
             name: (comparison, None if np.isnan(p) else float(p))
@@ -170,8 +173,9 @@ def judge(
     looks: EarlierLooks | None = None,
     called: str = WINNER,
     where: str = HELD_OUT,
+    same: str = NO_BETTER,
 ) -> Verdict:
-    """Compare two configurations on the same queries, and decide."""
+    """Compare two configurations on the same queries, and decide; see ``decide``."""
     section = assembly.config.verdict
     pair = measured_pair(assembly, winner, baseline, queries)
     return decide(
@@ -183,6 +187,8 @@ def judge(
         looks=looks,
         called=called,
         where=where,
+        same=same,
+        held_out_share=len(queries) / len(assembly.dataset.queries) if where == HELD_OUT else None,
         run_shift=_run_shift(assembly, baseline, queries, pair[1]),
         seed=assembly.config.study.seed,
     )
@@ -206,15 +212,21 @@ def _run_shift(
 
 
 def judge_without_holdout(
-    assembly: Assembly, winner: Trial, baseline: Trial, values: Mapping[int, FloatArray]
+    assembly: Assembly,
+    winner: Trial,
+    baseline: Trial,
+    values: Mapping[int, FloatArray],
+    journal: Path,
 ) -> FewQueriesVerdict | None:
-    """Decide where the queries were too few to hold any out; None where no values were kept."""
+    """Decide where no queries were held out; None where no values were kept.
+
+    ``values`` are the trials' ``utilities``.
+    """
     if baseline.number not in values or winner.number not in values or len(values) < 2:
         return None
-    is_baseline = winner.params == baseline.params
-    section = assembly.config.verdict
+    section, objective = assembly.config.verdict, assembly.plan.objective
     tests = {}
-    if section.guardrails and not is_baseline:
+    if section.guardrails and winner.params != baseline.params:
         pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
         tests = {
             guard.metric: guard.test(
@@ -225,10 +237,22 @@ def judge_without_holdout(
             )
             for guard in guardrails(assembly)
         }
+
+    def kept(trial: Trial) -> Measured:
+        number = trial.number if trial.shared_from is None else trial.shared_from
+        return Measured(
+            trial.params,
+            composite_values(read_per_query(journal, number), objective.weights),
+            objective=values[trial.number] if any(objective.price.values()) else None,
+        )
+
     return decide_without_holdout(
+        kept(winner),
+        kept(baseline),
         np.stack([row - values[baseline.number] for row in values.values()]),
-        tests,
-        is_baseline=is_baseline,
+        guardrails=tests,
+        query_types=[query.query_type for query in assembly.tune_queries],
+        alpha=float(section.alpha),
         min_effect=float(section.min_effect),
         seed=assembly.config.study.seed,
     )
@@ -253,9 +277,19 @@ def measured_pair(
 def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Measured:
     """Evaluate parameters or a policy on queries, and keep every query's value."""
     outcome = assembly.evaluate(choice, queries)
-    composite = composite_values(outcome.per_query, assembly.plan.objective.weights)
+    objective = assembly.plan.objective
+    composite = composite_values(outcome.per_query, objective.weights)
     shown: Params = {"policy": "by query type"} if isinstance(choice, Policy) else choice
-    return Measured(shown, composite, outcome.per_query)
+    paid = [paid_metric(name)[0] for name, price in objective.price.items() if price]
+    # A latency is one number for all queries, which no paired test can judge.
+    is_known = bool(paid) and all(name in outcome.per_query for name in paid)
+    return Measured(
+        shown,
+        composite,
+        outcome.per_query,
+        objective.by_query(outcome.per_query) if is_known else None,
+        {name: float(outcome.metrics[name]) for name in paid} if is_known else {},
+    )
 
 
 def paired_latency_ms(

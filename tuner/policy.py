@@ -14,7 +14,7 @@ from tuner.core.policy import Policy
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.judge import judge, look, utilities
 from tuner.retrieval._policy import POLICY
-from tuner.run_dir import JOURNAL_FILE
+from tuner.run_dir import BEST_FILE, JOURNAL_FILE, last_summary
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.study.reading import JournalContent
 from tuner.study.tuned_on import TunedOn
@@ -29,7 +29,7 @@ class PolicyResult:
     """A policy, where it comes from, and whether it beats the fixed winner.
 
     ``accuracy`` is the share of tune queries whose type the rule tells when it was learned from
-    the others. ``verdict`` is None where no query was held out.
+    the others. ``verdict`` is None where there is none, and ``no_verdict`` then says why.
     """
 
     policy: Policy
@@ -37,6 +37,7 @@ class PolicyResult:
     accuracy: float
     verdict: Verdict | None
     tuned_on: TunedOn
+    no_verdict: str = ""
 
     def to_record(self) -> dict[str, Any]:
         """Return the result as a JSON-ready mapping, without the rule's weights."""
@@ -54,6 +55,7 @@ class PolicyResult:
             ],
             "rule_accuracy": self.accuracy,
             "verdict": None if self.verdict is None else self.verdict.to_record(),
+            "no_verdict": self.no_verdict or None,
         }
 
 
@@ -69,8 +71,14 @@ def derive_policy(
     The held-out queries are answered by the type that the rule tells, never by their label.
 
     Raises:
-        InputError: the queries have fewer than two types, or the trials kept no values by query.
+        InputError: the study has not ended, the queries have fewer than two types, or the trials
+            kept no values by query.
     """
+    if not has_ended(content):
+        raise InputError(
+            f"the study in {str(run_dir)!r} has not ended, and its verdict on the held-out queries "
+            f"comes first: tuner resume {run_dir} first"
+        )
     queries = assembly.tune_queries
     types = [query.query_type for query in queries]
     if len(set(types)) < 2:
@@ -98,8 +106,14 @@ def derive_policy(
         },
         learn_rule(texts, types),
     )
-    verdict = None
-    if assembly.holdout_queries:
+    verdict, no_verdict = None, ""
+    if not assembly.holdout_queries:
+        no_verdict = (
+            "no query was held out, and on the queries that chose it the policy is better by "
+            "construction; compare it on other queries: tuner compare CONFIG --a "
+            f"{run_dir / BEST_FILE} --b {run_dir / POLICY_FILE} --queries all"
+        )
+    else:
         looks = look(run_dir.parent, assembly)
         verdict = judge(
             assembly,
@@ -111,7 +125,14 @@ def derive_policy(
         )
     seed = assembly.config.study.seed
     accuracy = rule_accuracy(texts, types, seed=seed)
-    return PolicyResult(policy, choices, accuracy, verdict, TunedOn.of(content.header))
+    tuned_on = TunedOn.of(content.header)
+    return PolicyResult(policy, choices, accuracy, verdict, tuned_on, no_verdict)
+
+
+def has_ended(content: JournalContent) -> bool:
+    """Return whether a study has come to its end, with its verdict where it has one."""
+    summary = last_summary(content)
+    return summary is not None and summary.state == "finished"
 
 
 def write_policy(run_dir: Path, result: PolicyResult) -> Path:

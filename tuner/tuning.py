@@ -162,7 +162,8 @@ class Session:
             reason = "no configuration met the objective's constraints"
             return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
         if not assembly.holdout_queries:
-            few = judge_without_holdout(assembly, winner, baseline, values)
+            journal = self.run_dir / JOURNAL_FILE
+            few = judge_without_holdout(assembly, winner, baseline, values, journal)
             return None if few is None else few.to_record()
         decision = f"{self.study.header.study_id}/{winner.number}"
         looks = look(self.run_dir.parent, assembly, decision)

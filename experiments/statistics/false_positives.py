@@ -8,6 +8,10 @@ Each repetition draws n queries and what 100 configurations get for them, all wi
 bias-corrected gain decides (`decide_without_holdout`). Beside it what is usually done: the best of
 all on all n queries, compared with the baseline on those same queries.
 
+With a price there are two ways to a deployment, so both are open here: `equal` configurations have
+the same true composite and tokens; `worse` ones halve the tokens, which any price rewards, and lose
+exactly `MIN_EFFECT` in the composite, the least that must not be deployed.
+
 The search itself is a fixed list of random configurations: whatever a search looks at, it sees tune
 queries only. Queries are independent draws, so that the first half is as good a split as any.
 """
@@ -20,17 +24,28 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from populations import ATLAS, BASELINE, as_trials, equalised, measure_population, shuffled
+from populations import (
+    ATLAS,
+    BASELINE,
+    alike,
+    as_trials,
+    equal_tokens,
+    equalised,
+    measure_population,
+    shuffled,
+)
 from scipy import stats
 
 from tuner.study.few_queries import decide_without_holdout
-from tuner.study.verdict import ALPHA, Measured, decide
-from tuner.study.winner import choose_winner
+from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured, decide
+from tuner.study.winner import TOKENS, choose_winner
 
 QUERIES = (60, 100, 200, 500)
-FEW_QUERIES = (30, 50)
+FEW_QUERIES = (10, 20, 30, 50)
+PRICED_QUERIES = (60, 200)
+PRICE_PER_1000 = 0.1
 ROUNDING = 1e-12
-DRAWS = {"equalised": equalised, "shuffled": shuffled}
+DRAWS = {"equalised": equalised, "shuffled": shuffled, "alike": alike}
 
 
 def held_out(values, tokens):
@@ -48,6 +63,39 @@ def held_out(values, tokens):
     found = verdict.comparison
     is_clear = found.p_value is not None and found.p_value < ALPHA
     return verdict.outcome, is_clear and found.mean_difference < 0
+
+
+def held_out_with_price(values, tokens):
+    """Return the verdict's outcome where each thousand tokens costs ``PRICE_PER_1000``."""
+    half = values.shape[1] // 2
+    objective = values - PRICE_PER_1000 * tokens / 1000.0
+    tune = objective[:, :half]
+    trials = as_trials(tune, tokens[:, :half].mean(axis=1))
+    winner = choose_winner(trials, dict(enumerate(tune))).number
+
+    def measured(row):
+        return Measured(
+            {"row": row},
+            values[row, half:],
+            objective=objective[row, half:],
+            costs={TOKENS: float(tokens[row, half:].mean())},
+        )
+
+    return decide(measured(winner), measured(BASELINE), permutations=0, resamples=0).outcome
+
+
+def priced_rates(draw, draw_tokens, *, is_worse, queries, repetitions, seed):
+    """Return the shares of the outcomes with a price; see the top for ``is_worse``."""
+    random = np.random.default_rng([seed, queries])
+    counts = Counter()
+    for _ in range(repetitions):
+        values, tokens = draw(random, queries), draw_tokens(random, queries)
+        if is_worse:
+            is_other = (np.arange(len(values)) != BASELINE)[:, None]
+            values = values - MIN_EFFECT * is_other
+            tokens = np.where(is_other, tokens / 2.0, tokens)
+        counts[held_out_with_price(values, tokens)] += 1
+    return {name: count / repetitions for name, count in counts.items()}
 
 
 def naive(values):
@@ -86,12 +134,14 @@ def few_rates(draw, tokens, *, queries, repetitions, seed):
     for repetition in range(repetitions):
         values = draw(random, queries)
         is_higher, is_significant = naive(values)
-        winner = choose_winner(as_trials(values, tokens), dict(enumerate(values)))
+        winner = choose_winner(as_trials(values, tokens), dict(enumerate(values))).number
         verdict = decide_without_holdout(
+            Measured({"row": winner}, values[winner]),
+            Measured({"row": BASELINE}, values[BASELINE]),
             values - values[BASELINE],
-            {},
-            is_baseline=winner.number == BASELINE,
             seed=repetition,
+            permutations=0,
+            resamples=0,
         )
         counts.update(
             {
@@ -114,8 +164,9 @@ def main():
     parser.add_argument("--repetitions", type=int, default=3_000)
     parser.add_argument("--few-repetitions", type=int, default=2_000, help="without a holdout")
     parser.add_argument("--configurations", type=int, default=100)
-    parser.add_argument("--queries", type=int, nargs="+", default=QUERIES)
+    parser.add_argument("--queries", type=int, nargs="*", default=QUERIES)
     parser.add_argument("--few-queries", type=int, nargs="*", default=FEW_QUERIES)
+    parser.add_argument("--priced-queries", type=int, nargs="*", default=PRICED_QUERIES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -167,8 +218,50 @@ def main():
                         **found,
                     }
                 )
+        rows += with_price(population, arguments)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
+
+
+def with_price(population, arguments):
+    """Print the table of studies with a price, and return its rows."""
+    if not arguments.priced_queries:
+        return []
+    print(f"\nWith a price of {PRICE_PER_1000} for a thousand context tokens:\n")
+    print("| values | configurations | queries | deploy | keep | not enough |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    rows = []
+    for kind, make in DRAWS.items():
+        for label in ("equal", "worse"):
+            for queries in arguments.priced_queries:
+                found = priced_rates(
+                    make(population),
+                    equal_tokens(population),
+                    is_worse=label == "worse",
+                    queries=queries,
+                    repetitions=arguments.repetitions,
+                    seed=arguments.seed,
+                )
+                deploy = found.get("deploy", 0.0)
+                print(
+                    f"| {kind} | {label} | {queries} | {100 * deploy:.1f} "
+                    f"± {100 * error(deploy, arguments.repetitions):.1f} % "
+                    f"| {100 * found.get('keep the baseline', 0.0):.1f} % "
+                    f"| {100 * found.get('not enough queries', 0.0):.1f} % |",
+                    flush=True,
+                )
+                rows.append(
+                    {
+                        "dataset": population.name,
+                        "values": kind,
+                        "configurations": label,
+                        "price": PRICE_PER_1000,
+                        "queries": queries,
+                        "repetitions": arguments.repetitions,
+                        **found,
+                    }
+                )
+    return rows
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ study draws its queries from the columns with replacement, so that values stay w
 practice: discrete, in [0, 1], easy or hard by query, tied between configurations that find the same
 documents, and correlated from one configuration to the next. The truth is then the mean of a row.
 
-Three ways to draw:
+Four ways to draw:
 - ``real``: the columns as they are; configurations differ as they really do.
 - ``equalised``: every configuration has exactly the baseline's mean. A better one gets, on a share
   of the queries, the lowest value that any configuration has there; a worse one the highest. Who is
@@ -13,6 +13,9 @@ Three ways to draw:
   good configuration are then offset by rare large losses: differences are skewed under the null.
 - ``shuffled``: within each query the configurations' values change places at random. All have the
   same distribution and none resembles another more: the most luck that a search can have.
+- ``alike``: the shuffled values, but all configurations share those of one of them, each with a
+  tenth of the queries of its own. What sets the one apart from the baseline sets all of them apart,
+  so that resampling the queries chooses the same one nearly every time: the least to correct for.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ from tuner.systems import cache_dir  # noqa: E402
 
 ATLAS = "builtin:atlas"
 BASELINE = 0  # row of the default configuration
+OWN = 0.1  # share of the queries on which those that are alike are not
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
 
@@ -57,12 +61,14 @@ class Population:
         params: of each row; the first is the default configuration.
         values: composite of row and query, shape (configurations, queries).
         tokens: mean context tokens, shape (configurations,).
+        tokens_by_query: context tokens of row and query, shape (configurations, queries).
     """
 
     name: str
     params: tuple[Params, ...]
     values: FloatArray
     tokens: FloatArray
+    tokens_by_query: FloatArray
 
 
 def measure_population(path: str, *, configurations: int, seed: int) -> Population:
@@ -78,11 +84,13 @@ def measure_population(path: str, *, configurations: int, seed: int) -> Populati
     params = (DEFAULT, TEXT_ONLY, *others)
     outcomes = [evaluate(one) for one in params]
     values = np.stack([composite_values(one.per_query, OBJECTIVE.weights) for one in outcomes])
+    is_defined = ~np.isnan(values).any(axis=0)
     return Population(
         dataset.name,
         params,
-        values[:, ~np.isnan(values).any(axis=0)],
+        values[:, is_defined],
         np.array([one.metrics[TOKENS] for one in outcomes]),
+        np.stack([one.per_query[TOKENS] for one in outcomes])[:, is_defined],
     )
 
 
@@ -124,6 +132,34 @@ def shuffled(population: Population) -> Draw:
 
     def draw(random: np.random.Generator, queries: int) -> FloatArray:
         return random.permuted(draw_real(random, queries), axis=0)
+
+    return draw
+
+
+def alike(population: Population) -> Draw:
+    """Return a way to draw queries on which all but the baseline have nearly the same values."""
+    draw_shuffled = shuffled(population)
+
+    def draw(random: np.random.Generator, queries: int) -> FloatArray:
+        values = draw_shuffled(random, queries)
+        is_own = random.random(values.shape) < OWN
+        is_own[[BASELINE, BASELINE + 1]] = True
+        return np.where(is_own, values, values[BASELINE + 1])
+
+    return draw
+
+
+def equal_tokens(population: Population) -> Draw:
+    """Return a way to draw context tokens of which all configurations have the same true mean.
+
+    Within each query they change places, apart from the composite, so that the objective with a
+    price is equal too wherever the composite is.
+    """
+    tokens = population.tokens_by_query
+
+    def draw(random: np.random.Generator, queries: int) -> FloatArray:
+        columns = random.integers(0, tokens.shape[1], size=queries)
+        return random.permuted(tokens[:, columns], axis=0)
 
     return draw
 

@@ -40,7 +40,10 @@ def test_a_run_directory_is_compared_with_the_baseline(tuner):
 def test_a_configuration_does_not_differ_from_itself(tuner):
     same = '{"title_weight": 1.0, "top_k": 10}'
     done = tuner("compare", "config.yaml", "--a", same, "--b", same)
-    assert "Keep the baseline" in done.stdout
+    assert "Keep the baseline: A and B are the same." in done.stdout
+    assert "paired t-test with degrees of freedom by the kurtosis" in done.stdout
+    # Nothing was decided, so the held-out queries are as fresh as before.
+    assert not list(tuner.folder.glob("runs/holdouts.jsonl"))
 
 
 def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner):

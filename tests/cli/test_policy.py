@@ -89,6 +89,18 @@ def test_a_broken_policy_is_told_in_words(tuner, run_dir):
     assert "99 is outside what 'title_weight' can be" in done.stderr
 
 
+def test_a_study_that_has_not_ended_is_refused(tuner, run_dir):
+    journal = run_dir / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    looks = (run_dir.parent / "holdouts.jsonl").read_text()
+    journal.write_text("".join(line for line in lines if '"kind": "summary"' not in line))
+    done = tuner("policy", str(run_dir), code=2)
+    assert "has not ended" in done.stderr
+    assert f"tuner resume {run_dir} first" in done.stderr
+    assert not (run_dir / "policy.yaml").exists()
+    assert (run_dir.parent / "holdouts.jsonl").read_text() == looks
+
+
 def test_other_data_is_refused(tuner, run_dir):
     corpus = tuner.folder / "data" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().replace("is old", "is rather old"))

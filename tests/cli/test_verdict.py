@@ -32,6 +32,18 @@ def test_few_queries_are_not_split_unless_asked(tuner):
     done = tuner("run", "config.yaml")
     assert "too few to hold some out" in done.stderr
     assert "none was held out; corrected for the search's luck" in done.stdout
+    assert "market" in done.stdout.split("none was held out")[1]  # the breakdown by type
+
+
+def test_one_query_is_refused_before_the_search(tuner):
+    queries = tuner.folder / "data" / "queries.jsonl"
+    qrels = tuner.folder / "data" / "qrels" / "test.tsv"
+    for path, lines in ((queries, 1), (qrels, 2)):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]))
+    for command in ("check", "run"):
+        done = tuner(command, "config.yaml", "--set", "dataset.split.holdout=0", code=2)
+        assert "the data set has 1 query" in done.stderr
+    assert tuner.runs() == []
 
 
 def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner):
@@ -39,7 +51,10 @@ def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner):
     tuner("run", "config.yaml", "--quiet")
     (run_dir,) = tuner.runs()
     tuner("resume", str(run_dir), "--quiet")
-    assert "policy.yaml" in tuner("policy", str(run_dir)).stdout
+    done = tuner("policy", str(run_dir))
+    assert "policy.yaml" in done.stdout
+    assert "No verdict: no query was held out" in done.stdout
+    assert json.loads(tuner("policy", str(run_dir), "--json").stdout)["no_verdict"]
 
 
 def test_a_comparison_is_a_look_and_says_on_which_queries(tuner):

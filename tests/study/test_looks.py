@@ -64,3 +64,16 @@ def test_the_dataset_and_its_fingerprint_are_written_and_torn_lines_are_left_out
     path.write_text(path.read_text() + '{"time": 1.0, "quer')
     assert looked(tmp_path, queries(1, 2)).count == 1
     assert looked(tmp_path, queries(1, 2)).count == 2
+
+
+def test_a_torn_line_is_no_damage_and_any_other_is_counted(tmp_path):
+    looked(tmp_path, queries(1, 2))
+    path = tmp_path / LOOKS_FILE
+    whole = path.read_text()
+    for torn in ('{"t', '{"time": 1.0, "quer'):
+        path.write_text(f"{whole}{torn}")
+        assert looked(tmp_path, queries(1, 2)).unreadable == 0  # it was the last
+        assert looked(tmp_path, queries(1, 2)).unreadable == 0  # and now stands in the middle
+    path.write_text(f"{whole}garbage\n\n{whole}{{}}\n")
+    earlier = looked(tmp_path, queries(1, 2))
+    assert (earlier.count, earlier.unreadable) == (2, 2)

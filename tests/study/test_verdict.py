@@ -62,7 +62,13 @@ def test_an_unclear_gain_asks_for_the_number_of_queries_that_would_show_it():
     assert verdict.difference_to_show == pytest.approx(0.02)
     # d_z = .1974 needs 204 queries in all, 40 are there
     assert verdict.more_queries == pytest.approx(204 - 40, abs=2)
-    assert f"about {verdict.more_queries} more queries" in verdict.sentence
+    assert f"about {verdict.more_queries} more held-out queries" in verdict.sentence
+    assert "with 80 % power" in verdict.sentence
+    half = decide(
+        measured("new", 0.5 + noise), measured("old", np.full(40, 0.5)), held_out_share=0.5
+    )
+    label = f"(with 50 % held out: {2 * verdict.more_queries} queries to label)"
+    assert label in half.sentence
 
 
 def test_queries_that_lack_a_metric_of_the_composite_are_counted():
@@ -151,7 +157,7 @@ def test_a_second_look_is_said():
     verdict = decided(EarlierLooks(2, 100, 100, "nightly", "2026-11-28"))
     assert "All 100 held-out queries were already used for a verdict" in verdict.sentence
     assert "last on 2026-11-28 by the study nightly" in verdict.sentence
-    assert "have decided 2 times before" in verdict.sentence
+    assert "have decided twice before" in verdict.sentence
     assert (verdict.looks, verdict.seen_before) == (2, 100)
 
 
@@ -202,6 +208,11 @@ def test_a_constant_difference_is_said_to_be():
     assert verdict.outcome == "not enough queries"
     assert "both queries differ by the same amount (0.1)" in verdict.sentence
     assert "at least 6 queries" in verdict.sentence
+    # Seven ties of seven: a tenth of all queries may differ and none be among them (.9^7 = .48).
+    for change in (0.1, 0.0):
+        verdict = decide(measured("new", change + old[:7]), measured("old", old[:7]))
+        assert verdict.outcome == "not enough queries"
+        assert "so few are no certainty: at least 10 are needed" in verdict.sentence
 
 
 def test_undefined_values_are_said_to_be():
@@ -266,24 +277,236 @@ def test_nothing_that_is_not_above_the_baseline_wins():
     assert choose_winner(trials, utilities).number == 1
 
 
+def few(gain, gains, **options):
+    """Decide without a holdout on a winner that gains ``gain`` by query over a baseline of 0.5."""
+    winner, baseline = measured("new", 0.5 + gain), measured("old", np.full(len(gain), 0.5))
+    return decide_without_holdout(winner, baseline, gains, **options)
+
+
 def test_few_queries_are_decided_by_the_corrected_gain():
     generator = np.random.default_rng(0)
     noise = generator.normal(0, 0.02, (8, 40))
-    verdict = decide_without_holdout(0.3 + noise, {}, is_baseline=False)
+    verdict = few(0.3 + noise[0], 0.3 + noise)
     assert verdict.outcome == "deploy"
     assert "with only 40 queries none was held out" in verdict.sentence
-    verdict = decide_without_holdout(noise - 0.3, {}, is_baseline=False)
-    assert verdict.outcome == "keep the baseline"
-    assert decide_without_holdout(noise, {}, is_baseline=True).outcome == "keep the baseline"
+    assert few(noise[0] - 0.3, noise - 0.3).outcome == "keep the baseline"
+    old = measured("old", np.full(40, 0.5))
+    assert decide_without_holdout(old, old, noise).outcome == "keep the baseline"
     slow = Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True).test(
         np.full(40, 30.0) + np.arange(40) % 3,
         np.full(40, 10.0) + np.arange(40) % 3,
         alpha=0.05,
         seed=0,
     )
-    verdict = decide_without_holdout(0.3 + noise, {"latency_mean_ms": slow}, is_baseline=False)
+    verdict = few(0.3 + noise[0], 0.3 + noise, guardrails={"latency_mean_ms": slow})
     assert verdict.outcome == "keep the baseline"
     assert "latency_mean_ms could not be shown" in verdict.sentence
+
+
+@pytest.mark.parametrize("queries", [0, 1, 2, 5, 9])
+def test_under_ten_queries_are_never_enough(queries):
+    gains = np.full((3, queries), 0.3) + np.arange(queries) / 100.0
+    verdict = few(gains[0], gains)
+    assert verdict.outcome == "not enough queries"
+    assert "under 10 a gain cannot be told from the search's luck" in verdict.sentence
+    assert (verdict.more_queries, verdict.corrected) == (None, None)
+    same = measured("old", np.full(queries, 0.5))
+    assert decide_without_holdout(same, same, gains).outcome == "not enough queries"
+    assert ("only 1 query none" in verdict.sentence) == (queries == 1)
+
+
+def test_ten_queries_may_decide():
+    gains = np.full((3, 10), 0.3) + np.arange(10) / 100.0
+    assert few(gains[0], gains).outcome == "deploy"
+
+
+def test_an_interval_without_width_is_no_certainty():
+    verdict = few(np.zeros(20), np.zeros((3, 20)))
+    assert verdict.outcome == "not enough queries"
+    assert "so few queries without any difference are no certainty" in verdict.sentence
+    assert verdict.more_queries is None
+
+
+def test_few_queries_say_how_many_to_label_and_where_it_gains():
+    gain = np.tile([0.12, -0.08], 20)  # sd .1013
+    gains = np.stack([np.zeros(40), gain])
+    verdict = few(gain, gains, query_types=["a", "b"] * 20)
+    assert verdict.outcome == "not enough queries"
+    shown = max(verdict.corrected.estimate, 0.01)
+    assert verdict.difference_to_show == pytest.approx(shown)
+    # (1.96 + .84)^2 * (.1013 / D)^2, and a few for Student's t
+    expected = (2.8016 * 0.1013 / shown) ** 2
+    assert verdict.more_queries == pytest.approx(expected, rel=0.03, abs=3)
+    label = 2 * verdict.more_queries - 40
+    assert f"label about {label:,} more queries and hold half of all out" in verdict.sentence
+    assert [group.comparison.mean_difference for group in verdict.by_type] == pytest.approx(
+        [0.12, -0.08]
+    )
+
+
+def test_a_holdout_of_none_by_request_is_not_called_too_few_queries():
+    gain = 0.3 + np.tile([0.01, -0.01], 50)
+    verdict = few(gain, np.stack([np.zeros(100), gain]))
+    assert "none of the 100 queries was held out, as dataset.split.holdout asks" in verdict.sentence
+    assert "only" not in verdict.sentence
+
+
+def test_without_a_holdout_a_price_deploys_nothing_whose_composite_may_be_worse():
+    noise = np.tile([0.2, -0.2], 20)
+
+    def decided(composite_gain):
+        objective = 0.3 + np.tile([0.01, -0.01], 20)
+        return decide_without_holdout(
+            Measured({"n": 1}, 0.5 + composite_gain, objective=objective),
+            Measured({"n": 0}, np.full(40, 0.5), objective=np.zeros(40)),
+            np.stack([np.zeros(40), objective]),
+        )
+
+    verdict = decided(noise)
+    assert verdict.outcome == "not enough queries"
+    # .01 to the margin, sd .2026: (2.8 * .2026 / .01)^2 = 3,220 held out
+    assert verdict.more_queries == pytest.approx(3_220, abs=10)
+    assert "the composite differs by" in verdict.sentence
+    assert "may be worse by 0.01 or more" in verdict.sentence
+    assert "the gain over the baseline in the objective, with its price" in verdict.sentence
+    assert decided(noise / 100).outcome == "deploy"
+
+
+def priced(name, composite, tokens, price=0.0001):
+    composite, tokens = np.asarray(composite, dtype=float), np.asarray(tokens, dtype=float)
+    return Measured(
+        {"name": name},
+        composite,
+        objective=composite - price * tokens,
+        costs={"context_tokens": float(tokens.mean())},
+    )
+
+
+TOKENS = 400.0 + np.arange(100) % 7
+
+
+def test_as_good_and_cheaper_is_deployed():
+    change = np.tile([0.006, -0.014], 50)  # mean -.004, se .001
+    verdict = decide(
+        priced("new", 0.5 + change, TOKENS), priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
+    )
+    assert verdict.outcome == "deploy"
+    # 2,400 tokens at .0001 are .24, less .004
+    assert verdict.price.objective.mean_difference == pytest.approx(0.236)
+    assert "as good in the composite (-0.004 on 100 held-out queries" in verdict.sentence
+    assert "no worse than 0.01" in verdict.sentence
+    assert "cheaper (403 instead of 2,803 context tokens)" in verdict.sentence
+    assert "the objective gains +0.236 (interval" in verdict.sentence
+
+
+def test_cheaper_is_not_deployed_where_the_composite_may_be_worse():
+    change = np.tile([0.096, -0.104], 50)  # mean -.004, interval -.024 to +.016
+    verdict = decide(
+        priced("new", 0.5 + change, TOKENS), priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
+    )
+    assert verdict.outcome == "not enough queries"
+    assert "the composite may be worse by 0.01 or more" in verdict.sentence
+    # Distance to the margin: .01 - .004 = .006; sd .1005: (2.8 * .1005 / .006)^2 = 2,202 in all
+    assert verdict.more_queries == pytest.approx(2_202 - 100, abs=5)
+    assert "would rule that out" in verdict.sentence
+
+
+def test_cheaper_and_clearly_worse_keeps_the_baseline_and_says_what_the_objective_gains():
+    change = np.tile([-0.03, -0.05], 50)
+    verdict = decide(
+        priced("new", 0.5 + change, TOKENS), priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
+    )
+    assert verdict.outcome == "keep the baseline"
+    assert "the winner is worse by -0.040" in verdict.sentence
+    assert "At the study's price its objective gains +0.200" in verdict.sentence
+
+
+def test_a_cheaper_winner_with_a_broken_guardrail_is_not_deployed():
+    new = priced("new", np.full(100, 0.5) + np.tile([0.001, -0.001], 50), TOKENS)
+    old = priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
+    recall = np.tile([0.6, 0.9, 0.7, 0.8], 25)
+    verdict = decide(
+        Measured(new.params, new.composite, {"recall@10": recall}, new.objective, new.costs),
+        Measured(old.params, old.composite, {"recall@10": recall[::-1]}, old.objective, old.costs),
+        guardrails=[Guardrail("recall@10", max_decrease=0.01)],
+    )
+    assert verdict.outcome == "keep the baseline"
+    assert "the winner is cheaper" in verdict.sentence
+    assert "recall@10 could not be shown to stay within the guard-rail" in verdict.sentence
+
+
+def test_an_objective_that_gains_by_the_composite_alone_is_not_called_cheaper():
+    # The composite +.02 in doubt; one token more, whose price takes the doubt away.
+    noise = np.tile([0.12, -0.08], 30)
+    new = Measured({"n": 1}, 0.5 + noise, objective=0.519 + noise / 100, costs={"t": 2.0})
+    old = Measured({"n": 0}, np.full(60, 0.5), objective=np.full(60, 0.5), costs={"t": 1.0})
+    verdict = decide(new, old)
+    assert verdict.outcome == "not enough queries"
+    assert "cheaper" not in verdict.sentence
+
+
+def test_a_gain_that_costs_more_than_it_is_worth_is_said_to():
+    gain = np.tile([0.05, 0.07], 50)
+    verdict = decide(
+        priced("new", 0.5 + gain, 2_400.0 + TOKENS), priced("old", np.full(100, 0.5), TOKENS)
+    )
+    assert verdict.outcome == "deploy"
+    assert "costs more than that is worth at the study's price" in verdict.sentence
+    assert "(2,803 instead of 403 context tokens)" in verdict.sentence
+    assert "the objective changes by -0.180" in verdict.sentence
+
+
+def test_queries_that_would_have_shown_what_matters_keep_the_baseline():
+    # Mean .004, sd .0701, se .0035: interval -.003 to +.011, and the power for .01 is 81 %.
+    noise = 0.004 + np.tile([0.07, -0.07], 200)
+    verdict = decide(measured("new", 0.5 + noise), measured("old", np.full(400, 0.5)))
+    assert verdict.comparison.interval[1] > 0.01
+    assert verdict.outcome == "keep the baseline"
+    assert "probably smaller than the 0.01 that would matter" in verdict.sentence
+    assert "with 80 % power" in verdict.sentence
+    assert verdict.more_queries is None
+
+
+def test_no_number_of_queries_is_derived_from_fewer_than_ten():
+    verdict = decide(measured("new", [0.9, 0.5, 0.4]), measured("old", [0.5, 0.5, 0.5]))
+    assert verdict.outcome == "not enough queries"
+    assert "3 held-out queries" in verdict.sentence
+    assert "3 queries are too few to say how many would tell" in verdict.sentence
+    assert verdict.more_queries is None
+
+
+def test_a_rail_in_doubt_is_named_beside_a_broken_one():
+    slow, fast = 30.0 + np.arange(100) % 7, 10.0 + np.arange(100) % 7
+    recall = np.tile([0.6, 0.9, 0.7, 0.8], 25)
+    verdict = decide(
+        measured("new", 0.6 + ALTERNATING, latency_mean_ms=slow, **{"recall@10": recall}),
+        measured("old", np.full(100, 0.5), latency_mean_ms=fast, **{"recall@10": recall[::-1]}),
+        guardrails=[
+            Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True),
+            Guardrail("recall@10", max_decrease=0.01),
+        ],
+    )
+    assert "latency_mean_ms broke the guard-rail, and recall@10 could not be shown" in (
+        verdict.sentence
+    )
+
+
+def test_one_of_anything_is_said_in_the_singular():
+    gain = np.r_[0.6 + ALTERNATING, np.nan]
+    verdict = decide(
+        measured("new", gain),
+        measured("old", np.full(101, 0.55)),
+        looks=EarlierLooks(0, 1, 101, "nightly", "2026-11-28"),
+    )
+    assert "(1 of the 101 queries lacks a metric of the composite and is left out.)" in (
+        verdict.sentence
+    )
+    assert "(1 of the 101 held-out queries was already used" in verdict.sentence
+
+
+def test_a_damaged_memory_of_looks_is_said():
+    verdict = decided(EarlierLooks(0, 0, 100, unreadable=2))
+    assert "(2 lines of holdouts.jsonl cannot be read" in verdict.sentence
 
 
 def test_the_baseline_wins_only_where_nothing_is_better():

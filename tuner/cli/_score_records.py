@@ -75,6 +75,7 @@ def _comparison(one: RunComparison) -> dict[str, Any]:
         "difference": result.mean_difference,
         "interval": result.interval,
         "confidence": result.confidence,
+        "degrees_of_freedom": result.degrees_of_freedom,
         "p_value": result.p_value,
         "p_value_holm": one.adjusted_p,
         "p_value_sign_flip": result.permutation_p,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from tuner.cli._console import console
+from tuner.cli._tables import shown_p
 from tuner.evaluation.scoring_runs import (
     UNJUDGED_DEPTH,
     RunComparison,
@@ -82,9 +83,9 @@ def print_comparison(comparisons: Sequence[RunComparison]) -> None:
             one.metric,
             _signed(result.mean_difference),
             "–" if low is None else f"{_signed(low)} to {_signed(high)}",
-            _number(result.p_value),
-            _number(one.adjusted_p),
-            _number(result.permutation_p),
+            shown_p(result.p_value),
+            shown_p(one.adjusted_p),
+            shown_p(result.permutation_p),
             f"{result.wins}/{result.ties}/{result.losses}",
         )
     console().print(table)
@@ -92,12 +93,13 @@ def print_comparison(comparisons: Sequence[RunComparison]) -> None:
 
 def legend(tests: int) -> str:
     """Say which columns of the comparisons allow for their number."""
+    test = "paired t-test with degrees of freedom by the kurtosis of the differences (not n - 1)"
     return (
-        f"p Holm is the paired t-test's p corrected for all {tests} comparisons (runs x metrics); "
+        f"p: {test}; p Holm: that p corrected for all {tests} comparisons (runs x metrics); "
         "each interval is 95 % for its own comparison alone, so it can leave 0 out where p Holm "
         "shows no difference. p flip: sign-flip permutation, not corrected."
         if tests > 1
-        else "p: paired t-test; p flip: sign-flip permutation. One comparison needs no correction."
+        else f"p: {test}; p flip: sign-flip permutation. One comparison needs no correction."
     )
 
 

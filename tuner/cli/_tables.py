@@ -11,6 +11,8 @@ from rich.table import Table
 from tuner.cli._console import console
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
+from tuner.evaluation.system_metrics import SYSTEM_METRICS
+from tuner.study.outcome import in_queries
 
 # By Holm's correction over the query types.
 CLEAR = 0.05
@@ -23,6 +25,8 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
         console().print(_front(summary.front))
     if summary.verdict is not None:
         click.secho(f"\n{summary.verdict['sentence']}", bold=True)
+        if "corrected" in summary.verdict and summary.verdict.get("by_type"):
+            click.echo("by query type, on the queries that chose the winner, which flatters it:")
         print_types(summary.verdict.get("by_type", ()))
         print_guardrails(summary.verdict.get("guardrails", {}))
 
@@ -69,8 +73,9 @@ def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
             continue
         is_clear = group["adjusted_p"] is not None and group["adjusted_p"] < CLEAR
         console().print(
-            f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on {comparison['n']} "
-            f"queries ({comparison['wins']} better, {comparison['losses']} worse)"
+            f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
+            f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
+            f"{comparison['losses']} worse)"
             f"{'  clear' if is_clear else ''}",
             highlight=False,
         )
@@ -81,10 +86,11 @@ def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:
     for name, test in tests.items():
         state = "kept" if test["is_non_inferior"] else "not shown to be kept"
         bound = test["loss_bound"]
-        at_most = "" if bound is None else f", worse by at most {max(bound, 0.0):.3g}"
+        shown = _share if name in SYSTEM_METRICS else _amount
+        at_most = "" if bound is None else f", worse by at most {shown(max(bound, 0.0))}"
         click.echo(
             f"  guard-rail {name}: {_number(test['treatment'])} against {_number(test['control'])}"
-            f"{at_most} (allowed {test['margin']:.3g}): {state}"
+            f"{at_most} (allowed {shown(test['margin'])}): {state}"
         )
 
 
@@ -105,6 +111,21 @@ def shown_params(params: Params | Mapping[str, Any]) -> str:
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in params.items()
     )
+
+
+def shown_p(p_value: float | None) -> str:
+    """Return a p-value to four digits; one that would round to 0 as ``<.0001``."""
+    if p_value is None or p_value != p_value:
+        return "–"
+    return "<.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _amount(value: float) -> str:
+    return f"{value:.3g}"
 
 
 def _number(value: float | None) -> str:

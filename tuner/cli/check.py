@@ -21,9 +21,11 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     """
     from rich.table import Table
 
+    from tuner.assemble import check_can_tune
     from tuner.cli._console import console
 
     assembly = load(config, settings, say=note, to_run=True)
+    check_can_tune(assembly)
     facts = _facts(assembly)
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))

@@ -126,7 +126,7 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console
-    from tuner.cli._tables import print_guardrails, print_types, shown_params
+    from tuner.cli._tables import print_guardrails, print_types, shown_p, shown_params
 
     verdict = result.verdict
     click.echo(f"A  {shown_params(verdict.baseline)}")
@@ -153,13 +153,17 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
             _number(comparison.treatment_mean),
             _number(comparison.mean_difference, signed=True),
             "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
-            _number(comparison.p_value),
-            _number(adjusted),
+            shown_p(comparison.p_value),
+            shown_p(adjusted),
             str(comparison.n),
             str(comparison.wins),
             str(comparison.losses),
         )
     console().print(table)
+    click.echo(
+        "p: paired t-test with degrees of freedom by the kurtosis of the differences; p (Holm): "
+        f"corrected for {len(result.metrics)} metrics."
+    )
     for remark in result.remarks:
         click.secho(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
     click.secho(f"\n{verdict.sentence}", bold=True)

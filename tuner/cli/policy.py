@@ -58,4 +58,6 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
         sentence = result.verdict.sentence.replace("the baseline", "the fixed parameters")
         click.secho(f"\n{sentence}", bold=True)
         print_types(result.verdict.to_record()["by_type"])
+    else:
+        click.secho(f"\nNo verdict: {result.no_verdict}.", bold=True)
     click.echo(f"\npolicy  {path}")

@@ -31,7 +31,10 @@ def command(
         settings = (*settings, f"execution.workers={workers}")
     if name is not None:
         settings = (*settings, f'study.name="{name}"')
+    from tuner.assemble import check_can_tune
+
     assembly = load(config, settings, say=note, to_run=True)
+    check_can_tune(assembly)
 
     from tuner.cli._tuning import tune
     from tuner.tuning import begin

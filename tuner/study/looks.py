@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from tuner.core.corpus import Query
 
 LOOKS_FILE = "holdouts.jsonl"
+# Every line's: a record is a JSON object with its time first.
+BEGINNING = '{"time": '
 # From this share of common queries on, an earlier verdict counts as a look at the same holdout. Two
 # means over halves that share a tenth of their queries correlate by .1, so an earlier difference of
 # two standard errors moves this one by .2 of one: chance then deploys 3.9 instead of 2.5 %.
@@ -29,6 +31,7 @@ class EarlierLooks:
         queries: how many queries there are.
         last_study: the study of the latest verdict that shares a query, else "".
         last_date: its date, such as "2026-11-30", else "".
+        unreadable: how many lines are damaged, so that there may have been more.
     """
 
     count: int = 0
@@ -36,6 +39,7 @@ class EarlierLooks:
     queries: int = 0
     last_study: str = ""
     last_date: str = ""
+    unreadable: int = 0
 
 
 def count_look(
@@ -61,7 +65,8 @@ def count_look(
     count = 0
     is_new = True
     last: dict[str, Any] = {}
-    for record in _records(text):
+    records, unreadable = _read(text)
+    for record in records:
         if decision and record.get("decision") == decision:
             is_new = False
             continue
@@ -90,19 +95,34 @@ def count_look(
         len(queries),
         str(last.get("study", "")),
         time.strftime("%Y-%m-%d", time.localtime(last["time"])) if last else "",
+        unreadable,
     )
 
 
-def _records(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the readable lines; one that was torn by a crash remembers nothing."""
+def _read(text: str) -> tuple[list[dict[str, Any]], int]:
+    """Return what is remembered, and how many lines are damaged.
+
+    A line that a crash cut off in the writing is not: its verdict was never given.
+    """
+    records: list[dict[str, Any]] = []
+    damaged = 0
     for line in text.splitlines():
         try:
             record = json.loads(line)
             is_known = isinstance(record["queries"], list) and isinstance(record["time"], float)
         except (ValueError, KeyError, TypeError):
-            continue
+            is_known = False
         if is_known:
-            yield record
+            records.append(record)
+        elif line.strip() and not _is_torn(line):
+            damaged += 1
+    return records, damaged
+
+
+def _is_torn(line: str) -> bool:
+    """Return whether a line begins as ours do and ends before its last bracket."""
+    is_ours = line.startswith(BEGINNING) or BEGINNING.startswith(line)
+    return is_ours and not line.endswith("}")
 
 
 def _digest(text: str) -> str:

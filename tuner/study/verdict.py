@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -18,22 +18,17 @@ from tuner.stats import (
     non_inferior_quantile,
     non_inferiority,
     per_group,
-    queries_needed,
 )
+from tuner.study.caveats import caveats
 from tuner.study.looks import EarlierLooks
-
-Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
+from tuner.study.outcome import HELD_OUT, Evidence, Outcome, Price, Ruling, rule
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.
 MIN_EFFECT = 0.01
-# With fewer queries, or where fewer differ, 95 % intervals were found to cover less than 94 % for a
-# good part of the pairs (experiments/statistics/README.md).
-FEWEST_QUERIES = 50
-FEWEST_THAT_DIFFER = 20
 
 WINNER = "the winner"
-HELD_OUT = "held-out queries"
+NO_BETTER = "no configuration did better than it"
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,10 @@ class Verdict:
         comparison: winner against baseline in the composite, on the held-out queries.
         guardrails: each guard-rail's test by metric.
         by_type: the comparison within each query type, where there are several.
-        more_queries: how many more would show ``difference_to_show``; None where that is moot.
+        price: winner against baseline in the objective, and what each costs; None without a price
+            that is known by query.
+        more_queries: how many more would show ``difference_to_show`` with 80 % power; None where
+            that is moot or cannot be said.
         looks: how often these queries, or a tenth of them and more, had decided before.
         seen_before: how many of these queries any earlier verdict was given on.
     """
@@ -100,6 +98,7 @@ class Verdict:
     comparison: PairedComparison
     guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
     by_type: tuple[GroupComparison, ...] = ()
+    price: Price | None = None
     more_queries: int | None = None
     difference_to_show: float | None = None
     looks: int = 0
@@ -113,11 +112,17 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One configuration on the held-out queries: values by metric, each of shape (queries,)."""
+    """One configuration on the held-out queries: values by metric, each of shape (queries,).
+
+    ``objective`` is the composite less the price, shape (queries,); None without a price, or where
+    one is for something that is not known by query. ``costs`` are the means of what is paid for.
+    """
 
     params: Params
     composite: FloatArray
     metrics: Mapping[str, FloatArray] = field(default_factory=dict)
+    objective: FloatArray | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 def composite_values(
@@ -144,6 +149,8 @@ def decide(
     looks: EarlierLooks | None = None,
     called: str = WINNER,
     where: str = HELD_OUT,
+    same: str = NO_BETTER,
+    held_out_share: float | None = None,
     run_shift: float = 0.0,
     seed: int = 0,
     permutations: int = 9_999,
@@ -151,25 +158,29 @@ def decide(
 ) -> Verdict:
     """Decide between two configurations measured on the same held-out queries.
 
-    *Deploy*: the winner is better (two-sided paired t-test under ``alpha``) and no guard-rail is in
-    doubt. *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner
-    cannot be better by ``min_effect`` or more. Otherwise there are *not enough queries*, and it
-    says how many more would show the difference that was seen (at least ``min_effect``).
+    *Deploy*: the winner is better in the composite (two-sided paired t-test under ``alpha``, and by
+    ``min_effect`` as far as the interval can tell) and no guard-rail is in doubt. Or, where the
+    objective has a price: its composite is not worse by ``min_effect`` or more (the interval's
+    lower end), it costs less, and its objective is better by the same test.
+    *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner cannot be
+    better by ``min_effect`` or more, or probably is not, since so many queries had shown it.
+    Otherwise there are *not enough queries*, and it says how many more would show the difference
+    that was seen (at least ``min_effect``) with 80 % power.
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
-    ``called`` names the winner in the sentence, ``where`` the queries. ``run_shift`` is by how much
-    the composite of one configuration moved when it was asked twice: two configurations that are
-    asked once each differ by that much at random, so it is a standard error of their difference,
-    added to that of the queries. ``permutations`` and
-    ``resamples`` go to ``compare_paired``; 0 saves most of the time and alters no outcome.
+    ``called`` names the winner in the sentence, ``where`` the queries; ``same`` is said of equal
+    parameters. Of ``held_out_share`` of all queries it says how many to label. ``run_shift`` is by
+    how much the composite of one configuration moved when it was asked twice: two configurations
+    that are asked once each differ by that much at random, so it is a standard error of their
+    difference, added to that of the queries. ``permutations`` and ``resamples`` go to
+    ``compare_paired``; 0 saves most of the time and alters no outcome.
     """
+    draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
     comparison = compare_paired(
         winner.composite,
         baseline.composite,
-        seed=seed,
         confidence=1.0 - alpha,
         further_error=run_shift,
-        permutations=permutations,
-        resamples=resamples,
+        **draws,
     )
     tests = {
         guard.metric: guard.test(
@@ -177,147 +188,64 @@ def decide(
         )
         for guard in guardrails
     }
-    doubtful = [name for name, test in tests.items() if not test.is_non_inferior]
-    exceeded = [name for name, test in tests.items() if (test.loss or 0.0) > test.margin]
     groups = (
-        per_group(
-            winner.composite,
-            baseline.composite,
-            query_types,
-            seed=seed,
-            permutations=permutations,
-            resamples=resamples,
-        )
+        per_group(winner.composite, baseline.composite, query_types, **draws)
         if len(set(query_types)) > 1
         else ()
     )
-    outcome, reason, more, to_show = _outcome(
+    price = _price(winner, baseline, alpha=alpha, run_shift=run_shift, draws=draws)
+    evidence = Evidence(
         comparison,
-        doubtful,
-        exceeded,
-        winner.params == baseline.params,
-        alpha=alpha,
-        min_effect=min_effect,
+        price,
+        exceeded=[name for name, test in tests.items() if (test.loss or 0.0) > test.margin],
+        doubtful=[name for name, test in tests.items() if not test.is_non_inferior],
+        run_shift=run_shift,
+        held_out_share=held_out_share,
     )
+    ruling = (
+        Ruling("keep the baseline", f"{same}.")
+        if winner.params == baseline.params
+        else rule(evidence, alpha=alpha, min_effect=min_effect)
+    )
+    reason = ruling.reason.replace(WINNER, called).replace(HELD_OUT, where)
+    reason = reason.replace("held-out query", f"{where.removesuffix('ies')}y")
+    remarks = caveats(comparison, asked=len(winner.composite), run_shift=run_shift, looks=looks)
     return Verdict(
-        outcome=outcome,
-        sentence=(
-            f"{outcome.capitalize()}: "
-            f"{reason.replace(WINNER, called).replace(HELD_OUT, where)}"
-            f"{_left_out(comparison, len(winner.composite))}"
-            f"{_few_queries(comparison)}{_moving(run_shift)}{_second_look(looks)}"
-        ),
+        outcome=ruling.outcome,
+        sentence=f"{ruling.outcome.capitalize()}: {reason}{remarks}",
         winner=winner.params,
         baseline=baseline.params,
         comparison=comparison,
         guardrails=tests,
         by_type=groups,
-        more_queries=more,
-        difference_to_show=to_show,
+        price=price,
+        more_queries=ruling.more_queries,
+        difference_to_show=ruling.difference_to_show,
         looks=0 if looks is None else looks.count,
         seen_before=0 if looks is None else looks.seen,
         run_shift=run_shift,
     )
 
 
-def _outcome(
-    comparison: PairedComparison,
-    doubtful: Sequence[str],
-    exceeded: Sequence[str],
-    is_same: bool,
+def _price(
+    winner: Measured,
+    baseline: Measured,
     *,
     alpha: float,
-    min_effect: float,
-) -> tuple[Outcome, str, int | None, float | None]:
-    difference, interval = comparison.mean_difference, comparison.interval
-    if is_same:
-        return "keep the baseline", "no configuration did better than it.", None, None
-    if comparison.interval_kind == "constant" and difference == 0.0:
-        return "keep the baseline", f"{comparison.remark}.", None, None
-    if difference is None or interval is None or comparison.p_value is None:
-        why = comparison.remark or "too few queries have a value from both"
-        return "not enough queries", f"{why}.", None, None
-    seen = (
-        f"{difference:+.3f} in the composite on {comparison.n} {HELD_OUT} "
-        f"({100 * (1 - alpha):g} % interval {interval[0]:+.3f} to {interval[1]:+.3f})"
+    run_shift: float,
+    draws: Mapping[str, int],
+) -> Price | None:
+    if winner.objective is None or baseline.objective is None:
+        return None
+    objective = compare_paired(
+        winner.objective,
+        baseline.objective,
+        confidence=1.0 - alpha,
+        further_error=run_shift,
+        **draws,
     )
-    is_clear = comparison.p_value < alpha
-    if exceeded and not (is_clear and difference < 0):
-        reason = f"the winner differs by {seen}, but {' and '.join(exceeded)} broke the guard-rail."
-        return "keep the baseline", reason, None, None
-    if is_clear and difference > 0 and interval[1] < min_effect:
-        reason = f"the winner is better by {seen}, less than the {min_effect:g} that would matter."
-        return "keep the baseline", reason, None, None
-    if is_clear and difference > 0 and not doubtful:
-        check = f" ({comparison.remark})" if comparison.remark else ""
-        return "deploy", f"the winner is better by {seen}{check}.", None, None
-    if is_clear and difference > 0:
-        reason = (
-            f"the winner gains {seen}, but {' and '.join(doubtful)} could not be shown to stay "
-            "within the guard-rail."
-        )
-        return "keep the baseline", reason, None, None
-    if is_clear:
-        return "keep the baseline", f"the winner is worse by {seen}.", None, None
-    if interval[1] < min_effect:
-        reason = f"the winner differs by {seen}, less than the {min_effect:g} that would matter."
-        return "keep the baseline", reason, None, None
-    to_show = max(difference, min_effect)
-    deviation = comparison.standard_deviation or 0.0
-    more = max(queries_needed(to_show, deviation, alpha=alpha) - comparison.n, 1)
-    reason = (
-        f"the winner differs by {seen}, which may be chance; about {more} more queries would show "
-        f"a difference of {to_show:.3f}."
-    )
-    return "not enough queries", reason, more, to_show
-
-
-def _left_out(comparison: PairedComparison, asked: int) -> str:
-    """Say how many queries a mean of the composite does not stand on."""
-    lacking = asked - comparison.n
-    if not lacking:
-        return ""
-    return f" ({lacking} of the {asked} queries lack a metric of the composite and are left out.)"
-
-
-def _few_queries(comparison: PairedComparison) -> str:
-    """Warn of an interval that rests on a handful of queries: it covers less than it promises."""
-    if comparison.interval_kind != "t":
-        return ""
-    differ = comparison.wins + comparison.losses
-    if differ < FEWEST_THAT_DIFFER:
-        few = f"Only {differ} of the queries differ"
-    elif comparison.n < FEWEST_QUERIES:
-        few = f"There are fewer than {FEWEST_QUERIES} queries"
-    else:
-        return ""
-    return f" ({few}: the truth lies outside such an interval more often than it promises.)"
-
-
-def _moving(run_shift: float) -> str:
-    if run_shift == 0.0:
-        return ""
-    return (
-        f" (Asked twice, the same configuration differed from itself by {run_shift:.4f}: "
-        "the interval allows for that.)"
-    )
-
-
-def _second_look(looks: EarlierLooks | None) -> str:
-    if looks is None or looks.seen == 0:
-        return ""
-    some = "All" if looks.seen == looks.queries else f"{looks.seen} of the"
-    times = "once" if looks.count == 1 else f"{looks.count} times"
-    counted = (
-        f"These queries have decided {times} before: every further look makes a false winner more "
-        "likely; hold out fresh queries for a decision that matters."
-        if looks.count
-        else "That is too few to count as a further look."
-    )
-    return (
-        f" ({some} {looks.queries} held-out queries were already used for a verdict, last on "
-        f"{looks.last_date} by the study {looks.last_study}. {counted})"
-    )
+    costs = {name: (winner.costs[name], baseline.costs[name]) for name in winner.costs}
+    return Price(objective, costs)
 
 
 def _quantile_of(metric: str) -> float | None:

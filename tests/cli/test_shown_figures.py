@@ -1,0 +1,55 @@
+"""How tables show figures: p-values, shares, and one of anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tuner.cli._score_records import _comparison
+from tuner.cli._score_tables import legend
+from tuner.cli._tables import print_guardrails, print_types, shown_p
+from tuner.evaluation.scoring_runs import RunComparison
+from tuner.stats import compare_paired
+
+
+@pytest.mark.parametrize(
+    ("p_value", "shown"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0.0, "<.0001"),
+        (0.00009, "<.0001"),
+        (0.0001, "0.0001"),
+        (0.04321, "0.0432"),
+    ],
+)
+def test_a_p_value_is_never_shown_as_zero(p_value, shown):
+    assert shown_p(p_value) == shown
+
+
+def test_guardrails_of_shares_are_shown_as_shares(capsys):
+    test = {
+        "is_non_inferior": False, "loss_bound": 0.209, "treatment": 981.0, "control": 839.0,
+        "margin": 0.1,
+    }  # fmt: skip
+    print_guardrails({"context_tokens": test, "recall@10": {**test, "loss_bound": 0.02}})
+    tokens, recall = capsys.readouterr().out.splitlines()
+    assert "worse by at most 20.9 % (allowed 10 %)" in tokens
+    assert "worse by at most 0.02 (allowed 0.1)" in recall
+
+
+def test_one_query_of_a_type_is_said_in_the_singular(capsys):
+    comparison = {"mean_difference": 0.1, "n": 1, "wins": 1, "losses": 0}
+    print_types([{"group": "rare", "comparison": comparison, "adjusted_p": None}])
+    assert "+0.100 on 1 query (1 better, 0 worse)" in capsys.readouterr().out
+
+
+def test_the_test_behind_a_p_value_is_named():
+    for tests in (1, 6):
+        assert "paired t-test with degrees of freedom by the kurtosis" in legend(tests)
+    values = np.tile([0.5, 0.7, 0.2], 10)
+    result = compare_paired(values, values[::-1], seed=0)
+    one = RunComparison("b", "a", "recall@10", result, result.p_value)
+    record = _comparison(one)
+    assert record["degrees_of_freedom"] == result.degrees_of_freedom
+    assert 2.0 <= record["degrees_of_freedom"] <= 29.0
