@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
-from tuner.datasets.building.drafts import Draft, Drafts, _size
+from tuner.datasets.building.drafts import Draft, Drafts
 from tuner.datasets.building.facts import FactGraph, documents_of
+from tuner.datasets.building.sizes import size_of
 from tuner.datasets.building.synthetic import BIAS, Options, build_from_graph
 
 SHARED_DATA = Path(__file__).resolve().parents[3] / "../shared/data"
@@ -173,20 +174,88 @@ def test_a_relation_with_two_values_is_not_compared():
 
 
 def test_sizes():
-    assert _size("1,200.5 m") == (1200.5, "m")
-    assert _size("january 1960") == (1960.0, "year")
-    assert _size("850") == (850.0, "")
-    assert _size("1,200 square miles") == (1200.0, "square miles")
-    assert _size("1791年") == _size("1791年5月3日") == _size("约1791年") == (1791.0, "year")
-    assert _size("1200米") == (1200.0, "米")
-    none = ("12th century", "1940s", "lima", "room 12b", "850年", "公元前1046年")
-    assert [_size(text) for text in none] == [None] * len(none)
+    assert size_of("1,200.5 m") == (1200.5, "m")
+    assert size_of("january 1960") == (1960.0, "year")
+    assert size_of("850") == (850.0, "")
+    assert size_of("1,200 square miles") == (1200.0, "square miles")
+    assert size_of("1791年") == size_of("1791年5月3日") == size_of("约1791年") == (1791.0, "year")
+    assert size_of("1200米") == (1200.0, "米")
+    assert size_of("on may 3rd, 1791") == size_of("c. 1791") == (1791.0, "year")
+    none = ("paris 2024", "12th century", "1940s", "lima", "room 12b", "850年", "公元前1046年")
+    assert [size_of(text) for text in none] == [None] * len(none)
 
 
 def test_years_among_plain_numbers_are_not_compared():
     rows = [(f"d{n}", f"Hill {n}", "height", str(n)) for n in (850, 1500)]
     with pytest.raises(InputError, match="no question"):
         built(rows, "comparison")
+
+
+def test_numbers_that_are_no_quantity_are_not_compared():
+    codes = [("d1", "Saratoga", "zip code", "82331"), ("d2", "Greencreek", "zip code", "83533")]
+    with pytest.raises(InputError, match="no question"):
+        built(codes, "comparison")
+    ((text, _),) = asked(
+        built([(d, s, "number of seats", n) for d, s, _, n in codes], "comparison")
+    ).items()
+    assert text.startswith("Which has the larger number of seats: ")
+    with_unit = [("d1", "Lech", "flows", "250 km"), ("d2", "Isar", "flows", "295 km")]
+    assert len(built(with_unit, "comparison").queries) == 1
+
+
+def test_two_names_of_one_thing_are_not_compared():
+    rows = [
+        ("d1", "2010 United States Census", "population", "1,200"),
+        ("d2", "2010 Census", "population", "1,100"),
+    ]
+    with pytest.raises(InputError, match="no question"):
+        built(rows, "comparison")
+
+
+def test_the_first_question_of_a_relation_is_not_always_one_to_say_yes_to():
+    rows = [
+        (f"d{r}{s}", f"Name {r}{s}", f"colour {r}", "red" if s in "ab" else s)
+        for r in range(20)
+        for s in "abcd"
+    ]
+    answers = [*built(rows, "comparison", count=20).answers.values()]
+    assert {answer for (answer,) in answers} == {"yes", "no"}
+
+
+MEETING = [
+    ("d1", "Jordanow", "near", "Lesser Poland"),
+    ("d2", "Jordanow", "visited by", "Wojtyla"),
+    ("d3", "Krakow", "near", "Lesser Poland"),
+    ("d4", "Gdansk", "visited by", "Wojtyla"),
+]
+
+
+def test_an_intersection_of_what_follows_from_each_other_is_not_asked():
+    assert len(built(MEETING, "intersection").queries) == 1
+    related = [
+        [("d5", "Wojtyla", "born in", "Lesser Poland")],
+        [("d5", "Lesser Poland", "home of", "Wojtyla")],
+        [("d5", "Wojtyla", "born in", "Wadowice"), ("d6", "Wadowice", "lies", "Lesser Poland")],
+    ]
+    for facts in related:
+        texts = [query.text for query in built([*MEETING, *facts], "1hop", "intersection").queries]
+        assert not any("and also" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("relations", "names"),
+    [
+        (("near", "visited by"), ("Poland", "Lesser Poland")),
+        (("located in", "is part of"), ("Alps", "Poland")),
+        (("位于", "坐落于"), ("四川", "中国")),
+    ],
+)
+def test_an_intersection_of_a_place_and_what_it_lies_in_is_not_asked(relations, names):
+    renamed = dict(zip(("near", "visited by", "Lesser Poland", "Wojtyla"), (*relations, *names),
+                       strict=True))  # fmt: skip
+    rows = [(d, s, renamed[r], renamed[o]) for d, s, r, o in MEETING]
+    with pytest.raises(InputError, match="no question"):
+        built(rows, "intersection")
 
 
 def test_an_intersection_needs_both_conditions_and_counts_all_answers():

@@ -10,6 +10,8 @@ from itertools import combinations, islice, zip_longest
 from typing import Any, Literal
 
 from tuner.datasets.building.facts import Fact, FactGraph
+from tuner.datasets.building.sizes import size_of
+from tuner.datasets.building.wording import is_chinese
 
 Path = tuple[Fact, ...]
 Form = Literal["path", "earlier", "larger", "same", "intersection"]
@@ -19,11 +21,8 @@ Order = Callable[[Any], bytes]
 _Condition = tuple[str, str]  # a relation and an object
 _Meeting = Mapping[_Condition, Mapping[str, Fact]]  # condition -> subject -> the fact
 
-# "1941", "27 September 1941", "1941年", "1941年9月27日"; but not 公元前, before Christ
-_YEAR = re.compile(r"(?:^|[^前]*[^\d.,前])([12]\d{3})(?:年(?:\d{1,2}月(?:\d{1,2}[日号])?)?)?$")
-# "12th century", "1940s" and "850年" are neither years nor numbers.
-_NO_UNITS = ("st", "nd", "rd", "th", "s", "'s", "年")
-_NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(\D*)")
+# Two conditions of this kind: one place, or whole, lies in the other, or the thing is nowhere.
+_INSIDE = re.compile(r"(?:^|.*\s)(?:in|within|inside|part of)|.*(?:于|於|在|属于)")
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,16 @@ class Draft:
 class Drafts:
     """Makes drafts of each kind, lazily, in an order that ``order`` draws.
 
-    ``vague`` relations are not asked about. A question has at most ``most_answers`` answers, and
-    as many things in each place on the way to them.
+    ``vague`` relations are not asked about. Numbers without a unit are compared where a word of
+    their relation is one of ``quantities``: postal codes have no larger one. A question
+    has at most ``most_answers`` answers, and as many things in each place on the way to them.
     """
 
     graph: FactGraph
     order: Order
     vague: frozenset[str]
     most_answers: int
+    quantities: frozenset[str] = frozenset()
 
     def paths(self, hops: int) -> Iterator[Draft]:
         """Yield questions that follow ``hops`` relations from a name.
@@ -73,14 +74,19 @@ class Drafts:
         """Yield questions that compare one relation of two names, of which each has one value.
 
         Years and numbers are compared by size; other values by whether they are the same, with
-        as many "yes" as "no" for each relation.
+        as many "yes" as "no" for each relation. Two names of which one holds all words of the
+        other are not compared: they may well be one thing.
         """
         by_relation = self.graph.by_relation()
         relations = sorted(by_relation.keys() - self.vague, key=self.order)
         return _in_turn(self._compared(name, by_relation[name]) for name in relations)
 
     def intersections(self) -> Iterator[Draft]:
-        """Yield questions for all things that meet two conditions, neither of which suffices."""
+        """Yield questions for all things that meet two conditions, neither of which suffices.
+
+        Where facts lead from one object to the other, as from a town to its country, or one name
+        holds the other, a condition may follow from the other one, and nothing is asked.
+        """
         meeting: defaultdict[_Condition, dict[str, Fact]] = defaultdict(dict)
         for subject, relations in self.graph.facts.items():
             for relation in relations.keys() - self.vague:
@@ -143,15 +149,17 @@ class Drafts:
         yield from self._by_sameness(relation, single)
 
     def _by_size(self, relation: str, single: dict[str, Fact]) -> Iterator[Draft]:
-        sizes = {subject: _size(fact.object) for subject, fact in single.items()}
+        sizes = {subject: size_of(fact.object) for subject, fact in single.items()}
         units = {size[1] for size in sizes.values() if size}
         if units >= {"year", ""}:  # 1500 may be a number here, as 850 is: neither can be asked
             units -= {"year", ""}
+        if not self._is_quantity(relation):
+            units -= {""}
         for unit in sorted(units):
             alike = [subject for subject, size in sizes.items() if size and size[1] == unit]
             for first, second in self._pairs(alike):
                 one, other = sizes[first], sizes[second]
-                if not one or not other or one[0] == other[0]:
+                if not one or not other or one[0] == other[0] or _share_words(first, second):
                     continue
                 is_year = unit == "year"
                 is_first = (one[0] < other[0]) is is_year  # the earlier year, the larger number
@@ -165,7 +173,7 @@ class Drafts:
                 )
 
     def _by_sameness(self, relation: str, single: dict[str, Fact]) -> Iterator[Draft]:
-        worded = {s: fact for s, fact in single.items() if _size(fact.object) is None}
+        worded = {s: fact for s, fact in single.items() if size_of(fact.object) is None}
         by_value: defaultdict[str, list[str]] = defaultdict(list)
         for subject, fact in worded.items():
             by_value[fact.object].append(subject)
@@ -175,8 +183,15 @@ class Drafts:
             for first, second in self._pairs(list(worded))
             if worded[first].object != worded[second].object
         ]
+        same, differ = (
+            [pair for pair in pairs if not _share_words(*pair)] for pairs in (same, differ)
+        )
         balanced = min(len(same), len(differ))
-        for pairs in zip_longest(same[:balanced], differ[:balanced]):
+        ways = [same[:balanced], differ[:balanced]]
+        # Of many relations only the first question may be taken: not always one to say "yes" to.
+        if self.order(("same", relation))[0] % 2:
+            ways.reverse()
+        for pairs in zip_longest(*ways):
             for first, second in pairs:
                 yield Draft(
                     "comparison",
@@ -187,6 +202,12 @@ class Drafts:
                     (),
                     is_true=worded[first].object == worded[second].object,
                 )
+
+    def _is_quantity(self, relation: str) -> bool:
+        return any(
+            word in relation if is_chinese(word) else word in relation.split()
+            for word in self.quantities
+        )
 
     def _pairs(self, subjects: Sequence[str]) -> list[tuple[str, str]]:
         """Return disjoint pairs: the number of all pairs would grow with the square."""
@@ -202,10 +223,12 @@ class Drafts:
     def _intersection(
         self, meeting: _Meeting, first: _Condition, second: _Condition
     ) -> Draft | None:
+        if self._may_follow(first, second):
+            return None
         both = [subject for subject in meeting[first] if subject in meeting[second]]
         fewest = min(len(meeting[first]), len(meeting[second]))
         # Where everything that meets one condition meets the other, one condition asks nothing.
-        if len(both) > self.most_answers or len(both) == fewest or first[1] == second[1]:
+        if len(both) > self.most_answers or len(both) == fewest:
             return None
         conditions = sorted((first, second))  # the same question from whichever subject it is met
         return Draft(
@@ -216,6 +239,21 @@ class Drafts:
             tuple((meeting[condition][s],) for s in both for condition in conditions),
             tuple(both),
         )
+
+    def _may_follow(self, first: _Condition, second: _Condition) -> bool:
+        (relation, one), (other_relation, other) = first, second
+        return (
+            _share_words(one, other)
+            or bool(_INSIDE.fullmatch(relation) and _INSIDE.fullmatch(other_relation))
+            or self.graph.leads_to(one, other)
+            or self.graph.leads_to(other, one)
+        )
+
+
+def _share_words(first: str, second: str) -> bool:
+    """Return whether one name holds all words of the other: "2010 census", "2010 U.S. census"."""
+    words, others = set(first.split()), set(second.split())
+    return words <= others or others <= words
 
 
 def _in_turn(sources: Iterable[Iterator[Draft]]) -> Iterator[Draft]:
@@ -235,18 +273,3 @@ def _in_turn(sources: Iterable[Iterator[Draft]]) -> Iterator[Draft]:
 def _turns_back(path: Path) -> bool:
     visited = [path[0].subject, *(fact.object for fact in path)]
     return len(set(visited)) < len(visited)
-
-
-def _size(text: str) -> tuple[float, str] | None:
-    """Return a year or a number with its unit, or None for anything else.
-
-    >>> _size("27 september 1941"), _size("1,200 m"), _size("lima")
-    ((1941.0, 'year'), (1200.0, 'm'), None)
-    """
-    year = _YEAR.fullmatch(text)
-    if year:
-        return float(year[1]), "year"
-    number = _NUMBER.fullmatch(text)
-    if number is None or (number[3].startswith(_NO_UNITS) and text[number.start(3) - 1] != " "):
-        return None
-    return float(number[1].replace(",", "") + (number[2] or "")), number[3].strip()

@@ -97,6 +97,20 @@ class FactGraph:
             if fact.object == object_
         ]
 
+    def leads_to(self, first: str, second: str, *, hops: int = 2) -> bool:
+        """Return whether at most so many facts lead from one name to the other."""
+        reached = {first}
+        for _ in range(hops):
+            reached = {
+                fact.object
+                for name in reached
+                for facts in self.facts.get(name, {}).values()
+                for fact in facts
+            }
+            if second in reached:
+                return True
+        return False
+
     def by_relation(self) -> dict[str, dict[str, tuple[Fact, ...]]]:
         """Return relation -> subject -> facts."""
         found: defaultdict[str, dict[str, tuple[Fact, ...]]] = defaultdict(dict)

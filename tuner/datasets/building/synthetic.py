@@ -17,6 +17,7 @@ from tuner.datasets.building.wording import (
     Wording,
     is_chinese,
     load_wording,
+    quantity_words,
     vague_relations,
 )
 from tuner.datasets.dataset import Dataset, Evidence, Step
@@ -221,7 +222,7 @@ class _Maker:
 
     def _drafts(self, kind: str) -> Iterator[Draft]:
         most = self._options.most_answers
-        drafts = Drafts(self._graph, self._order, vague_relations(), most)
+        drafts = Drafts(self._graph, self._order, vague_relations(), most, quantity_words())
         match kind:
             case "comparison":
                 return drafts.comparisons()

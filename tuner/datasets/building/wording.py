@@ -33,6 +33,7 @@ class Wording:
     phrases: Mapping[str, str]
     relations: Mapping[str, Mapping[str, str]]
     vague: frozenset[str]
+    quantities: frozenset[str]
     auxiliaries: frozenset[str]
     prepositions: frozenset[str]
     verbs: frozenset[str]
@@ -155,6 +156,7 @@ def load_wording(
         phrases={name: values[name] for name in _PHRASES},
         relations=values["relations"],
         vague=frozenset(values["vague"]),
+        quantities=frozenset(values["quantities"]),
         auxiliaries=frozenset(values["auxiliaries"]),
         prepositions=frozenset(values["prepositions"]),
         verbs=frozenset(values["verbs"]),
@@ -170,6 +172,11 @@ def vague_relations() -> frozenset[str]:
     A graph's relations need not be in the language of the questions.
     """
     return frozenset().union(*(load_wording(language).vague for language in LANGUAGES))
+
+
+def quantity_words() -> frozenset[str]:
+    """Return the words that make a relation one of numbers with a size, of all languages."""
+    return frozenset().union(*(load_wording(language).quantities for language in LANGUAGES))
 
 
 def read_relations(file: Path) -> dict[str, dict[str, str]]:
