@@ -22,7 +22,7 @@ from tuner.retrieval.base import Retriever, Serves
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
-from tuner.study.outcome import HELD_OUT
+from tuner.study.more_queries import HELD_OUT
 from tuner.study.reading import read_per_query
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import (

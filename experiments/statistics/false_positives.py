@@ -10,7 +10,8 @@ all on all n queries, compared with the baseline on those same queries.
 
 With a price there are two ways to a deployment, so both are open here: `equal` configurations have
 the same true composite and tokens; `worse` ones halve the tokens, which any price rewards, and lose
-exactly `MIN_EFFECT` in the composite, the least that must not be deployed.
+exactly `MIN_EFFECT` in the composite, the least that must not be deployed; `rarely worse` ones do so
+by a loss of .5 on every fiftieth query and are the baseline on all others.
 
 The search itself is a fixed list of random configurations: whatever a search looks at, it sees tune
 queries only. Queries are independent draws, so that the first half is as good a split as any.
@@ -44,6 +45,7 @@ QUERIES = (60, 100, 200, 500)
 FEW_QUERIES = (10, 20, 30, 50)
 PRICED_QUERIES = (60, 200)
 PRICE_PER_1000 = 0.1
+RARE_LOSS = 0.5
 ROUNDING = 1e-12
 DRAWS = {"equalised": equalised, "shuffled": shuffled, "alike": alike}
 
@@ -84,15 +86,19 @@ def held_out_with_price(values, tokens):
     return decide(measured(winner), measured(BASELINE), permutations=0, resamples=0).outcome
 
 
-def priced_rates(draw, draw_tokens, *, is_worse, queries, repetitions, seed):
-    """Return the shares of the outcomes with a price; see the top for ``is_worse``."""
+def priced_rates(draw, draw_tokens, *, configurations, queries, repetitions, seed):
+    """Return the shares of the outcomes with a price; see the top for ``configurations``."""
     random = np.random.default_rng([seed, queries])
     counts = Counter()
     for _ in range(repetitions):
         values, tokens = draw(random, queries), draw_tokens(random, queries)
-        if is_worse:
+        if configurations != "equal":
             is_other = (np.arange(len(values)) != BASELINE)[:, None]
-            values = values - MIN_EFFECT * is_other
+            if configurations == "worse":
+                values = values - MIN_EFFECT * is_other
+            else:
+                is_lost = random.random(values.shape) < MIN_EFFECT / RARE_LOSS
+                values = values[BASELINE] - RARE_LOSS * (is_lost & is_other)
             tokens = np.where(is_other, tokens / 2.0, tokens)
         counts[held_out_with_price(values, tokens)] += 1
     return {name: count / repetitions for name, count in counts.items()}
@@ -232,12 +238,13 @@ def with_price(population, arguments):
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     rows = []
     for kind, make in DRAWS.items():
-        for label in ("equal", "worse"):
+        rarely = ("rarely worse",) if kind == "equalised" else ()  # the same for every kind
+        for label in ("equal", "worse", *rarely):
             for queries in arguments.priced_queries:
                 found = priced_rates(
                     make(population),
                     equal_tokens(population),
-                    is_worse=label == "worse",
+                    configurations=label,
                     queries=queries,
                     repetitions=arguments.repetitions,
                     seed=arguments.seed,

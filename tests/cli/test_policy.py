@@ -93,7 +93,9 @@ def test_a_study_that_has_not_ended_is_refused(tuner, run_dir):
     journal = run_dir / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
     looks = (run_dir.parent / "holdouts.jsonl").read_text()
-    journal.write_text("".join(line for line in lines if '"kind": "summary"' not in line))
+    unfinished = [line for line in lines if json.loads(line).get("kind") != "summary"]
+    assert len(unfinished) == len(lines) - 1
+    journal.write_text("".join(unfinished))
     done = tuner("policy", str(run_dir), code=2)
     assert "has not ended" in done.stderr
     assert f"tuner resume {run_dir} first" in done.stderr

@@ -411,6 +411,21 @@ def test_cheaper_is_not_deployed_where_the_composite_may_be_worse():
     assert "would rule that out" in verdict.sentence
 
 
+@pytest.mark.parametrize(("queries", "outcome"), [(149, "not enough queries"), (150, "deploy")])
+def test_losses_too_rare_to_be_seen_may_be_absent(queries, outcome):
+    # 3 / n of all queries may lose .5 each and none be among n: at 150 that adds up to .01.
+    tokens = 400.0 + np.arange(queries) % 7
+    same = 0.5 + np.arange(queries) / 1_000.0
+    verdict = decide(priced("new", same, tokens), priced("old", same, 2_400.0 + tokens))
+    assert verdict.outcome == outcome
+    if outcome == "deploy":
+        assert "as good in the composite (+0.000" in verdict.sentence
+    else:
+        assert "only 0 differ, losses that are rare may be absent" in verdict.sentence
+        assert "1 more held-out query would hold them" in verdict.sentence
+        assert verdict.more_queries == 1
+
+
 def test_cheaper_and_clearly_worse_keeps_the_baseline_and_says_what_the_objective_gains():
     change = np.tile([-0.03, -0.05], 50)
     verdict = decide(

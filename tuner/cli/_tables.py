@@ -12,7 +12,7 @@ from tuner.cli._console import console
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
-from tuner.study.outcome import in_queries
+from tuner.study.more_queries import in_queries
 
 # By Holm's correction over the query types.
 CLEAR = 0.05

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tuner.stats import PairedComparison
 from tuner.study.looks import LOOKS_FILE, EarlierLooks
-from tuner.study.outcome import in_queries
+from tuner.study.more_queries import in_queries
+from tuner.study.price import FEWEST_THAT_DIFFER
 
-# With fewer queries, or where fewer differ, 95 % intervals were found to cover less than 94 % for a
-# good part of the pairs (experiments/statistics/README.md).
+# With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
+# (experiments/statistics/README.md).
 FEWEST_QUERIES = 50
-FEWEST_THAT_DIFFER = 20
 
 
 def caveats(

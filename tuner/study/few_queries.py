@@ -18,7 +18,9 @@ from tuner.stats import (
     compare_paired,
     per_group,
 )
-from tuner.study.outcome import FEWEST_TO_PLAN, POWER_SHOWN, Outcome, in_queries, needed
+from tuner.study.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, in_queries, needed
+from tuner.study.outcome import Outcome
+from tuner.study.price import is_as_good
 from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured
 
 # Among equal configurations 5 % of the searches on 3 queries were deployed, from 10 on at most 1 %
@@ -134,7 +136,7 @@ def _outcome(
         return "keep the baseline", f", less than the {min_effect:g} that would matter"
     if low <= 0.0:
         return "not enough queries", ", which may be chance"
-    if composite is None or (composite.interval and composite.interval[0] > -min_effect):
+    if composite is None or is_as_good(composite, min_effect):
         return "deploy", ""
     return "not enough queries", _may_lose(composite, min_effect)
 
@@ -143,6 +145,9 @@ def _may_lose(composite: PairedComparison, min_effect: float) -> str:
     if composite.mean_difference is None or composite.interval is None:
         return f", but whether the composite loses cannot be said: {composite.remark}"
     low, high = composite.interval
+    if low > -min_effect:
+        differ = composite.wins + composite.losses
+        return f", but where the composite of only {differ} differs, rare losses may be absent"
     return (
         f", but the composite differs by {composite.mean_difference:+.3f} (interval {low:+.3f} to "
         f"{high:+.3f}), so that it may be worse by {min_effect:g} or more"

@@ -1,65 +1,24 @@
-"""Which of the three outcomes a comparison leads to, why, and how many queries would tell."""
+"""Which of the three outcomes a comparison leads to, and why."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from tuner.stats import PairedComparison, queries_needed
+from tuner.stats import PairedComparison
+from tuner.study.more_queries import (
+    FEWEST_TO_PLAN,
+    HELD_OUT,
+    POWER_SHOWN,
+    in_queries,
+    needed,
+    to_label,
+)
+from tuner.study.price import RARE_LOSS, RULE_OF_THREE, Price, is_as_good
 
 Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
-
-HELD_OUT = "held-out queries"
-# From fewer queries no number of further ones is derived, and no difference at all is no evidence:
-# the spread of nine values is uncertain by a quarter, and what differs on a tenth of all queries is
-# absent from nine of them in four cases of ten.
-FEWEST_TO_PLAN = 10
-POWER = 0.8
-POWER_SHOWN = f"{100 * POWER:g} %"
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a price in the objective adds to the comparison.
-
-    Attributes:
-        objective: the second against the first in the objective, the composite less the price.
-        costs: what is paid for, such as ``{"context_tokens": (416.0, 2568.0)}``, winner first.
-    """
-
-    objective: PairedComparison
-    costs: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def is_better(self) -> bool:
-        """Return whether the objective is clearly higher."""
-        return self._is_clear and (self.objective.mean_difference or 0.0) > 0.0
-
-    @property
-    def is_worse(self) -> bool:
-        """Return whether the objective is clearly lower."""
-        return self._is_clear and (self.objective.mean_difference or 0.0) < 0.0
-
-    @property
-    def _is_clear(self) -> bool:
-        p_value, alpha = self.objective.p_value, 1.0 - self.objective.confidence
-        return p_value is not None and p_value < alpha
-
-    def shown_costs(self) -> str:
-        """Return the costs for people: ``416 instead of 2,568 context tokens``."""
-        return " and ".join(
-            f"{_amount(first)} instead of {_amount(second)} {name.replace('_', ' ')}"
-            for name, (first, second) in self.costs.items()
-        )
-
-    def shown_change(self) -> str:
-        """Return the change of the objective: ``+0.198 (interval +0.150 to +0.240)``."""
-        low, high = self.objective.interval or (math.nan, math.nan)
-        change = self.objective.mean_difference or 0.0
-        return f"{change:+.3f} (interval {low:+.3f} to {high:+.3f})"
 
 
 @dataclass(frozen=True)
@@ -128,28 +87,6 @@ def rule(evidence: Evidence, *, alpha: float, min_effect: float) -> Ruling:
     return _undecided(evidence, seen, alpha=alpha, min_effect=min_effect)
 
 
-def needed(
-    difference: float, deviation: float, *, alpha: float, run_shift: float = 0.0
-) -> int | None:
-    """Return how many queries, in all, show a true difference with 80 % power; None: none does.
-
-    With a system that moves by s between runs, a difference D is tested against the error
-    sqrt(sd^2 / n + s^2). With z = z_(1 - alpha / 2) + z_0.8 that needs D^2 - (z s)^2 =
-    z^2 sd^2 / n: as many as the difference sqrt(D^2 - (z s)^2) does without the movement.
-    """
-    normal = NormalDist()
-    reach = (normal.inv_cdf(1.0 - alpha / 2.0) + normal.inv_cdf(POWER)) * run_shift
-    left = difference**2 - reach**2
-    if left <= 0.0:
-        return None
-    return queries_needed(math.sqrt(left), deviation, alpha=alpha, power=POWER)
-
-
-def in_queries(number: int, kind: str = "queries") -> str:
-    """Return a number with its noun: ``1 query``, ``2,568 held-out queries``."""
-    return f"{number:,} {kind.replace('queries', 'query') if number == 1 else kind}"
-
-
 def _undecided(evidence: Evidence, seen: str, *, alpha: float, min_effect: float) -> Ruling:
     """Decide where nothing is to be deployed: is the baseline to be kept, or is it open?"""
     found = evidence.composite
@@ -216,7 +153,7 @@ def _perhaps_chance(evidence: Evidence, seen: str, *, alpha: float, min_effect: 
     return Ruling(
         "not enough queries",
         f"{chance}; about {in_queries(more, f'more {HELD_OUT}')} would show a difference of "
-        f"{to_show:.3f} with {POWER_SHOWN} power{_to_label(more, evidence.held_out_share)}.",
+        f"{to_show:.3f} with {POWER_SHOWN} power{to_label(more, evidence.held_out_share)}.",
         more,
         to_show,
     )
@@ -229,13 +166,15 @@ def _open_by_price(
     found, price = evidence.composite, evidence.price
     difference = found.mean_difference or 0.0
     is_loss = found.p_value is not None and found.p_value < alpha and difference < 0
-    if price is None or not price.is_better or is_loss or not _is_cheaper(found, price):
+    if price is None or not price.is_better or is_loss or not price.is_cheaper_than(found):
         return None
-    reason = (
+    cheaper = (
         f"the winner is cheaper ({price.shown_costs()}) and its objective gains "
-        f"{price.shown_change()}, but it differs by {seen}, so that the composite may be worse by "
-        f"{min_effect:g} or more"
+        f"{price.shown_change()}, but it differs by {seen}"
     )
+    if found.interval is not None and found.interval[0] > -min_effect:
+        return _rare_losses(cheaper, found, min_effect, evidence.held_out_share)
+    reason = f"{cheaper}, so that the composite may be worse by {min_effect:g} or more"
     if found.n < FEWEST_TO_PLAN or difference <= -min_effect:
         return Ruling("not enough queries", f"{reason}.")
     total = needed(
@@ -250,22 +189,37 @@ def _open_by_price(
     return Ruling(
         "not enough queries",
         f"{reason}; about {in_queries(more, f'more {HELD_OUT}')} would rule that out with "
-        f"{POWER_SHOWN} power{_to_label(more, evidence.held_out_share)}.",
+        f"{POWER_SHOWN} power{to_label(more, evidence.held_out_share)}.",
         more,
         difference + min_effect,
     )
 
 
+def _rare_losses(
+    cheaper: str, found: PairedComparison, min_effect: float, held_out_share: float | None
+) -> Ruling:
+    differ = found.wins + found.losses
+    reason = (
+        f"{cheaper}, and where only {differ} differ{'s' if differ == 1 else ''}, losses that are "
+        "rare may be absent"
+    )
+    if min_effect <= 0.0:
+        return Ruling("not enough queries", f"{reason}.")
+    more = math.ceil(RULE_OF_THREE * RARE_LOSS / min_effect) - found.n
+    return Ruling(
+        "not enough queries",
+        f"{reason}; {in_queries(more, f'more {HELD_OUT}')} would hold them"
+        f"{to_label(more, held_out_share)}.",
+        more,
+        min_effect,
+    )
+
+
 def _is_cheaper_and_as_good(evidence: Evidence, min_effect: float) -> bool:
     found, price = evidence.composite, evidence.price
-    if price is None or not price.is_better or found.interval is None:
+    if price is None or not price.is_better:
         return False
-    return found.interval[0] > -min_effect and _is_cheaper(found, price)
-
-
-def _is_cheaper(found: PairedComparison, price: Price) -> bool:
-    """Return whether the price adds to the difference, on the queries of both."""
-    return (price.objective.mean_difference or 0.0) > (found.mean_difference or 0.0)
+    return is_as_good(found, min_effect) and price.is_cheaper_than(found)
 
 
 def _as_good_and_cheaper(evidence: Evidence, price: Price, min_effect: float, alpha: float) -> str:
@@ -305,14 +259,3 @@ def _broken(evidence: Evidence) -> str:
     if not others:
         return broken
     return f"{broken}, and {' and '.join(others)} could not be shown to stay within theirs"
-
-
-def _to_label(more: int, held_out_share: float | None) -> str:
-    if held_out_share is None or not 0.0 < held_out_share < 1.0:
-        return ""
-    total = math.ceil(more / held_out_share)
-    return f" (with {100 * held_out_share:.3g} % held out: {in_queries(total)} to label)"
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:.3g}"

@@ -21,7 +21,9 @@ from tuner.stats import (
 )
 from tuner.study.caveats import caveats
 from tuner.study.looks import EarlierLooks
-from tuner.study.outcome import HELD_OUT, Evidence, Outcome, Price, Ruling, rule
+from tuner.study.more_queries import HELD_OUT
+from tuner.study.outcome import Evidence, Outcome, Ruling, rule
+from tuner.study.price import Price
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.

@@ -1,0 +1,46 @@
+"""How many queries would tell, and how to say so."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from tuner.stats import queries_needed
+
+HELD_OUT = "held-out queries"
+# From fewer queries no number of further ones is derived, and no difference at all is no evidence:
+# the spread of nine values is uncertain by a quarter, and what differs on a tenth of all queries is
+# absent from nine of them in four cases of ten.
+FEWEST_TO_PLAN = 10
+POWER = 0.8
+POWER_SHOWN = f"{100 * POWER:g} %"
+
+
+def needed(
+    difference: float, deviation: float, *, alpha: float, run_shift: float = 0.0
+) -> int | None:
+    """Return how many queries, in all, show a true difference with 80 % power; None: none does.
+
+    With a system that moves by s between runs, a difference D is tested against the error
+    sqrt(sd^2 / n + s^2). With z = z_(1 - alpha / 2) + z_0.8 that needs D^2 - (z s)^2 =
+    z^2 sd^2 / n: as many as the difference sqrt(D^2 - (z s)^2) does without the movement.
+    """
+    normal = NormalDist()
+    reach = (normal.inv_cdf(1.0 - alpha / 2.0) + normal.inv_cdf(POWER)) * run_shift
+    left = difference**2 - reach**2
+    if left <= 0.0:
+        return None
+    return queries_needed(math.sqrt(left), deviation, alpha=alpha, power=POWER)
+
+
+def in_queries(number: int, kind: str = "queries") -> str:
+    """Return a number with its noun: ``1 query``, ``2,568 held-out queries``."""
+    return f"{number:,} {kind.replace('queries', 'query') if number == 1 else kind}"
+
+
+def to_label(more: int, held_out_share: float | None) -> str:
+    """Say how many to label so that ``more`` are held out; "" where the share is moot."""
+    if held_out_share is None or not 0.0 < held_out_share < 1.0:
+        return ""
+    total = math.ceil(more / held_out_share)
+    return f" (with {100 * held_out_share:.3g} % held out: {in_queries(total)} to label)"
