@@ -180,6 +180,7 @@ def _print(dataset: Dataset, found: Statistics, reach: Reach | None) -> None:
 
 
 def _rows(dataset: Dataset, found: Statistics, reach: Reach | None) -> list[tuple[str, str]]:
+    has_corpus = bool(dataset.corpus.documents)
     rows = [("name", dataset.name), ("fingerprint", dataset.fingerprint[:12])]
     rows += [(name.replace("_", " "), str(count)) for name, count in found.counts.items()]
     rows += [
@@ -196,8 +197,8 @@ def _rows(dataset: Dataset, found: Statistics, reach: Reach | None) -> list[tupl
         ("duplicate documents", _counted(found.duplicate_documents)),
         ("gold not in the corpus", _counted(found.unknown_gold)),
         ("others judged, not in it", _counted(found.unknown_judged)),
-        ("gold without text", _counted(found.empty_gold)),
-        ("unjudged copies of gold", _counted(found.twins)),
+        ("gold without text", _counted(found.empty_gold if has_corpus else None)),
+        ("unjudged copies of gold", _counted(found.twins if has_corpus else None)),
         (
             "highest possible recall",
             ", ".join(f"@{k}: {_share(value)}" for k, value in found.recall_ceiling.items()),

@@ -234,7 +234,8 @@ def _digest(*parts: Sequence[Any]) -> str:
 
 
 def _floats(grades: Mapping[str, float]) -> dict[str, float]:
-    return {document: float(grade) for document, grade in grades.items()}  # 1 and 1.0 are equal
+    # 1 and 1.0 are equal, and so are 0.0 and -0.0, which the sum makes one.
+    return {document: float(grade) + 0.0 for document, grade in grades.items()}
 
 
 def _counts(values: Iterable[str]) -> dict[str, int]:

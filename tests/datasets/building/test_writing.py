@@ -75,6 +75,35 @@ def test_any_text_and_any_grade_come_back(tmp_path_factory, text, grade, layout)
     assert write_dataset(dataset, folder, layout=layout).fingerprint == dataset.fingerprint
 
 
+def test_judgements_of_documents_that_are_not_there_are_not_written(tmp_path: Path):
+    dataset = Dataset.create(
+        "lacking",
+        "here",
+        documents=[Document("d1", "", "text")],
+        queries=[Query("q1", "one")],
+        qrels={"q1": {"d1": 1.0, "zz": 1.0}},
+    )
+    for layout in LAYOUTS:
+        with pytest.raises(InputError, match="unknown document 'zz'"):
+            write_dataset(dataset, tmp_path / "copy", layout=layout)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_negative_zero_is_a_zero(tmp_path: Path):
+    zero, negative = (
+        Dataset.create(
+            "zero",
+            "here",
+            documents=[Document("d1", "", "text"), Document("d2", "", "more")],
+            queries=[Query("q1", "one")],
+            qrels={"q1": {"d1": 1.0, "d2": grade}},
+        )
+        for grade in (0.0, -0.0)
+    )
+    assert negative.fingerprint == zero.fingerprint
+    assert write_dataset(negative, tmp_path / "copy").fingerprint == zero.fingerprint
+
+
 def test_what_a_layout_cannot_hold_is_refused_and_leaves_nothing(tmp_path: Path):
     dataset = Dataset.create(
         "hopeless",

@@ -41,6 +41,8 @@ def write_dataset(dataset: Dataset, folder: Path, *, layout: str = "beir") -> Da
         inner.mkdir()
         _WRITERS[layout](dataset, inner)
         copy = _READERS[layout](inner)
+        if copy.lacking:
+            raise InputError(problems=copy.lacking)
         _compare(dataset, copy, layout)
         if folder.exists():
             folder.rmdir()
