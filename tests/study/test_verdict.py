@@ -367,6 +367,7 @@ def test_without_a_holdout_a_price_deploys_nothing_whose_composite_may_be_worse(
     # .01 to the margin, sd .2026: (2.8 * .2026 / .01)^2 = 3,220 held out
     assert verdict.more_queries == pytest.approx(3_220, abs=10)
     assert "the composite differs by" in verdict.sentence
+    assert "held-out queries would rule that out" in verdict.sentence
     assert "may be worse by 0.01 or more" in verdict.sentence
     assert "the gain over the baseline in the objective, with its price" in verdict.sentence
     assert decided(noise / 100).outcome == "deploy"

@@ -105,7 +105,9 @@ def decide_without_holdout(
     if outcome == "not enough queries":
         to_show, deviation = _open(winner, baseline, corrected, composite, min_effect)
         total = needed(to_show, deviation, alpha=alpha) if min(deviation, to_show) > 0.0 else None
-        plan = "" if total is None else _plan(total, to_show, queries)
+        is_loss_open = winner.objective is not None and corrected.interval[0] > 0.0
+        shown = "rule that out" if is_loss_open else f"show a difference of {to_show:.3f}"
+        plan = "" if total is None else _plan(total, shown, queries)
         to_show = None if total is None else to_show
     return FewQueriesVerdict(
         outcome,
@@ -179,7 +181,7 @@ def _too_few(queries: int, is_baseline: bool) -> str:
     )
 
 
-def _plan(total: int, to_show: float, queries: int) -> str:
+def _plan(total: int, shown: str, queries: int) -> str:
     """Say how many to hold out, and how many to label so that half of all are so many."""
     label = max(2 * total, FEWEST_TO_SPLIT) - queries
     how = (
@@ -188,8 +190,8 @@ def _plan(total: int, to_show: float, queries: int) -> str:
         else "hold half of these out (dataset.split.holdout: 0.5)"
     )
     return (
-        f"; about {in_queries(total, 'held-out queries')} would show a difference of {to_show:.3f} "
-        f"with {POWER_SHOWN} power: {how}"
+        f"; about {in_queries(total, 'held-out queries')} would {shown} with {POWER_SHOWN} power: "
+        f"{how}"
     )
 
 
