@@ -298,3 +298,4 @@ def test_a_threshold_that_is_no_number_is_refused(tuner):
         assert "'nan' is not a finite number" in done.stderr
     assert "is not a finite number" in tuner("policy", "x", "--prior", "nan", code=2).stderr
     assert "is not a finite number" in tuner("policy", "x", "--prior", "inf", code=2).stderr
+    assert "is not a finite number" in tuner("drift", "x", "--alpha", "nan", code=2).stderr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import note
+from tuner.cli._options import FiniteRange, note
 from tuner.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ MIX = "query_type"
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=FiniteRange(0.0, 1.0, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
     help="How often a look without drift may raise an alarm, all tests together.",
