@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tuner.cli._score_records import _comparison
-from tuner.cli._score_tables import legend
+from tuner.cli._score_tables import legend, sentence
 from tuner.cli._tables import print_guardrails, print_types, shown_p
 from tuner.evaluation.scoring_runs import RunComparison
 from tuner.stats import compare_paired
@@ -53,3 +53,11 @@ def test_the_test_behind_a_p_value_is_named():
     record = _comparison(one)
     assert record["degrees_of_freedom"] == result.degrees_of_freedom
     assert 2.0 <= record["degrees_of_freedom"] <= 29.0
+
+
+def test_one_query_that_is_better_is_said_in_the_singular():
+    values = np.linspace(0.2, 0.6, 30)
+    better = values + 0.1 * (np.arange(30) == 3)
+    result = compare_paired(better, values, seed=0)
+    words = sentence([RunComparison("b", "a", "recall@10", result, result.p_value)])
+    assert "better on 1 query, equal on 29, worse on 0" in words

@@ -16,6 +16,7 @@ from tuner.evaluation.scoring_runs import (
 )
 from tuner.metrics import aggregate, aggregate_by
 from tuner.stats import PairedComparison, queries_needed
+from tuner.study.more_queries import in_queries
 
 SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
 
@@ -118,7 +119,7 @@ def sentence(comparisons: Sequence[RunComparison]) -> str:
     )
     figures = (
         f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, {corrected}; "
-        f"better on {result.wins} queries, equal on {result.ties}, worse on {result.losses}"
+        f"better on {in_queries(result.wins)}, equal on {result.ties}, worse on {result.losses}"
     )
     if primary.is_significant:
         verdict = "higher" if result.mean_difference > 0 else "lower"

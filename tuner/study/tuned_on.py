@@ -76,7 +76,8 @@ class TunedOn:
         if seen == 0:
             return None
         some = "all" if seen == len(queries) else f"{seen} of"
+        were = "was" if seen == 1 else "were"
         return (
-            f"{some} these {len(queries)} queries were among those that {called} was tuned on "
+            f"{some} these {len(queries)} queries {were} among those that {called} was tuned on "
             f"(study {self.study}), which flatters it."
         )
