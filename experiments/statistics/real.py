@@ -84,16 +84,21 @@ def one_split(dataset, answers, seed):
     ]
     utilities = {trial.number: utility(answers.of(trial.params))[tune] for trial in trials}
     winner = choose_winner(trials, utilities)
+    sides = {"winner": winner.params, "baseline": DEFAULT}
     composite = {
         name: composite_values(answers.of(params), OBJECTIVE.weights)
-        for name, params in (("winner", winner.params), ("baseline", DEFAULT))
+        for name, params in sides.items()
     }
-    verdict = decide(
-        Measured(winner.params, composite["winner"][holdout]),
-        Measured(DEFAULT, composite["baseline"][holdout]),
-        permutations=0,
-        resamples=0,
-    )
+    pair = [
+        Measured(
+            params,
+            composite[name][holdout],
+            objective=utility(answers.of(params))[holdout],
+            costs={TOKENS: float(answers.of(params)[TOKENS][holdout].mean())},
+        )
+        for name, params in sides.items()
+    ]
+    verdict = decide(*pair, permutations=0, resamples=0)
     tune_gain = float(np.nanmean((composite["winner"] - composite["baseline"])[tune]))
     tokens = [float(answers.of(params)[TOKENS].mean()) for params in (winner.params, DEFAULT)]
     return verdict, tune_gain, tokens
