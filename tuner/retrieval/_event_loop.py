@@ -6,7 +6,6 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -55,6 +54,15 @@ class _Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-@lru_cache(maxsize=1)
-def _loop_of(process_id: int) -> _Loop:  # noqa: ARG001  # a forked process needs one of its own
-    return _Loop()
+# A process has one loop; a forked process needs one of its own. Threads that ask for the first time
+# at once must get the same: clients and limits belong to a loop.
+_loops: dict[int, _Loop] = {}
+_making = threading.Lock()
+
+
+def _loop_of(process_id: int) -> _Loop:
+    with _making:
+        if process_id not in _loops:
+            _loops.clear()
+            _loops[process_id] = _Loop()
+        return _loops[process_id]
