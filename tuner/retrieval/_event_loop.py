@@ -8,6 +8,8 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from tuner.retrieval._once import once
+
 Result = TypeVar("Result")
 
 
@@ -54,15 +56,6 @@ class _Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-# A process has one loop; a forked process needs one of its own. Threads that ask for the first time
-# at once must get the same: clients and limits belong to a loop.
-_loops: dict[int, _Loop] = {}
-_making = threading.Lock()
-
-
-def _loop_of(process_id: int) -> _Loop:
-    with _making:
-        if process_id not in _loops:
-            _loops.clear()
-            _loops[process_id] = _Loop()
-        return _loops[process_id]
+@once(kept=1)  # clients and limits belong to a loop, so threads must not get two
+def _loop_of(process_id: int) -> _Loop:  # noqa: ARG001  # a forked process needs one of its own
+    return _Loop()

@@ -11,7 +11,6 @@ WAIT_S = 60.0
 
 
 def test_threads_that_ask_first_at_once_share_one_loop_and_its_limit(monkeypatch) -> None:
-    monkeypatch.setattr(_event_loop, "_loops", {})
     threads, limit = 8, 2
     barrier = threading.Barrier(threads)
     loops: list[asyncio.AbstractEventLoop] = []
@@ -24,6 +23,7 @@ def test_threads_that_ask_first_at_once_share_one_loop_and_its_limit(monkeypatch
             super().__init__()
 
     monkeypatch.setattr(_event_loop, "_Loop", Slow)
+    monkeypatch.setattr(_event_loop.os, "getpid", lambda: -1)  # as a process that has none yet
 
     async def call() -> int:
         nonlocal running, most

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Step
 from tuner.retrieval._embedding import HashedWords, embed, make_embedder, open_embedder
+from tuner.retrieval._once import once
 from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.lightrag import runtime
 from tuner.retrieval.lightrag.knowledge import Knowledge, passage_text, read_knowledge
@@ -73,7 +73,7 @@ def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
     return documents
 
 
-@lru_cache(maxsize=8)
+@once(kept=8)
 def open_index(directory: Path, embedder: str) -> Index:
     """Open the index in ``directory``, once a process however many retrievers point at it."""
     try:

@@ -20,6 +20,7 @@ from tuner.core.errors import TunerError
 from tuner.core.words import UNSPACED
 from tuner.retrieval._embedding import Embedder, Float32Array, embed
 from tuner.retrieval._event_loop import run_concurrently
+from tuner.retrieval._once import once
 from tuner.retrieval.lightrag.knowledge import SOURCES, Knowledge
 from tuner.retrieval.lightrag.options import Settings
 from tuner.retrieval.lightrag.working_dir import FILES
@@ -182,7 +183,7 @@ def open_index(directory: Path, dimensions: int) -> Opened:
     return _open_index(directory, dimensions, os.getpid())
 
 
-@lru_cache(maxsize=8)
+@once(kept=8)
 def _open_index(directory: Path, dimensions: int, process: int) -> Opened:  # noqa: ARG001
     known: dict[str, Float32Array] = {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from tuner.retrieval._embedding import (
     make_embedder,
     open_embedder,
 )
+from tuner.retrieval._once import once
 from tuner.retrieval._vectors import Vectors
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.ms_graphrag.output import read_output
@@ -89,7 +89,7 @@ def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], emb
     (directory / "ids.json").write_text(json.dumps(record), encoding="utf-8")
 
 
-@lru_cache(maxsize=2)
+@once(kept=2)
 def open_index(
     directory: Path, folder: Path, embedder: str, community_level: int | None, encoding: str
 ) -> Index:
