@@ -15,6 +15,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 from tuner.retrieval.base import Measures
+from tuner.study.results import BASELINE_ARM
 
 Retrieve = Callable[[Sequence[Query], Params], Rankings]
 
@@ -23,41 +24,84 @@ Retrieve = Callable[[Sequence[Query], Params], Rankings]
 OTHER_VALUES = 3
 PROBED_QUERIES = 10
 SHOWN_IDS = 3
+# So many evaluations without a hit are no accident.
+TRIALS_WITHOUT_HIT = 10
 # A graph that answers fewer than this share of the queries is worth a word.
 MOSTLY = 0.95
 
 
-def nothing_found(assembly: Assembly, trial: Trial) -> str | None:
-    """Say why tuning is of no use where a trial found nothing relevant for any query, else None.
+class NothingFound:
+    """Doubts a study that finds nothing: called with each told trial, says why not to go on.
 
-    Zeros throughout mean an empty index, or ids that are not those of the judgements, and not a
-    configuration that is merely bad.
+    Zeros throughout mean an empty index, or ids that are not those of the judgements: then the
+    first trial is enough. Where the system returns documents of this data set, a configuration may
+    just be bad, so ten trials without a hit are waited for. After one hit nothing is doubted again.
     """
-    retriever = assembly.retriever
-    metrics = {name: trial.metrics.get(name) for name in assembly.plan.objective.weights}
-    if isinstance(retriever, Measures) or not trial.is_scored or any(metrics.values()):
+
+    def __init__(self, assembly: Assembly, earlier: Sequence[Trial] = ()) -> None:
+        self._assembly = assembly
+        self._names = tuple(assembly.plan.objective.weights)
+        is_measured = isinstance(assembly.retriever, Measures)
+        self._is_over = is_measured or any(map(self._has_hit, earlier))
+        self._without_hit = 0
+
+    def __call__(self, trial: Trial) -> str | None:
+        """Return the reason to stop, or None."""
+        if self._is_over or not trial.is_scored:
+            return None
+        if self._has_hit(trial):
+            self._is_over = True
+            return None
+        self._without_hit += 1
+        if self._without_hit in (1, TRIALS_WITHOUT_HIT):
+            return self._reason(trial)
         return None
-    queries = assembly.tune_queries
-    returned: list[str] = []
-    for query in _spread(queries, PROBED_QUERIES):
-        returned += retriever.retrieve([query], {**assembly.fixed, **trial.params}).ids(0)
-        if len(returned) >= SHOWN_IDS:
-            break
-    judged = [id_ for query in queries for id_ in assembly.dataset.qrels.get(query.id, {})]
-    found = (
-        f"it returned {_some(returned)}, and judged are {_some(judged)}: are these the same ids?"
-        if returned
-        else "it returned nothing at all: is its index empty?"
-    )
-    return (
-        f"the first evaluation found no relevant document for any of the {len(queries)} queries, "
-        f"so there is nothing to tune; {found}"
-    )
+
+    def _has_hit(self, trial: Trial) -> bool:
+        return trial.is_scored and any(trial.metrics.get(name) for name in self._names)
+
+    def _reason(self, trial: Trial) -> str | None:
+        assembly, retriever = self._assembly, self._assembly.retriever
+        assert not isinstance(retriever, Measures)
+        queries = assembly.tune_queries
+        returned: list[str] = []
+        for query in _spread(queries, PROBED_QUERIES):
+            returned += retriever.retrieve([query], {**assembly.fixed, **trial.params}).ids(0)
+        judged = [id_ for query in queries for id_ in assembly.dataset.qrels.get(query.id, {})]
+        known = {document.id for document in assembly.dataset.corpus.documents}.union(judged)
+        is_known = not known.isdisjoint(returned)
+        if is_known and self._without_hit < TRIALS_WITHOUT_HIT:
+            return None
+        count = "evaluation" if self._without_hit == 1 else f"{self._without_hit} evaluations"
+        budget = assembly.config.objective.budget_tokens
+        if not returned:
+            found = "it returned nothing at all: is its index empty?"
+        elif not is_known:
+            found = (
+                f"it returned {_some(returned)}, and judged are {_some(judged)}: are these the "
+                "same ids?"
+            )
+        elif budget is not None:
+            found = f"is a budget of {budget} tokens (objective.budget_tokens) too small?"
+        else:
+            found = (
+                f"it returned documents of the data set ({_some(returned)}), but none that is "
+                f"relevant ({_some(judged)}): are these the judgements of these queries? If so, "
+                "give a baseline that finds some"
+            )
+        return (
+            f"the first {count} found no relevant document for any of the {len(queries)} queries, "
+            f"so there is nothing to tune; {found}"
+        )
 
 
 def remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> list[str]:
     """Return, in sentences, what a reader of the result should know of the system."""
-    return [*_graph_remarks(trials), *_dead_knob_remarks(assembly, chosen, trials)]
+    return [
+        *_baseline_remarks(assembly, trials),
+        *_graph_remarks(trials),
+        *_dead_knob_remarks(assembly, chosen, trials),
+    ]
 
 
 def dead_knobs(
@@ -113,6 +157,15 @@ def _dead_knob_remarks(
             f"{name} changes no ranking around the chosen configuration: take it out of the space, "
             "or look whether the system reads it"
         )
+
+
+def _baseline_remarks(assembly: Assembly, trials: Sequence[Trial]) -> Iterator[str]:
+    for trial in trials:
+        if trial.arm == BASELINE_ARM and assembly.baseline is not None and not trial.is_scored:
+            yield (
+                f"the baseline could not be evaluated ({trial.error}), so there is nothing to "
+                "compare with, and no verdict"
+            )
 
 
 def _graph_remarks(trials: Sequence[Trial]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial
-from tuner.inspection import nothing_found, remarks
+from tuner.inspection import NothingFound, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.planning import make_plan
@@ -100,7 +99,7 @@ class Session:
                     self.assembly.trial_evaluator(),
                     tracker=tracker,
                     on_event=on_event,
-                    doubt=partial(nothing_found, self.assembly),
+                    doubt=NothingFound(self.assembly, study.trials),
                 )
             summary = self._summarise(state, time.monotonic() - begin, say)
             if study.journal is not None:

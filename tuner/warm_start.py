@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError, TunerError
@@ -36,7 +37,7 @@ def gather(assembly: Assembly, *, say: Say) -> list[Trial]:
         InputError: no such study, or one of another space, data set, split or index.
         TunerError: MLflow cannot be reached.
     """
-    sources = assembly.config.warm_start
+    sources = list(dict.fromkeys(assembly.config.warm_start))
     found: dict[str, Trial] = {}
     for index, source in enumerate(sources):
         key = ("warm_start", index)
@@ -130,6 +131,9 @@ def _check_same(
 ) -> None:
     now, then = assembly.fingerprints(), content.header.fingerprints
     changed = [name for name in _SAME if then.get(name) != now.get(name)]
+    measuring = _measuring(assembly.config.model_dump(mode="json"))
+    if _measuring(content.header.config) != measuring:
+        changed.append("measuring")
     if changed:
         reason = {
             "space": "the search space",
@@ -137,9 +141,16 @@ def _check_same(
             "split": "the split (seed or share of the holdout)",
             "fixed": "the parameters that are not tuned",
             "retriever": "the retriever or its index",
+            "measuring": "the budget of tokens, the tokenizer or the discount",
         }
         raise InputError(
             f"{source!r} is of something else: {', '.join(reason[name] for name in changed)} "
             "changed since; its objectives would mislead",
             key=key,
         )
+
+
+def _measuring(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return what decides the values of metrics, besides their names."""
+    context = {name: v for name, v in (config.get("context") or {}).items() if v is not None}
+    return (config.get("objective") or {}).get("budget_tokens"), context

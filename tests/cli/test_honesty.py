@@ -138,6 +138,38 @@ def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner):
     assert "Keep the baseline" not in done.stdout
 
 
+def test_a_weak_start_is_no_reason_to_stop(tuner):
+    # The first trials find nothing, but they return documents of the data set.
+    path = tuner.folder / "word_overlap.py"
+    text = path.read_text().replace(
+        '"title_weight", "real", 1.0, 0.0', '"title_weight", "real", 1.0, -4.0'
+    )
+    path.write_text(text)
+    tuner.edit("low: 0.0, high: 4.0", "low: -4.0, high: 4.0")
+    tuner.edit("title_weight: 1.0, top_k: 10", "title_weight: -4.0, top_k: 1")
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert record["state"] == "finished"
+    assert record["baseline"]["tune_metrics"]["recall@5"] == 0.0
+    assert record["best"]["tune_metrics"]["recall@5"] > 0.0
+
+
+def test_a_budget_that_leaves_nothing_is_named(tuner):
+    tuner.edit("  price:", "  budget_tokens: 1\n  price:")
+    done = tuner("run", "config.yaml", code=1)
+    assert "is a budget of 1 tokens (objective.budget_tokens) too small?" in " ".join(
+        done.stderr.split()
+    )
+
+
+def test_a_baseline_that_fails_is_said_to_take_the_verdict_away(tuner):
+    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain]}\n  top_k: {")
+    tuner.edit("top_k: 10}", "top_k: 10, mode: crash}")
+    done = tuner("run", "config.yaml")
+    assert "the baseline could not be evaluated (RuntimeError: the index is on fire)" in done.stdout
+    assert "best found" in done.stdout
+    assert "use it" not in done.stdout
+
+
 def test_a_parameter_that_changes_nothing_is_named(tuner):
     path = tuner.folder / "word_overlap.py"
     knob = 'Knob("decoration", "real", 0.5, 0.0, 1.0),\n        '

@@ -59,7 +59,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
         *_places(tuned),
-        *_next_steps(tuned),
+        *_next_steps(tuned, session),
     ):
         click.echo(line)
 
@@ -100,7 +100,7 @@ def _places(tuned: Tuned) -> list[str]:
     return lines
 
 
-def _next_steps(tuned: Tuned) -> list[str]:
+def _next_steps(tuned: Tuned, session: Session) -> list[str]:
     if tuned.summary.state == "interrupted":
         return [f"go on with     tuner resume {tuned.run_dir}"]
     look = [f"look at it     tuner ui {tuned.run_dir}"] if tuned.mlflow_run_id else []
@@ -108,8 +108,10 @@ def _next_steps(tuned: Tuned) -> list[str]:
         return look
     verdict = tuned.summary.verdict
     has_failed = tuned.summary.state == "failed"
-    is_refused = has_failed or (verdict is not None and verdict["outcome"] != "deploy")
-    label = "best found     " if is_refused else "use it         "
+    is_undecided = verdict is None and session.study.header.baseline is not None
+    is_refused = verdict is not None and verdict["outcome"] != "deploy"
+    is_doubtful = has_failed or is_undecided or is_refused
+    label = "best found     " if is_doubtful else "use it         "
     return [*look, f"{label}{tuned.run_dir}/best.yaml"]
 
 

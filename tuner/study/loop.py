@@ -59,8 +59,8 @@ def run_study(
     """Run a study to its end and return how it ended; the journal stays open for a summary.
 
     ``"failed"``: the first 10 evaluations of this run all failed (it stops there), ``doubt`` says
-    of the study's first trial why it makes no sense to go on (likewise), or more than half of all
-    evaluations in the study failed. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
+    of a told trial why it makes no sense to go on (likewise), or more than half of all evaluations
+    in the study failed. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
     when the study is resumed. The tracker is only given trials; starting and finishing it is the
@@ -116,7 +116,7 @@ def _ask_and_tell(
                 on_event(Event("execution", text=choice))
             has_success = has_success or any(trial.is_scored for trial in told)
             evaluated += 1
-            if told[0].number == 0 and (reason := doubt(told[0])) is not None:
+            if (reason := doubt(told[0])) is not None:
                 on_event(Event("stopping", text=reason))
                 return True
             if evaluated == FIRST_FAILURES and not has_success:
