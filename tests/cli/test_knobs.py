@@ -115,7 +115,7 @@ def test_every_kind_tells_its_knobs_or_what_it_needs(kind):
         (["hybird"], "unknown retriever 'hybird'; did you mean 'hybrid'?"),
         (["hybrid", "--set", "bm25=1"], "bm25: unknown option of the hybrid retriever"),
         (["hybrid", "--set", "kind=runs"], "name the kind before the options"),
-        (["function"], "function: this option is required"),
+        (["function"], "tuner knobs function --set option=value"),
         (["http", "--set", "retrys=3"], "retrys: unknown option; did you mean 'retries'?"),
         (["function", "--set", "function"], "write it as key=value"),
     ],

@@ -64,6 +64,7 @@ def test_an_mlflow_run_is_a_source_too(tuner):
         ("seed: 3", "seed: 4", "the split (seed or share of the holdout)"),
         ("high: 4.0", "high: 3.0", "the search space"),
         ("WordOverlap\"}", "WordOverlap\", flavour: sour}", "the retriever or its index"),
+        ("  price:", "  budget_tokens: 30\n  price:", "the budget of tokens"),
     ],
 )  # fmt: skip
 def test_a_study_of_something_else_is_refused(tuner, old, new, reason):

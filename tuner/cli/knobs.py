@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.core.errors import InputError
+from tuner.core import registry
+from tuner.core.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from tuner.retrieval.base import Knob
@@ -35,7 +36,13 @@ def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
     options = with_overrides(Source("", {}), settings).data
     if "kind" in options:
         raise InputError("name the kind before the options: tuner knobs KIND")
-    knobs = declared_knobs(kind, options)
+    try:
+        knobs = declared_knobs(kind, options)
+    except InputError as error:
+        if kind not in registry.kinds("retrieval"):
+            raise
+        hint = Problem(f"options are given as: tuner knobs {kind} --set option=value")
+        raise InputError(problems=[*error.problems, hint]) from error
     if as_json:
         record = {
             "kind": kind,
