@@ -58,11 +58,11 @@ tracking: null
 def write_data(folder: Path) -> None:
     (folder / "qrels").mkdir(parents=True)
     documents = [{"_id": f"d{n}", "title": f"{n}", "text": f"number {n}"} for n in range(24)]
-    queries = [{"_id": "q", "text": "which number is it?"}]
+    queries = [{"_id": id_, "text": f"which number is {id_}?"} for id_ in ("q", "r")]
     for name, records in (("corpus", documents), ("queries", queries)):
         text = "".join(json.dumps(record) + "\n" for record in records)
         (folder / f"{name}.jsonl").write_text(text)
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td11\t1\n")
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td11\t1\nr\td11\t1\n")
 
 
 class Project:
