@@ -169,7 +169,7 @@ class _Vectors(VectorStore):  # type: ignore[misc]
         return len(self._documents)
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError("an index that is being searched is not changed")
+        raise TypeError("an index that is being searched is not changed")
 
     connect = create_index = load_documents = search_by_id = remove = update = _refuse
 
