@@ -51,6 +51,9 @@ def test_swapping_the_two_systems_turns_every_sign(pairs):
         assert forth.mean_difference == pytest.approx(-back.mean_difference, abs=1e-12)
         assert forth.p_value == pytest.approx(back.p_value, rel=1e-6)
         assert forth.permutation_p == pytest.approx(back.permutation_p)
+    # A constant difference on too few queries to rule out chance has none.
+    assert (forth.interval is None) == (back.interval is None)
+    if back.interval is not None:
         low, high = back.interval
         assert forth.interval == pytest.approx((-high, -low), rel=1e-6, abs=1e-9)
 
