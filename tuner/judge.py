@@ -174,15 +174,19 @@ def judge(
     called: str = WINNER,
     where: str = HELD_OUT,
     same: str = NO_BETTER,
+    alpha: float | None = None,
 ) -> Verdict:
-    """Compare two configurations on the same queries, and decide; see ``decide``."""
+    """Compare two configurations on the same queries, and decide; see ``decide``.
+
+    ``alpha`` takes the place of the configured one.
+    """
     section = assembly.config.verdict
     pair = measured_pair(assembly, winner, baseline, queries)
     return decide(
         *pair,
         query_types=[query.query_type for query in queries],
         guardrails=guardrails(assembly),
-        alpha=float(section.alpha),
+        alpha=float(section.alpha) if alpha is None else alpha,
         min_effect=float(section.min_effect),
         looks=looks,
         called=called,
@@ -217,14 +221,17 @@ def judge_without_holdout(
     baseline: Trial,
     values: Mapping[int, FloatArray],
     journal: Path,
+    *,
+    alpha: float | None = None,
 ) -> FewQueriesVerdict | None:
     """Decide where no queries were held out; None where no values were kept.
 
-    ``values`` are the trials' ``utilities``.
+    ``values`` are the trials' ``utilities``; ``alpha`` takes the place of the configured one.
     """
     if baseline.number not in values or winner.number not in values or len(values) < 2:
         return None
     section, objective = assembly.config.verdict, assembly.plan.objective
+    alpha = float(section.alpha) if alpha is None else alpha
     tests = {}
     if section.guardrails and winner.params != baseline.params:
         pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
@@ -232,7 +239,7 @@ def judge_without_holdout(
             guard.metric: guard.test(
                 pair[0].metrics[guard.metric],
                 pair[1].metrics[guard.metric],
-                alpha=float(section.alpha),
+                alpha=alpha,
                 seed=assembly.config.study.seed,
             )
             for guard in guardrails(assembly)
@@ -252,7 +259,7 @@ def judge_without_holdout(
         np.stack([row - values[baseline.number] for row in values.values()]),
         guardrails=tests,
         query_types=[query.query_type for query in assembly.tune_queries],
-        alpha=float(section.alpha),
+        alpha=alpha,
         min_effect=float(section.min_effect),
         seed=assembly.config.study.seed,
     )

@@ -239,3 +239,50 @@ def test_an_evaluation_that_hangs_does_not_keep_a_run_alive(
     content = read_journal(path)
     assert content.torn_bytes == 0
     assert [trial.is_told for trial in content.trials.values()] == [False] * len(content.trials)
+
+
+@pytest.mark.parametrize("execution", [Inline(), Threads(3)])
+def test_when_the_time_is_up_what_is_under_way_ends_and_the_study_is_finished(
+    toy: ModuleType, tmp_path: Path, execution: Inline | Threads
+) -> None:
+    told: list[Trial] = []
+
+    def take(event: Event) -> None:
+        if event.trial is not None:
+            told.append(event.trial)
+
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 30)
+    state = run_study(
+        study, execution, toy.evaluate, on_event=take, is_time_up=lambda: len(told) >= 5
+    )
+    study.close()
+    assert state == "finished"
+    assert 5 <= len(told) < 20
+    assert all(trial.is_told for trial in study.trials)
+    content = read_journal(path)
+    assert (content.notes[-1]["kind"], content.notes[-1]["state"]) == ("ended", "finished")
+
+
+def test_without_any_time_the_baseline_is_evaluated_all_the_same(toy: ModuleType) -> None:
+    study = toy.create(None, 30)
+    events: list[Event] = []
+    state = run_study(
+        study, Inline(), toy.evaluate, on_event=events.append, is_time_up=lambda: True
+    )
+    assert state == "finished"
+    assert [trial.arm for trial in study.trials if trial.is_told] == ["baseline"]
+    assert "the time is up" in events[-1].text
+
+
+def test_a_baseline_that_was_under_way_when_a_run_died_is_evaluated_without_time(
+    toy: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    study = toy.create(path, 30)
+    study.ask(1)
+    study.close()
+    study = toy.resume(path, 30)
+    assert run_study(study, Inline(), toy.evaluate, is_time_up=lambda: True) == "finished"
+    study.close()
+    assert [trial.arm for trial in study.trials if trial.is_told] == ["baseline"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
@@ -30,7 +30,7 @@ class Event:
     """Something to show. ``trial`` is there for ``told``, ``text`` for all other kinds.
 
     Kinds: ``told``; ``execution`` (where evaluations run, and why, whenever that changes);
-    ``stopping`` (a signal came, or too many trials failed).
+    ``stopping`` (a signal came, too many trials failed, or the time is up).
     """
 
     kind: Literal["told", "execution", "stopping"]
@@ -40,6 +40,10 @@ class Event:
 
 def _ignore(event: Event) -> None:  # noqa: ARG001  # the form of a listener
     return None
+
+
+def _never() -> bool:
+    return False
 
 
 def _no_doubt(trial: Trial) -> None:  # noqa: ARG001  # the form of a doubt
@@ -54,13 +58,15 @@ def run_study(
     tracker: Tracker | None = None,
     on_event: Callable[[Event], None] = _ignore,
     doubt: Callable[[Trial], str | None] = _no_doubt,
+    is_time_up: Callable[[], bool] = _never,
     grace_s: float = GRACE_S,
 ) -> State:
     """Run a study to its end and return how it ended; the journal stays open for a summary.
 
     ``"failed"``: the first 10 evaluations of this run all failed (it stops there), ``doubt`` says
     of a told trial why it makes no sense to go on (likewise), or more than half of all evaluations
-    in the study failed. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
+    in the study failed. From where ``is_time_up`` on, no trial is asked but a first one, those
+    under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
     when the study is resumed. The tracker is only given trials; starting and finishing it is the
@@ -73,22 +79,50 @@ def run_study(
         text = f"{name}: ending after the evaluations under way; once more to end at once"
         on_event(Event("stopping", text=text))
 
+    asking = _Asking(study, is_time_up, on_event)
     is_hopeless = False
     try:
         with interruptible(study.stop, say_signal, grace_s=grace_s):
-            is_hopeless = _ask_and_tell(study, execution, evaluate, tracker, on_event, doubt)
+            is_hopeless = _ask_and_tell(asking, execution, evaluate, tracker, on_event, doubt)
     except KeyboardInterrupt:
         signals.append("KeyboardInterrupt")
     study.stop()
-    state = _state(study, is_hopeless=is_hopeless)
+    is_over = study.is_done or (asking.is_time_over and not signals)
+    state = _state(study, is_hopeless=is_hopeless, is_over=is_over)
     if study.journal is not None:
         detail = {"signal": signals[0]} if signals and state == "interrupted" else {}
         study.journal.note(ENDING, state=state, **detail)
     return state
 
 
+class _Asking:
+    """A study's trials for as long as there is time for another; ``is_time_over`` once not."""
+
+    def __init__(
+        self, study: Study, is_time_up: Callable[[], bool], on_event: Callable[[Event], None]
+    ) -> None:
+        self.study = study
+        self.is_time_over = False
+        self._is_time_up = is_time_up
+        self._on_event = on_event
+
+    def __iter__(self) -> Iterator[Trial]:
+        # Without its first trial, the baseline where there is one, a study has nothing to say.
+        has_first = any(trial.is_told for trial in self.study.trials[:1])
+        while not (has_first and self._is_time_up()):
+            asked = self.study.ask(1)
+            if not asked:
+                return
+            has_first = True
+            yield asked[0]
+        self.is_time_over = True
+        if not self.study.is_done:
+            text = "the time is up: no further trial, those under way are waited for"
+            self._on_event(Event("stopping", text=text))
+
+
 def _ask_and_tell(
-    study: Study,
+    asking: _Asking,
     execution: Execution,
     evaluate: Evaluate,
     tracker: Tracker | None,
@@ -106,7 +140,8 @@ def _ask_and_tell(
                 tracker.record(trial)
             on_event(Event("told", trial=trial))
 
-    trials = study.asks()
+    study = asking.study
+    trials = iter(asking)
     with closing(execution.run(evaluate, trials, suspects=study.suspects)) as outcomes:
         for trial, outcome in outcomes:
             told = study.tell(trial, outcome)
@@ -129,11 +164,11 @@ def _ask_and_tell(
     return False
 
 
-def _state(study: Study, *, is_hopeless: bool) -> State:
+def _state(study: Study, *, is_hopeless: bool, is_over: bool) -> State:
     if is_hopeless:
         return "failed"
-    if not study.is_done:
+    if not is_over:
         return "interrupted"
-    evaluated = [trial for trial in study.trials if trial.shared_from is None]
+    evaluated = [trial for trial in study.trials if trial.is_told and trial.shared_from is None]
     failed = sum(trial.state is TrialState.FAILED for trial in evaluated)
     return "failed" if failed > LARGEST_FAILED_SHARE * len(evaluated) else "finished"
