@@ -1,0 +1,305 @@
+"""A study as Optuna's own, for its plots, its importances and its dashboard."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.errors import InputError
+from tuner.core.parameters import Categorical, Integer, Parameter, Real
+from tuner.core.space import SearchSpace
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Params, Scalar, Trial, TrialState
+from tuner.evaluation.objective import Bounds, Objective
+from tuner.evaluation.system_metrics import is_better_lower
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.distributions import BaseDistribution
+
+# Optuna's name of the one constraint: by how much those of the objective are broken in total.
+VIOLATION = "violation"
+# Optuna compares a value with its step to 8 digits: beyond so many steps that says nothing.
+MOST_STEPS = 10**6
+# With fewer distinct trials the best of them say nothing about where good ones lie.
+FEWEST_TRIALS = 10
+# PED-ANOVA compares the best tenth with all; a density needs a few points.
+BEST_SHARE, FEWEST_BEST = 0.1, 5
+
+
+def optuna_study(
+    header: StudyHeader,
+    trials: Sequence[Trial],
+    *,
+    storage: str | None = None,
+    name: str | None = None,
+) -> optuna.Study:
+    """Rebuild a study in Optuna, trial by trial, under the same numbers where none is left out.
+
+    Scored trials are COMPLETE, with the objective as their value, or with every goal of
+    ``objective.pareto`` as it was measured, costs minimised. Failed ones are FAIL; those that were
+    raced out are PRUNED, with the estimate after so many queries as their intermediate value; those
+    under way are RUNNING. Where the objective has constraints, what breaks them is infeasible.
+    Choices that Python holds for equal (``1`` and ``True``) are shown as JSON text. A value outside
+    the space, as a baseline may have, becomes the user attribute ``params.NAME``.
+
+    User attributes: ``trial``, ``arm``, ``metrics.NAME``, ``seconds``, and where there is one
+    ``shared_from``, ``error`` and ``estimate``.
+
+    Args:
+        header: what identifies the study.
+        trials: its trials, told or not.
+        storage: a database such as ``sqlite:///study.db``, or the path of a journal file; None:
+            in memory.
+        name: the study's name in the storage; None: the name in the header.
+
+    Raises:
+        InputError: the storage cannot be opened, or holds a study of that name.
+    """
+    space = SearchSpace.from_mapping(header.space)
+    objective = _objective(header.objective)
+    is_constrained = bool(objective.constraints) or any(trial.violation > 0 for trial in trials)
+    study = _create(
+        goals=objective.pareto or ("objective",), storage=storage, name=name or header.name
+    )
+    for key, value in _study_attributes(header).items():
+        study.set_user_attr(key, value)
+    distributions = _distributions(space)
+    for trial in sorted(trials, key=lambda trial: trial.number):
+        values = _values(objective, trial) if trial.is_scored else None
+        study.add_trial(
+            _frozen(
+                trial,
+                space,
+                distributions,
+                values=values,
+                is_constrained=is_constrained,
+                has_estimate=not objective.pareto,
+            )
+        )
+    return study
+
+
+def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, float]:
+    """Return each parameter's share in what sets the best trials apart, largest first, sum 1.
+
+    Conditional PED-ANOVA (Watanabe et al. 2023, arXiv:2304.10255; 2026, arXiv:2601.20800), the
+    default of Optuna: how far each parameter's values among the best tenth of the trials, or the
+    best 5, differ from its values among all. Trials that were raced out count with their estimate.
+    ``{}`` where it cannot be said: fewer than 10 distinct trials, all of one worth, or nothing that
+    varies.
+    """
+    space = SearchSpace.from_mapping(header.space)
+    counted = [
+        trial
+        for trial in sorted(trials, key=lambda trial: trial.number)
+        if trial.worth is not None and trial.shared_from is None and space.contains(trial.params)
+    ]
+    varied = [name for name, parameter in space.parameters.items() if parameter.count != 1]
+    varied = [name for name in varied if any(name in trial.params for trial in counted)]
+    if len(counted) < FEWEST_TRIALS or len({t.worth for t in counted}) < 2 or not varied:
+        return {}
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+    study = _create(goals=("objective",), name=header.name)
+    distributions = _distributions(space)
+    for trial in counted:
+        study.add_trial(_frozen(trial, space, distributions, values=[float(trial.worth or 0.0)]))
+    share = max(BEST_SHARE, FEWEST_BEST / len(counted))
+    with warnings.catch_warnings():
+        # It warns where a condition was met by one trial only: that one does not count then.
+        warnings.simplefilter("ignore")
+        shares = get_param_importances(
+            study, evaluator=PedAnovaImportanceEvaluator(target_quantile=share), params=varied
+        )
+    if not all(math.isfinite(value) for value in shares.values()):
+        return {}
+    return {name: float(value) for name, value in sorted(shares.items(), key=lambda s: -s[1])}
+
+
+def _create(*, goals: Sequence[str], name: str, storage: str | None = None) -> optuna.Study:
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # It announces every new study.
+    try:
+        with warnings.catch_warnings():
+            # Names of values, and journal files, are experimental in some versions.
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            study = optuna.create_study(
+                storage=None if storage is None else _opened(storage),
+                study_name=name,
+                directions=["minimize" if is_better_lower(goal) else "maximize" for goal in goals],
+            )
+            study.set_metric_names(list(goals))
+    except optuna.exceptions.DuplicatedStudyError as error:
+        raise InputError(
+            f"{storage} holds a study called {name!r} already; give this one another name"
+        ) from error
+    finally:
+        optuna.logging.set_verbosity(level)
+    return study
+
+
+def _opened(storage: str) -> optuna.storages.BaseStorage:
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    try:
+        if "://" in storage:
+            return optuna.storages.get_storage(storage)
+        return optuna.storages.JournalStorage(JournalFileBackend(storage))
+    except Exception as error:  # whatever a database's driver raises
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        message = f"cannot open the storage {storage!r}: {lines[0]}"
+        raise InputError(f"{message}; write for example sqlite:///study.db") from error
+
+
+def _study_attributes(header: StudyHeader) -> dict[str, Any]:
+    known = {
+        "study_id": header.study_id,
+        "seed": header.seed,
+        "objective": header.objective,
+        "baseline": header.baseline,
+        "dataset": header.dataset,
+        "versions": header.versions,
+    }
+    return {key: value for key, value in known.items() if value not in (None, {})}
+
+
+def _objective(record: Mapping[str, Any]) -> Objective:
+    """Read back what ``Objective.to_mapping`` wrote."""
+    bounds = (record.get("constraints") or {}).items()
+    return Objective(
+        record["maximize"],
+        record.get("price") or {},
+        {name: Bounds(bound.get("min"), bound.get("max")) for name, bound in bounds},
+        tuple(record.get("pareto") or ()),
+    )
+
+
+def _values(objective: Objective, trial: Trial) -> list[float]:
+    """Return a trial's goals as they were measured, or its objective where it has but one."""
+    if not objective.pareto:
+        return [float(trial.objective or 0.0)]
+    goals = objective.goals(trial.metrics)
+    return [
+        -value if is_better_lower(name) else value
+        for name, value in zip(objective.pareto, goals, strict=True)
+    ]
+
+
+def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
+    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    from optuna import distributions
+
+    match parameter:
+        case Categorical():
+            shown = [_shown(parameter, choice) for choice in parameter.choices]
+            return distributions.CategoricalDistribution(shown)
+        case Integer(scale="log"):
+            # Optuna has no steps on a log scale.
+            return distributions.IntDistribution(parameter.low, parameter.high, log=True)
+        case Integer():
+            last = parameter.lattice_value(parameter.count - 1)
+            return distributions.IntDistribution(parameter.low, last, step=parameter.step)
+        case Real(scale="log"):
+            return distributions.FloatDistribution(parameter.low, parameter.high, log=True)
+        case Real(low=low, high=high):
+            count = parameter.count
+            if parameter.step is None or count is None or not 1 < count <= MOST_STEPS:
+                return distributions.FloatDistribution(low, high)
+            top = parameter.lattice_value(count - 1)
+            width, step = Decimal(str(top)) - Decimal(str(low)), Decimal(str(parameter.step))
+            if width % step:
+                # A step such as 1/3: Optuna, which counts in decimals, would cut the range.
+                return distributions.FloatDistribution(low, high)
+            return distributions.FloatDistribution(low, top, step=parameter.step)
+
+
+def _shown(parameter: Parameter, value: Scalar) -> Scalar:
+    """Return a value as it can be told apart from the parameter's others by Python's equality."""
+    if not isinstance(parameter, Categorical) or len(set(parameter.choices)) == parameter.count:
+        return value
+    return json.dumps(value)
+
+
+def _frozen(
+    trial: Trial,
+    space: SearchSpace,
+    distributions: Mapping[str, BaseDistribution],
+    *,
+    values: list[float] | None,
+    is_constrained: bool = False,
+    has_estimate: bool = False,
+) -> optuna.trial.FrozenTrial:
+    from optuna.trial import FrozenTrial
+    from optuna.trial import TrialState as State
+
+    if values is not None:
+        state = State.COMPLETE
+    elif trial.state is TrialState.RACED_OUT:
+        state = State.PRUNED
+    else:
+        state = State.FAIL if trial.is_told else State.RUNNING
+    inside = _inside(space, trial.params)
+    estimates: dict[int, float] = {}
+    if has_estimate and trial.race is not None:
+        estimates = {trial.race.queries: trial.race.estimate}
+    asked_at = datetime.fromtimestamp(trial.asked_at)
+    told_at = asked_at if trial.told_at is None else datetime.fromtimestamp(trial.told_at)
+    frozen = FrozenTrial(
+        number=-1,
+        trial_id=-1,
+        state=state,
+        value=None,
+        values=values,
+        datetime_start=asked_at,
+        datetime_complete=told_at if trial.is_told else None,
+        params={name: _shown(space.parameters[name], value) for name, value in inside.items()},
+        distributions={name: distributions[name] for name in inside},
+        user_attrs=_trial_attributes(trial, inside),
+        system_attrs={},
+        intermediate_values=estimates,
+    )
+    if is_constrained and values is not None:
+        frozen.set_constraint(VIOLATION, trial.violation)
+    return frozen
+
+
+def _inside(space: SearchSpace, params: Params) -> Params:
+    """Return those of a trial's params that lie in the space, each taken by itself."""
+    inside: Params = {}
+    for name in space.activation_order:
+        if name not in params or not space.is_active(space.parameters[name], inside):
+            continue
+        try:
+            inside[name] = space.parameters[name].canonical(params[name])
+        except ValueError:
+            continue
+    return {name: inside[name] for name in space.names if name in inside}
+
+
+def _trial_attributes(trial: Trial, inside: Params) -> dict[str, Any]:
+    others = {
+        "seconds": trial.seconds.get("total"),
+        "shared_from": trial.shared_from,
+        "error": trial.error,
+        "estimate": None if trial.race is None else trial.race.estimate,
+    }
+    return {
+        "trial": trial.number,
+        "arm": trial.arm,
+        **{f"params.{name}": v for name, v in trial.params.items() if name not in inside},
+        # An undefined metric is left out: NaN is no JSON, which storages and dashboards speak.
+        **{f"metrics.{name}": v for name, v in trial.metrics.items() if math.isfinite(v)},
+        **{name: value for name, value in others.items() if value is not None},
+    }
