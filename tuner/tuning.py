@@ -34,6 +34,7 @@ from tuner.run_dir import (
     write_best,
     write_config,
 )
+from tuner.side_by_side import put_side_by_side, write_side_by_side
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
 from tuner.study.pareto import front_record
@@ -47,9 +48,19 @@ from tuner.warm_start import EARLIER_ARM, best_earlier, gather, read_earlier, wr
 SLOW_TO_WRITE = 60
 
 Say = Callable[[str], None]
+# The level of a verdict of a winner against a baseline; None: the configured one.
+AlphaFor = Callable[[Params, Params], float | None]
 
 
 def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
+    return None
+
+
+def _never() -> bool:
+    return False
+
+
+def _as_configured(winner: Params, baseline: Params) -> None:  # noqa: ARG001  # the form of AlphaFor
     return None
 
 
@@ -80,10 +91,19 @@ class Session:
         """Return how many trials an arm has asked for."""
         return sum(trial.arm == arm for trial in self.study.trials)
 
-    def run(self, *, on_event: Callable[[Event], None], say: Say) -> Tuned:
+    def run(
+        self,
+        *,
+        on_event: Callable[[Event], None],
+        say: Say,
+        is_time_up: Callable[[], bool] = _never,
+        alpha_for: AlphaFor = _as_configured,
+    ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
-        The winner meets the held-out queries only after the search has ended.
+        The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
+        it before its budget is spent. Where ``alpha_for`` gives a level for the verdict, that has
+        paid for earlier looks at these queries, and the verdict does not warn of them.
         """
         tracker = _tracker(self.assembly.config, say)
         study = self.study
@@ -100,8 +120,10 @@ class Session:
                     tracker=tracker,
                     on_event=on_event,
                     doubt=NothingFound(self.assembly, study.trials),
+                    is_time_up=is_time_up,
                 )
-            summary = self._summarise(state, time.monotonic() - begin, say)
+            summary = self._summarise(state, time.monotonic() - begin, say, alpha_for)
+            self._put_side_by_side(summary, say)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
@@ -116,7 +138,7 @@ class Session:
             None if tracker is None else tracker.run_url,
         )
 
-    def _summarise(self, state: str, seconds: float, say: Say) -> StudySummary:
+    def _summarise(self, state: str, seconds: float, say: Say, alpha_for: AlphaFor) -> StudySummary:
         trials = self.study.trials
         if state == "interrupted":
             return summarise(state, self.study.header, trials, seconds=seconds)
@@ -133,7 +155,7 @@ class Session:
         objective = self.assembly.plan.objective
         return replace(
             summary,
-            verdict=self._verdict(winner, values, say),
+            verdict=self._verdict(winner, values, say, alpha_for),
             remarks=() if winner is None else self._remarks(winner, say),
             front=front_record(trials, objective.pareto, objective.goals),
         )
@@ -146,7 +168,11 @@ class Session:
             return ()
 
     def _verdict(
-        self, winner: Trial | None, values: Mapping[int, FloatArray], say: Say
+        self,
+        winner: Trial | None,
+        values: Mapping[int, FloatArray],
+        say: Say,
+        alpha_for: AlphaFor,
     ) -> dict[str, Any] | None:
         """Return the verdict as a record; None without a baseline, or where it cannot be had."""
         assembly = self.assembly
@@ -160,20 +186,36 @@ class Session:
             outcome = "keep the baseline"
             reason = "no configuration met the objective's constraints"
             return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
+        alpha = alpha_for(winner.params, baseline.params)
         if not assembly.holdout_queries:
             journal = self.run_dir / JOURNAL_FILE
-            few = judge_without_holdout(assembly, winner, baseline, values, journal)
+            few = judge_without_holdout(assembly, winner, baseline, values, journal, alpha=alpha)
             return None if few is None else few.to_record()
         decision = f"{self.study.header.study_id}/{winner.number}"
         looks = look(self.run_dir.parent, assembly, decision)
         try:
             verdict = judge(
-                assembly, winner.params, baseline.params, assembly.holdout_queries, looks=looks
+                assembly,
+                winner.params,
+                baseline.params,
+                assembly.holdout_queries,
+                looks=looks if alpha is None else None,
+                alpha=alpha,
             )
         except Exception as error:  # the search is done: its result must not be lost
             say(f"no verdict: the held-out queries could not be answered: {error}")
             return None
         return verdict.to_record()
+
+    def _put_side_by_side(self, summary: StudySummary, say: Say) -> None:
+        winner, baseline = summary.winner, summary.baseline
+        if winner is None or baseline is None:
+            return
+        try:
+            rows = put_side_by_side(self.assembly, winner.params, baseline.params)
+            write_side_by_side(self.run_dir, rows)
+        except Exception as error:  # the search is done: its result must not be lost
+            say(f"winner and baseline could not be put side by side: {error}")
 
     def _score_holdout(self, say: Say) -> ScoreHoldout | None:
         if not self.assembly.holdout_queries:
