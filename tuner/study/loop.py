@@ -109,12 +109,13 @@ class _Asking:
     def __iter__(self) -> Iterator[Trial]:
         # Without its first trial, the baseline where there is one, a study has nothing to say.
         has_first = any(trial.is_told for trial in self.study.trials[:1])
+        trials = self.study.asks()
         while not (has_first and self._is_time_up()):
-            asked = self.study.ask(1)
-            if not asked:
+            trial = next(trials, None)
+            if trial is None:
                 return
             has_first = True
-            yield asked[0]
+            yield trial
         self.is_time_over = True
         if not self.study.is_done:
             text = "the time is up: no further trial, those under way are waited for"
