@@ -173,6 +173,70 @@ class TrackingSection(Section):
 
     uri: str = Field(default="sqlite:///mlflow.db", min_length=1)
     experiment: str = Field(default="graphrag-tuning", min_length=1)
+    model: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$",
+        description="the registered model that each study's winner becomes a version of; the "
+        "study's name where left out",
+    )
+
+
+class NightlyBudgetSection(Section):
+    """How much a night may search; whichever ends first."""
+
+    trials: StrictInt | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="of all backends together, in the proportion of their own; 0: look for drift "
+        "only; default: what the backends say",
+    )
+    minutes: Number | None = Field(
+        default=None, gt=0, description="no trial is begun after so many; those under way end"
+    )
+
+
+class NotifySection(Section):
+    """Who is told of a night: a command, with the summary as JSON on its input, or a web hook."""
+
+    command: list[StrictStr] | None = Field(
+        default=None, min_length=1, description="the program and its arguments; no shell"
+    )
+    webhook: str | None = Field(
+        default=None,
+        min_length=1,
+        description="an address that is posted the summary as JSON; `${NAME}` stands for what the "
+        "environment holds",
+    )
+    timeout_s: Number = Field(default=30, gt=0, le=3600)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.command is None) == (self.webhook is None):
+            raise ValueError("needs exactly one of command and webhook")
+        return self
+
+
+class KeepSection(Section):
+    """Which run directories of earlier nights stay; the champion's always does."""
+
+    days: StrictInt | None = Field(default=None, ge=1, description="those of the latest days")
+    studies: StrictInt | None = Field(default=None, ge=1, description="at most so many")
+
+
+class NightlySection(Section):
+    """What `tuner nightly` does every night."""
+
+    budget: NightlyBudgetSection = NightlyBudgetSection()
+    promote: Literal["auto", "ask", "never"] = Field(
+        default="ask",
+        description="what follows the verdict *deploy*: the challenger becomes the champion, or "
+        "waits for `tuner promote`, or nothing",
+    )
+    notify: NotifySection | None = None
+    keep: KeepSection = Field(
+        default=KeepSection(), description="by default every run directory is kept"
+    )
 
 
 class Config(Section):
@@ -211,3 +275,4 @@ class Config(Section):
     verdict: VerdictSection = VerdictSection()
     execution: ExecutionSection = ExecutionSection()
     tracking: TrackingSection | None = TrackingSection()
+    nightly: NightlySection = NightlySection()
