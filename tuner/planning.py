@@ -22,7 +22,7 @@ from tuner.core.errors import InputError, Problem
 from tuner.core.space import SearchSpace
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
-from tuner.evaluation.racing import check_racing
+from tuner.evaluation.rungs import check_racing
 from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
 from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution

@@ -11,6 +11,7 @@ from tuner.cli._progress import progress_for
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
+    from tuner.core.study_record import StudySummary
     from tuner.tuning import Session, Tuned
 
 _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}
@@ -55,6 +56,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         click.echo("no configuration met the constraints; `best` is the one closest to them")
     for line in (
         _counts(summary),
+        *_savings(summary),
         *_exhausted(tuned, session),
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
@@ -64,7 +66,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         click.echo(line)
 
 
-def _counts(summary: Any) -> str:
+def _counts(summary: StudySummary) -> str:
     parts = [f"{summary.finished_trials} trials evaluated"]
     if summary.raced_out_trials:
         parts.append(f"{summary.raced_out_trials} stopped early, behind the best")
@@ -73,6 +75,15 @@ def _counts(summary: Any) -> str:
     if summary.failed_trials:
         parts.append(f"{summary.failed_trials} failed")
     return f"{summary.state} after {summary.seconds:.1f} s: " + ", ".join(parts)
+
+
+def _savings(summary: StudySummary) -> list[str]:
+    """Say what racing saved, and why where it could not."""
+    if (racing := summary.racing) is None:
+        return []
+    share = f" ({racing.saved / racing.of:.0%})" if racing.of else ""
+    lines = [f"{racing.saved:,} of {racing.of:,} query evaluations{share} saved by racing"]
+    return [*lines, f"note           {racing.note}"] if racing.note else lines
 
 
 def _exhausted(tuned: Tuned, session: Session) -> list[str]:

@@ -74,6 +74,19 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Savings:
+    """What racing saved: of how many query evaluations, and a note where it could save none.
+
+    An evaluation is one query answered for one trial. Trials that failed, or that took the result
+    of an equal one, do not count.
+    """
+
+    saved: int
+    of: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class StudySummary:
     """How a study ended.
 
@@ -82,6 +95,7 @@ class StudySummary:
     whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
     sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
     lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee.
+    ``racing`` is what racing saved, or None where the trials did not race.
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -97,6 +111,7 @@ class StudySummary:
     raced_out_trials: int = 0
     remarks: tuple[str, ...] = ()
     front: tuple[Mapping[str, Any], ...] = ()
+    racing: Savings | None = None
 
     @property
     def chosen(self) -> Standing | None:
@@ -116,4 +131,5 @@ class StudySummary:
         known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
         for name in ("remarks", "front"):
             known[name] = tuple(record.get(name, ()))
+        known["racing"] = Savings(**record["racing"]) if record.get("racing") else None
         return cls(**known)

@@ -15,20 +15,16 @@ import numpy as np
 from scipy.stats import t as student
 
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.trial import Outcome, Params, Race
-from tuner.datasets.split import split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective
+from tuner.evaluation.rungs import RUNGS, check_racing, divide
 from tuner.evaluation.system_metrics import needs_latency
 
-# Measured on four sets in experiments/racing: more rungs and a stricter limit save as much as two
-# rungs and a limit of -1, and lose less.
-RUNGS = (0.1, 0.2, 0.3, 0.5, 0.7)
 STOP_BELOW = -1.5
-# With fewer queries the standard error is itself too uncertain to stop by.
-FEWEST = 10
+# While fewer of the queries differ in relevance, their spread says little about those to come.
+FEWEST_DIFFERENT = 5
 CONFIDENCE = 0.95
 
 
@@ -70,7 +66,7 @@ class Racing:
         """
         check_racing(shares, stop_below)
         parts = []
-        for ids in _divide(queries, shares, stratify_by, seed):
+        for ids in divide(queries, shares, stratify_by=stratify_by, seed=seed):
             rows = np.array([row for row, query in enumerate(queries) if query.id in ids])
             part = make([queries[row] for row in rows])
             # Latency is no matter of a rung: it is measured once, at the end.
@@ -143,36 +139,3 @@ def paired_z(difference: FloatArray) -> tuple[float, float, float]:
     if error <= 1e-12 * max(abs(mean), 1e-12):
         return (math.copysign(math.inf, mean) if abs(mean) > 1e-12 else 0.0), mean, 0.0
     return mean / error, mean, error
-
-
-def _divide(
-    queries: Sequence[Query], shares: Sequence[float], stratify_by: Sequence[str], seed: int
-) -> list[frozenset[str]]:
-    """Return the ids that each rung adds, the last one those that are left."""
-    left = tuple(queries)
-    parts, before = [], 0.0
-    for share in shares:
-        if round(share * len(queries)) < FEWEST or len(left) < 2:
-            continue
-        rest, drawn = split_queries(
-            left, holdout=(share - before) / (1.0 - before), stratify_by=stratify_by, seed=seed
-        )
-        parts.append(frozenset(drawn))
-        left = tuple(query for query in left if query.id in set(rest))
-        before = share
-    return [*parts, frozenset(query.id for query in left)]
-
-
-def check_racing(shares: Sequence[float], stop_below: float) -> None:
-    """Refuse rungs that cannot be.
-
-    Raises:
-        InputError: shares that do not rise between 0 and 1, or ``stop_below`` above 0.
-    """
-    is_rising = all(a < b for a, b in zip((0.0, *shares), (*shares, 1.0), strict=True))
-    if not shares or not is_rising:
-        message = f"{list(shares)} must rise and lie between 0 and 1, as [0.2, 0.5] does"
-        raise InputError(message, key=("rungs",))
-    if not stop_below <= 0 or not math.isfinite(stop_below):
-        message = f"{stop_below} must be a number of at most 0: the trial is behind there"
-        raise InputError(message, key=("stop_below",))

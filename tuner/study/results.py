@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.core.study_record import Standing, StudyHeader, StudySummary
+from tuner.core.study_record import Savings, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, TrialState, best_trial
+from tuner.evaluation.rungs import FEWEST, usable_rungs
 
 BASELINE_ARM = "baseline"
 
@@ -76,7 +77,31 @@ def summarise(
         raced_out_trials=sum(trial.state is TrialState.RACED_OUT for trial in told),
         seconds=seconds,
         winner=standing(winner),
+        racing=_savings(header, told),
     )
+
+
+def _savings(header: StudyHeader, told: Sequence[Trial]) -> Savings | None:
+    """Count the query evaluations that racing saved; None where the trials did not race."""
+    section = header.config.get("racing")
+    queries = header.dataset.get("tune_queries")
+    if section is None or queries is None:
+        return None
+    own = [
+        trial
+        for trial in told
+        if trial.shared_from is None and (trial.is_scored or trial.race is not None)
+    ]
+    saved = sum(queries - trial.race.queries for trial in own if trial.race is not None)
+    note = ""
+    if not usable_rungs(queries, section["rungs"]):
+        note = (
+            f"racing could stop no trial: of {queries} queries to tune on, no rung has the "
+            f"{FEWEST} that it takes"
+        )
+    elif own and not any(trial.is_feasible for trial in own):
+        note = "racing could stop no trial: none met the constraints, so there was none to beat"
+    return Savings(saved, queries * len(own), note)
 
 
 def _key(trial: Trial) -> str:
