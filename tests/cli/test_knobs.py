@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
+from tuner.cli import tuner as cli
 from tuner.core import registry
 from tuner.core.errors import TunerError
 from tuner.retrieval.base import Knob
@@ -32,6 +36,16 @@ class Outside:
         raise AssertionError("knobs are known without building")
 '''
 KIND = "outside_knobs:Outside"
+ODD = (
+    OUTSIDE[: OUTSIDE.index("    knobs = (")].replace("Outside", "Odd")
+    + """    knobs = (
+        Knob("model", "categorical", "small", choices=("small",)),
+        Knob("depth", "integer", 5),
+        Knob("hops", "integer", 2, 1, 3, when={"model": ("small",)}, constraint="hops <= depth"),
+    )
+"""
+    + OUTSIDE[OUTSIDE.index("    fingerprint = ") :]
+)
 
 
 @pytest.fixture
@@ -96,6 +110,116 @@ def test_options_are_given_as_in_a_configuration(tuner):
     printed = tuner("knobs", "function", "--set", "function=own:search").stdout
     assert "# top_k: integer, 10 by default; choose low and high" in printed
     assert "whatever parameters" in tuner("knobs", "http").stdout
+
+
+FIXTURE = Path(__file__).resolve().parents[1] / "retrieval" / "data" / "ms_graphrag"
+GRAPHRAG = f"path={FIXTURE / 'output'}"
+SEARCHES = ("function=outside_search:Searches",)
+CONFIG = """\
+dataset: {path: data}
+retriever: {kind: hybrid}
+objective: {maximize: {recall@5: 1.0}}
+backends: [{kind: grid, trials: 6}, {kind: random, trials: 6}]
+execution: {kind: inline}
+tracking: null
+"""
+# Options that a kind cannot do without, and the package that it wraps.
+OPENED = {
+    "function": (SEARCHES, None),
+    "graph_retriever": ((), "graph_retriever"),
+    "hybrid": ((), None),
+    "lightrag": ((), "lightrag"),
+    "ms_graphrag": ((GRAPHRAG,), None),
+    "ms_graphrag_local": ((GRAPHRAG,), "graphrag"),
+    "runs": (("legs={graph: graph.run, text: text.run}",), None),
+}
+SEARCHES_CODE = """
+from tuner.retrieval.base import Knob
+
+class Searches:
+    knobs = (
+        Knob("mode", "categorical", "text", choices=("text", "graph")),
+        Knob("hops", "integer", 2, 1, 3, when={"mode": ("graph",)}),
+        Knob("passages", "integer", 5, 1, 9, constraint="hops <= passages"),
+    )
+
+    def retrieve(self, queries, params):
+        return [["Lima-river", "Oslo-river"][: params["passages"]] for _ in queries]
+"""
+
+
+@pytest.fixture
+def command(tuner, monkeypatch):
+    """Run commands in this process, where they need not import everything anew."""
+    monkeypatch.chdir(tuner.folder)
+    monkeypatch.syspath_prepend(tuner.folder)
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(tuner.folder / "cache"))
+
+    def run(*arguments):
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("kind", [*OPENED])
+def test_what_is_printed_is_accepted_as_it_stands(command, tuner, kind):
+    options, package = OPENED[kind]
+    if package is not None:
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    data = FIXTURE / "data" if "graphrag" in kind else tuner.folder / "data"
+    query, *_ = _ids(data / "queries.jsonl")
+    for leg in ("graph", "text"):
+        run = [
+            f"{query} Q0 {id_} {n} {9 - n} {leg}\n"
+            for n, id_ in enumerate(_ids(data / "corpus.jsonl")[:3], 1)
+        ]
+        (tuner.folder / f"{leg}.run").write_text("".join(run), encoding="utf-8")
+    (tuner.folder / "outside_search.py").write_text(SEARCHES_CODE, encoding="utf-8")
+    printed = command("knobs", kind, *[part for one in options for part in ("--set", one)])
+    (tuner.folder / "config.yaml").write_text(
+        CONFIG + printed[printed.index("\nspace:") :], encoding="utf-8"
+    )
+    retriever = (f"retriever.{one}" for one in options)
+    settings = [f"dataset.path={data}", f"retriever.kind={kind}", *retriever]
+    sets = [part for setting in settings for part in ("--set", setting)]
+    checked = json.loads(command("check", "config.yaml", "--json", *sets))
+    assert checked["retriever"] == kind
+    assert not [knob for knob in checked["parameters"].values() if "not tuned" in knob]
+
+
+def _ids(path):
+    return [json.loads(line)["_id"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_all_kinds_that_have_knobs_are_opened():
+    assert sorted([*OPENED, "command", "http"]) == sorted(registry.kinds("retrieval"))
+
+
+def test_conditions_and_constraints_are_printed(command):
+    printed = command("knobs", "graph_retriever")
+    (row,) = [line for line in printed.splitlines() if line.startswith(" lambda_mult")]
+    assert "strategy: mmr" in row
+    space = yaml.safe_load(printed[printed.index("\nspace:") :])
+    assert space["space"]["lambda_mult"]["when"] == {"strategy": "mmr"}
+    assert space["space_constraints"] == ["start_k <= select_k"]
+    assert "only when" in printed
+    assert "only when" not in command("knobs", "hybrid")
+    record = json.loads(command("knobs", "lightrag", "--json"))
+    used = ["local", "global", "hybrid", "mix"]
+    assert record["space"]["top_k"]["when"] == {"mode": used}
+    (top_k,) = [knob for knob in record["knobs"] if knob["name"] == "top_k"]
+    assert top_k["when"] == {"mode": used}
+    assert "when" not in record["space"]["chunk_top_k"]
+    assert record["space_constraints"] == []
+
+
+def test_what_stands_beside_a_knob_that_is_not_searched_is_left_out(command, tuner):
+    (tuner.folder / "odd_knobs.py").write_text(ODD, encoding="utf-8")
+    record = json.loads(command("knobs", "odd_knobs:Odd", "--json"))
+    assert record["space"]["hops"] == {"type": "integer", "low": 1, "high": 3}
+    assert record["space_constraints"] == []
 
 
 @pytest.mark.parametrize("kind", registry.kinds("retrieval"))

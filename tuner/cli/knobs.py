@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,7 +47,8 @@ def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
         record = {
             "kind": kind,
             "knobs": [_record(knob) for knob in knobs],
-            "space": {knob.name: mapping for knob in knobs if (mapping := _parameter(knob))},
+            "space": _space(knobs),
+            "space_constraints": _constraints(knobs),
         }
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
@@ -58,12 +59,14 @@ def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
     click.echo("\nspace:")
     for line in _space_lines(knobs):
         click.echo(line)
+    if constraints := _constraints(knobs):
+        click.echo(f"space_constraints: {_in_one_line(constraints)}")
 
 
 def _record(knob: Knob) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return {**asdict(knob), "choices": list(knob.choices)}
+    return asdict(knob)
 
 
 def _print(knobs: Sequence[Knob]) -> None:
@@ -72,11 +75,20 @@ def _print(knobs: Sequence[Knob]) -> None:
 
     from tuner.cli._console import console
 
-    table = Table("knob", "kind", "default", "values", "stage", "what it is", box=None)
+    has_conditions = any(knob.when for knob in knobs)
+    conditions = ["only when"] if has_conditions else []
+    columns = ("knob", "kind", "default", "values", "stage", *conditions, "what it is")
+    table = Table(*columns, box=None)
     for knob in knobs:
-        cells = (knob.name, knob.kind, str(knob.default), _values(knob), knob.stage)
+        conditions = [_condition(knob)] if has_conditions else []
+        cells = (knob.name, knob.kind, str(knob.default), _values(knob), knob.stage, *conditions)
         table.add_row(*map(escape, cells), escape(knob.description))
     console().print(table)
+
+
+def _condition(knob: Knob) -> str:
+    """Say under which values of other knobs this one counts: ``mode: local, global``."""
+    return "; ".join(f"{name}: {', '.join(map(str, v))}" for name, v in knob.when.items())
 
 
 def _values(knob: Knob) -> str:
@@ -87,18 +99,43 @@ def _values(knob: Knob) -> str:
     return f"{low} to {high}" + (", log" if knob.scale == "log" else "")
 
 
-def _parameter(knob: Knob) -> dict[str, Any] | None:
-    """Return a knob as a space writes it; None where its range is open, or a single value."""
+def _space(knobs: Sequence[Knob]) -> dict[str, dict[str, Any]]:
+    """Return the knobs that can be searched, as a space writes them.
+
+    A condition on a knob that is not searched itself is left out.
+    """
+    searched = {knob.name for knob in knobs if _has_range(knob)}
+    return {knob.name: _parameter(knob, searched) for knob in knobs if knob.name in searched}
+
+
+def _constraints(knobs: Sequence[Knob]) -> list[str]:
+    """Return the constraints between knobs that can be searched."""
+    from tuner.core.expression import UNKNOWN, Domain, parse
+
+    searched = {knob.name for knob in knobs if _has_range(knob)}
+    domains = {knob.name: Domain(UNKNOWN) for knob in knobs}
+    texts = dict.fromkeys(knob.constraint for knob in knobs if knob.constraint)
+    return [text for text in texts if set(parse(text, domains).names) <= searched]
+
+
+def _has_range(knob: Knob) -> bool:
+    """Say whether a knob has several values, between ends that are known."""
+    if knob.kind == "categorical":
+        return len(knob.choices) > 1
+    return knob.low is not None and knob.high is not None and knob.low < knob.high
+
+
+def _parameter(knob: Knob, searched: Collection[str]) -> dict[str, Any]:
     from tuner.core.space import Categorical, Integer, Real
 
+    when = {name: values for name, values in knob.when.items() if name in searched}
     if knob.kind == "categorical":
-        return Categorical(knob.choices).to_mapping() if len(knob.choices) > 1 else None
-    if knob.low is None or knob.high is None or knob.low >= knob.high:
-        return None
+        return Categorical(knob.choices, when=when).to_mapping()
+    low, high = knob.low or 0, knob.high or 0  # neither is None here
     try:
         if knob.kind == "integer":
-            return Integer(int(knob.low), int(knob.high), scale=knob.scale).to_mapping()
-        return Real(knob.low, knob.high, scale=knob.scale).to_mapping()
+            return Integer(int(low), int(high), scale=knob.scale, when=when).to_mapping()
+        return Real(low, high, scale=knob.scale, when=when).to_mapping()
     except InputError as error:  # a range that cannot be searched, such as a log scale from 0
         raise InputError(f"knob {knob.name!r}: {error}") from error
 
@@ -106,16 +143,21 @@ def _parameter(knob: Knob) -> dict[str, Any] | None:
 def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
     import yaml
 
+    space = _space(knobs)
     for knob in knobs:
         name = yaml.safe_dump(knob.name).split("\n")[0]
-        mapping = _parameter(knob)
-        if mapping is None:
+        if knob.name not in space:
             is_open = knob.kind != "categorical" and None in (knob.low, knob.high)
             remark = "choose low and high" if is_open else "it has this value only"
             yield f"  # {name}: {knob.kind}, {knob.default} by default; {remark}"
             continue
-        shown = yaml.safe_dump(
-            mapping, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000
-        ).strip()
         stage = "   # an index for each value" if knob.stage == "index" else ""
-        yield f"  {name}: {shown}{stage}"
+        yield f"  {name}: {_in_one_line(space[knob.name])}{stage}"
+
+
+def _in_one_line(value: Any) -> str:
+    import yaml
+
+    return yaml.safe_dump(
+        value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000
+    ).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -17,7 +17,11 @@ from tuner.core.trial import Params, Scalar
 class Knob:
     """One parameter that a retriever understands.
 
-    ``stage`` says what a change costs: ``"query"`` only the queries, ``"index"`` a new index.
+    Attributes:
+        stage: what a change costs: ``"query"`` only the queries, ``"index"`` a new index.
+        when: the values of other knobs beside which this one has an effect, as a space writes it.
+        constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
+            values are refused or searched in vain; empty where there is none.
     """
 
     name: str
@@ -29,6 +33,8 @@ class Knob:
     scale: Literal["linear", "log"] = "linear"
     stage: Literal["query", "index"] = "query"
     description: str = ""
+    when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
+    constraint: str = ""
 
 
 class Retriever(Protocol):

@@ -42,7 +42,8 @@ KNOBS = (
         high=200,
         scale="log",
         description="documents that the vector search begins with; above select_k the rest are "
-        "found in vain, so add the constraint start_k <= select_k",
+        "found in vain",
+        constraint="start_k <= select_k",
     ),
     Knob(
         "adjacent_k",
@@ -67,7 +68,8 @@ KNOBS = (
         0.5,
         low=0.0,
         high=0.99,  # the library divides by 1 - lambda_mult
-        description="mmr: high minds relevance, 0 diversity alone; not used by the others",
+        description="high minds relevance, 0 diversity alone",
+        when={"strategy": ("mmr",)},
     ),
 )
 

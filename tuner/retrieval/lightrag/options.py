@@ -9,7 +9,7 @@ from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
 
 MODES = ("naive", "local", "global", "hybrid", "mix")
-GRAPH_MODES = MODES[1:]
+_WITH_GRAPH = {"mode": MODES[1:]}
 
 KNOBS = (
     Knob(
@@ -27,7 +27,8 @@ KNOBS = (
         low=1,
         high=200,
         scale="log",
-        description="entities and relations that the vector search returns; not used by naive",
+        description="entities and relations that the vector search returns",
+        when=_WITH_GRAPH,
     ),
     Knob(
         "chunk_top_k",
@@ -45,7 +46,8 @@ KNOBS = (
         low=50,
         high=20_000,
         scale="log",
-        description="budget of the entities; those beyond it bring no passages; not used by naive",
+        description="budget of the entities; those beyond it bring no passages",
+        when=_WITH_GRAPH,
     ),
     Knob(
         "max_relation_tokens",
@@ -54,7 +56,8 @@ KNOBS = (
         low=50,
         high=20_000,
         scale="log",
-        description="budget of the relations; those beyond it bring no passages; not used by naive",
+        description="budget of the relations; those beyond it bring no passages",
+        when=_WITH_GRAPH,
     ),
     Knob(
         "max_total_tokens",
@@ -82,15 +85,16 @@ KNOBS = (
         low=1,
         high=100,
         scale="log",
-        description="passages taken for an entity or relation; not used by naive",
+        description="passages taken for an entity or relation",
+        when=_WITH_GRAPH,
     ),
     Knob(
         "kg_chunk_pick_method",
         "categorical",
         "VECTOR",
         choices=("VECTOR", "WEIGHT"),
-        description="an entity's passages: the most similar to the query, or the most often "
-        "named; not used by naive",
+        description="an entity's passages: the most similar to the query, or the most often named",
+        when=_WITH_GRAPH,
     ),
 )
 

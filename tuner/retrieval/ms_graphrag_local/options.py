@@ -10,6 +10,8 @@ from tuner.core.trial import Params
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
 
+_SHARES = "text_unit_prop + community_prop <= 1"
+
 KNOBS = (
     Knob(
         "text_unit_prop",
@@ -27,6 +29,7 @@ KNOBS = (
         high=1.0,
         description="share of the context for community reports; entities and relationships have "
         "what the two shares leave",
+        constraint=_SHARES,
     ),
     Knob(
         "top_k_mapped_entities",
@@ -86,7 +89,7 @@ def read_params(params: Params) -> Settings:
     if total > 1.0 + _ROUNDING:
         raise InputError(
             f"text_unit_prop + community_prop = {total:g}, but they are shares of one context; "
-            'write space_constraints: ["text_unit_prop + community_prop <= 1"]',
+            f'write space_constraints: ["{_SHARES}"]',
             key=("params", "community_prop"),
         )
     values["community_prop"] = min(values["community_prop"], 1.0 - values["text_unit_prop"])

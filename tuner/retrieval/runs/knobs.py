@@ -31,6 +31,7 @@ class Settings:
 
 def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
     """Return the knobs for legs with these depths; ``widest`` is the largest union of a query."""
+    some_weight = " + ".join(f"weight_{leg}" for leg in depths) + " > 0"
     weights = (
         Knob(
             f"weight_{leg}",
@@ -39,6 +40,7 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             low=0.0,
             high=1.0,
             description=f"weight of the leg {leg!r}; only ratios count, and 0 leaves it out",
+            constraint=some_weight,
         )
         for leg in depths
     )
@@ -67,7 +69,8 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             "categorical",
             "min_max",
             choices=NORMALISATIONS,
-            description="how a leg's scores become comparable; without effect under rrf",
+            description="how a leg's scores become comparable",
+            when={"fusion": ("score",)},
         ),
         Knob(
             "rrf_k",
@@ -76,7 +79,8 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             low=1,
             high=1000,
             scale="log",
-            description="k in 1 / (k + rank), ranks from 1; without effect under score",
+            description="k in 1 / (k + rank), ranks from 1",
+            when={"fusion": ("rrf",)},
         ),
         *cuts,
         Knob(
