@@ -110,7 +110,7 @@ def make_study() -> Callable[[Path], Study]:
         run_dir = folder / "run"
         run_dir.mkdir()
         (run_dir / "config.yaml").write_text("study: {name: graphrag-atlas}\n")
-        (run_dir / "best.yaml").write_text("max_hops: 2\n")
+        (run_dir / "best.yaml").write_text("params: {max_hops: 2}\n")
         (run_dir / "journal.jsonl").write_text('{"event": "header"}\n')
         trials = make_trials()
         return Study(make_header(f"study-{folder.name}"), trials, make_summary(trials), run_dir)

@@ -116,6 +116,7 @@ def test_the_parent_holds_the_study(finished_view):
         "config.yaml",
         "environment.json",
         "journal.jsonl",
+        "model",
         "study.json",
     ]
 

@@ -18,6 +18,7 @@ from filelock import FileLock
 from tuner.core.study_record import StudyHeader
 from tuner.tracking._records import PARENT_RUN, STUDY_ID, Point, RunContent
 from tuner.tracking._uri import sqlite_path
+from tuner.tracking._versions import VersionContent, add_version
 
 _PAGE = 1000
 _PARAMS_PER_BATCH = 100
@@ -60,7 +61,7 @@ class Client:
         from mlflow import MlflowClient
 
         path = sqlite_path(uri)
-        with _sole_opener(path) if path else nullcontext():
+        with sole_opener(path) if path else nullcontext():
             client = MlflowClient(tracking_uri=uri)
             experiment_id, notes = _experiment_id(client, experiment, path)
         return cls(client, experiment_id, notes)
@@ -145,6 +146,22 @@ class Client:
         """Store a file as an artifact of the same name."""
         self._client.log_artifact(run_id, str(path))
 
+    def log_folder(self, run_id: str, folder: Path, place: str) -> None:
+        """Store a folder's content as artifacts below ``place``."""
+        self._client.log_artifacts(run_id, str(folder), place)
+
+    def files(self, run_id: str, place: str) -> set[str]:
+        """Return the paths of the artifacts directly below ``place``."""
+        return {file.path for file in self._client.list_artifacts(run_id, place)}
+
+    def add_version(self, run_id: str, content: VersionContent, place: str) -> bool:
+        """Register what lies at ``place`` as a version, where it is missing; say whether it was."""
+        from mlflow.utils.uri import append_to_uri_path
+
+        # Absolute, as a server refuses another run's; and a path of another scheme has a query.
+        source = append_to_uri_path(self._client.get_run(run_id).info.artifact_uri, place)
+        return add_version(self._client, content, run_id=run_id, source=source)
+
     def log_dataset(self, run_id: str, header: StudyHeader) -> None:
         """Log the data set as MLflow inputs, one for each part that the study uses."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -209,7 +226,7 @@ def quiet(*, request_timeout_s: int) -> Iterator[None]:
 
 
 @contextmanager
-def _sole_opener(path: Path) -> Iterator[None]:
+def sole_opener(path: Path) -> Iterator[None]:
     """Let one process at a time open a sqlite store: several that migrate a fresh one break it."""
     with FileLock(f"{path}.lock", timeout=_STORE_LOCK_TIMEOUT_S):
         if not path.exists():

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, best_trial
 from tuner.tracking._client import Client, FoundRun
 from tuner.tracking._files import masked_header, uploadable
+from tuner.tracking._model import version_content, write_model
 from tuner.tracking._records import (
     ARM,
     IS_BEST,
@@ -151,6 +153,8 @@ class StudyView:
             self._finish(arm.run, finished_arm(self._header, name, summary, end_ms))
         with self._artifacts():
             self._log_files(*_FINAL_FILES)
+        with self._artifacts("registered model"):
+            self._register(summary)
         self._finish(self._parent, finished_study(self._header, summary, end_ms))
 
     def abandon(self, *, end_ms: int) -> None:
@@ -206,12 +210,25 @@ class StudyView:
                     self._client.log_file(self.run_id, file)
 
     @contextmanager
-    def _artifacts(self) -> Iterator[None]:
+    def _artifacts(self, what: str = "artifacts") -> Iterator[None]:
         # Artifacts may live in another store than the runs; that one's trouble stops no trial.
         try:
             yield
         except Exception as error:
-            self.artifact_error = f"artifacts: {error}"
+            self.artifact_error = self.artifact_error or f"{what}: {error}"
+
+    def _register(self, summary: StudySummary) -> None:
+        """Make the winner a version of the study's registered model, where it is none yet."""
+        content = version_content(self._header, summary, self._run_dir)
+        if content is None:
+            return
+        # A study that goes on may find another winner; the version of the earlier one stays whole.
+        place = f"model/{content.place}"
+        if f"{place}/MLmodel" not in self._client.files(self.run_id, place):
+            with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+                write_model(Path(folder), self._run_dir, self._header)
+                self._client.log_folder(self.run_id, Path(folder), place)
+        self.added += self._client.add_version(self.run_id, content, place)
 
     def _open_arm(self, name: str, run: FoundRun | None) -> _Arm:
         content = arm_content(self._header, name)
