@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -130,7 +131,18 @@ def test_parameters_as_objects():
         ({"backends": []}, "no backend"),
         ({"backends": {"tpe": 0}}, "whole number from 1"),
         ({"maximize": {"recall": 0}}, "sum to 0"),
-        ({"execution": "thread"}, "did you mean 'threads'"),
+        ({"execution": "thread"}, "execution.kind: unknown execution .*; did you mean 'threads'"),
+        ({"execution": {"kind": "thread"}}, "execution.kind: unknown execution 'thread'"),
+        ({"execution": {"kind": 3}}, "execution.kind: must be a name"),
+        ({"execution": {"kind": "threads", "adress": "x"}}, "execution.adress: unknown option"),
+        ({"execution": {"kind": "threads", "workers": 0}}, "execution.workers: .* 1 or more"),
+        (
+            {"execution": {"kind": "threads", "workers": 2}, "workers": 2},
+            "execution.workers: stands beside the execution as well",
+        ),
+        ({"execution": {"kind": "inline", "trial_timeout_s": -1}}, "execution.trial_timeout_s"),
+        ({"execution": {"kind": "dask"}}, "execution.address: this option is required"),
+        ({"execution": {"kind": "dask", "address": "10.0.0.5"}}, "write tcp://host:8786"),
         ({"workers": 0}, "workers"),
         ({"space": {"x": (0, 1)}}, "write it as"),
     ],
@@ -144,6 +156,18 @@ def test_plain_forms_of_options():
     study = tuner.tune(quality, SPACE, backends="random", trials=np.int64(2))
     assert len(study.trials) == 2
     assert len(repr(study)) < 1000
+
+
+def test_an_execution_is_written_as_in_a_configuration():
+    execution = {"kind": "threads", "workers": 2, "trial_timeout_s": 30}
+    met = threading.Barrier(2, timeout=60)
+
+    def together(params):
+        met.wait()  # for the other worker
+        return quality(params)
+
+    study = tuner.tune(together, SPACE, backends=["random"], trials=4, execution=execution)
+    assert [trial.error for trial in study.trials] == [None] * 4
 
 
 def test_worker_processes_take_functions_from_a_notebook():

@@ -18,7 +18,10 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
+from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
+from tuner.execution.building import available_cores, make_execution
+from tuner.planning import below
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
 from tuner.study.results import summarise
@@ -114,11 +117,11 @@ def tune(
     *,
     backends: str | Sequence[str] | Mapping[str, int] = ("tpe",),
     trials: int = 50,
-    workers: int = 1,
+    workers: int | None = None,
     seed: int = 0,
     maximize: Mapping[str, float] | Objective | None = None,
     baseline: Params | None = None,
-    execution: str = "auto",
+    execution: str | Mapping[str, Any] = "auto",
     trial_timeout_s: float | None = None,
     run_dir: str | Path | None = None,
     tracker: Tracker | None = None,
@@ -133,14 +136,19 @@ def tune(
     every trial is kept in ``run_dir/journal.jsonl``, and a call with the folder of an unfinished
     study goes on with it.
 
+    ``execution`` is a kind such as ``"processes"``, or what a configuration's ``execution`` section
+    holds, such as ``{"kind": "dask", "address": "tcp://10.0.0.5:8786"}``. ``workers`` (by default
+    1, and as many as a cluster has) and ``trial_timeout_s`` (by default none) stand beside it or in
+    it, not both.
+
     >>> study = tune(lambda params: -(params["x"] - 2) ** 2, {"x": {"type": "integer",
     ...              "low": 0, "high": 4}}, backends=["grid"], trials=5)
     >>> study.best_params
     {'x': 2}
 
     Raises:
-        InputError: an unknown backend, a space or a weight that means nothing, or a ``run_dir``
-            that holds another study.
+        InputError: an unknown backend, a space or a weight that means nothing, a cluster that does
+            not answer, or a ``run_dir`` that holds another study.
     """
     search_space = _space(space)
     objective = _objective(maximize)
@@ -150,12 +158,7 @@ def tune(
     arms = [_arm(kind, budget) for kind, budget in budgets.items()]
     if not arms:
         raise InputError("no backend; write for example backends=['tpe']")
-    runner: Execution = registry.construct(
-        registry.load("execution", execution),
-        {},
-        workers=workers,
-        trial_timeout_s=trial_timeout_s,
-    )
+    runner = _execution(execution, workers=workers, trial_timeout_s=trial_timeout_s)
     header = StudyHeader(
         study_id=uuid.uuid4().hex,
         name=name,
@@ -210,6 +213,32 @@ def _objective(
     if maximize is not None:
         return Objective(maximize)
     return _WhateverIsReturned(Objective(DEFAULT_WEIGHTS), Objective({"objective": 1.0}))
+
+
+def _execution(
+    given: str | Mapping[str, Any], *, workers: int | None, trial_timeout_s: float | None
+) -> Execution:
+    section: dict[str, Any] = {"kind": given} if isinstance(given, str) else dict(given)
+    beside = {"workers": workers, "trial_timeout_s": trial_timeout_s}
+    twice = [name for name, value in beside.items() if value is not None and name in section]
+    try:
+        if twice:
+            raise InputError("stands beside the execution as well", key=(twice[0],))
+        kind, chosen = section.pop("kind", "auto"), section.pop("workers", workers)
+        if not isinstance(kind, str):
+            raise InputError(f"must be a name such as 'processes', got {kind!r}", key=("kind",))
+        execution = make_execution(
+            kind,
+            {name: value for name, value in section.items() if name != "trial_timeout_s"},
+            workers=None if chosen == "auto" else chosen,
+            otherwise=available_cores() if chosen == "auto" else 1,
+            trial_timeout_s=section.get("trial_timeout_s", trial_timeout_s),
+        )
+        if isinstance(execution, Elsewhere):
+            execution.check()
+    except InputError as error:
+        raise InputError(problems=[below(p, ("execution",)) for p in error.problems]) from error
+    return execution
 
 
 def _arm(kind: str, budget: int) -> Arm:

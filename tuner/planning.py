@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +24,7 @@ from tuner.evaluation.rungs import check_racing
 from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
 from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
+from tuner.execution.building import available_cores, make_execution
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
     MeasuresKind,
@@ -177,21 +176,13 @@ def _execution(config: Config) -> Execution:
     name = section.kind
     if name == "auto" and _waits(config):
         name = "threads"  # worker processes would each have limits of their own, and gain nothing
-    try:
-        kind = registry.load("execution", name)
-    except InputError as error:
-        raise InputError(str(error), key=("kind",)) from error
-    given: dict[str, Any] = {"trial_timeout_s": section.trial_timeout_s}
-    if section.workers != "auto":
-        given["workers"] = section.workers
-    elif not _counts_workers(kind):
-        given["workers"] = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-    execution: Execution = registry.construct(kind, section.options, **given)
-    return execution
+    return make_execution(
+        name,
+        section.options,
+        workers=None if section.workers == "auto" else section.workers,
+        otherwise=available_cores(),
+        trial_timeout_s=section.trial_timeout_s,
+    )
 
 
 def _waits(config: Config) -> bool:
@@ -200,12 +191,6 @@ def _waits(config: Config) -> bool:
         return getattr(registry.load("retrieval", config.retriever.kind), "waits", False) is True
     except InputError:  # told where the retriever is looked at
         return False
-
-
-def _counts_workers(kind: Callable[..., Any]) -> bool:
-    """Say whether an execution finds out by itself how many workers there are, as a cluster can."""
-    workers = inspect.signature(kind).parameters.get("workers")
-    return workers is not None and workers.default is None
 
 
 def _check_tracking(section: TrackingSection) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import tuner
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
@@ -199,6 +200,41 @@ def test_what_a_study_that_was_killed_left_on_the_workers_ends(
         lambda: not evaluators & project.descendants(worker.pid), "for the evaluations' end"
     )
     assert worker.poll() is None
+
+
+def test_tune_takes_a_cluster_as_a_configuration_does(dask_address: str) -> None:
+    space = {"x": {"type": "integer", "low": 0, "high": 7}}
+    here = os.getpid()
+
+    def evaluate(params: Params) -> dict[str, float]:
+        import os
+
+        return {"objective": -abs(params["x"] - 5), "is_elsewhere": float(os.getpid() != here)}
+
+    study = tuner.tune(
+        evaluate,
+        space,
+        backends=["grid"],
+        trials=8,
+        maximize={"objective": 1.0},
+        execution={"kind": "dask", "address": dask_address},
+    )
+    assert study.best_params == {"x": 5}
+    assert {trial.metrics["is_elsewhere"] for trial in study.trials} == {1.0}
+
+
+def test_tune_begins_nothing_without_a_scheduler(tmp_path: Path) -> None:
+    with socket.socket() as nobody:  # bound, but it does not listen
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"execution\.address: no Dask scheduler answers"):
+            tuner.tune(
+                lambda params: 1.0,
+                {"x": {"type": "integer", "low": 0, "high": 7}},
+                execution={"kind": "dask", "address": address},
+                run_dir=tmp_path / "run",
+            )
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_function_that_no_worker_can_load_ends_the_run(dask_address: str) -> None:
