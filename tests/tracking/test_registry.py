@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,14 +54,14 @@ def test_a_finished_study_makes_one_version_and_it_is_the_challenger(study, stor
 
 
 def test_the_live_writer_makes_it_too(study, store_uri):
-    warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    said: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", warn=said.append)
     tracker.start(study.header, study.run_dir)
     tracker.finish(study.summary)
     (version,) = Registry(store_uri, NAME).versions()
     assert version.run_id == tracker.run_id
     assert version.tags["tuner.outcome"] == "no verdict"
-    assert warnings == []
+    assert said == []
 
 
 def test_another_winner_after_a_resume_makes_a_new_version_and_the_old_one_stays(study, store_uri):
@@ -112,8 +113,8 @@ def test_a_version_lost_between_its_making_and_its_alias_is_repaired(study, stor
 def test_a_registry_that_refuses_stops_nothing_else(study, store_uri, read_view):
     MlflowClient(store_uri).register_prompt("taken", "Answer {{ question }}.")
     study = replace(study, header=replace(study.header, config={"tracking": {"model": "taken"}}))
-    warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", in_thread=True, warn=warnings.append)
+    said: list[str] = []
+    tracker = Mlflow(store_uri, "atlas", in_thread=True, warn=said.append)
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
         tracker.record(trial)
@@ -122,7 +123,7 @@ def test_a_registry_that_refuses_stops_nothing_else(study, store_uri, read_view)
     assert len(view) == 9
     assert {run.status for run in view.values()} == {"FINISHED", "FAILED"}
     assert tracker.status.is_complete
-    assert warnings[0].startswith("MLflow lacks files (registered model: ")
+    assert said[0].startswith("MLflow lacks files (registered model: ")
 
 
 def test_aliases_move_and_tags_are_kept(study, store_uri):
@@ -180,3 +181,41 @@ def test_the_models_files_hold_no_password(study, store_uri):
     texts = [file.read_text() for file in folder.rglob("*") if file.is_file()]
     assert any("me:***@host" in text for text in texts)
     assert not any("secret-word" in text for text in texts)
+
+
+SERVED = """
+dataset: {path: "builtin:atlas"}
+retriever: {kind: hybrid}
+space: {max_hops: {type: integer, low: 1, high: 4}}
+backends: [{kind: tpe, trials: 4}]
+"""
+
+
+@pytest.mark.parametrize("kind", ["database", "server"])
+def test_mlflow_loads_the_champion_and_it_answers(study, store_uri, server, tmp_path, kind):
+    import mlflow
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own, of its type hints
+        import mlflow.pyfunc
+
+    uri = {"database": store_uri, "server": server.uri}[kind]
+    study = replace(study, header=replace(study.header, name=f"served-by-{kind}"))
+    (study.run_dir / "config.yaml").write_text(SERVED)
+    (study.run_dir / "best.yaml").write_text("params: {max_hops: 2, top_k: 3}\n")
+    assert ended(study, uri).error is None
+    registry = Registry(uri, f"served-by-{kind}")
+    registry.set_alias(CHAMPION, 1)
+
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
+    try:
+        model = mlflow.pyfunc.load_model(
+            f"models:/served-by-{kind}@champion", dst_path=str(tmp_path)
+        )
+    finally:
+        mlflow.set_tracking_uri(before)
+    answer, other = model.predict(["Who wrote the charter of Lisfen?", "Where is Lisfen?"])
+    assert answer["query"] == "Who wrote the charter of Lisfen?"
+    assert len(answer["ids"]) == len(other["ids"]) == 3
+    assert answer["params"]["max_hops"] == 2

@@ -159,7 +159,8 @@ class Client:
         from mlflow.utils.uri import append_to_uri_path
 
         # Absolute, as a server refuses another run's; and a path of another scheme has a query.
-        source = append_to_uri_path(self._client.get_run(run_id).info.artifact_uri, place)
+        root = self._client.get_run(run_id).info.artifact_uri
+        source = append_to_uri_path(root, place)  # type: ignore[no-untyped-call]  # MLflow's own
         return add_version(self._client, content, run_id=run_id, source=source)
 
     def log_dataset(self, run_id: str, header: StudyHeader) -> None:
