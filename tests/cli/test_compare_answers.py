@@ -107,6 +107,24 @@ def test_two_functions_answer_from_the_same_context(compare):
     assert "lost most" not in done.stdout
 
 
+def test_a_comparison_with_itself_is_no_look_at_the_held_out_queries(compare, tmp_path):
+    looks = tmp_path / "runs" / "holdouts.jsonl"
+    first, one = ["--a", '{"top_k": 2}'], ["--answers", "city_answers:city"]
+    compare("config.yaml", *first, *one, *one, "--keep-answers", "kept")
+    compare("config.yaml", *first, "--b", '{"top_k": 2}', *one)
+    compare("config.yaml", *["--answers", "kept/a.jsonl"] * 2)
+    assert not looks.exists()
+    other = ["--answers", "city_answers:last_title"]
+    done = compare("config.yaml", *first, *one, *other)
+    assert "gave a verdict before" not in done.stderr
+    assert len(looks.read_text().splitlines()) == 1
+    done = compare("config.yaml", *first, "--b", '{"top_k": 12}', *one)
+    assert "the held-out queries gave a verdict before" in done.stderr
+    (tmp_path / "b.json").write_text(json.dumps({"q0-river": "Lima", "q0-market": "Lima"}))
+    compare("config.yaml", "--answers", "kept/a.jsonl", "--answers", "b.json")
+    assert len(looks.read_text().splitlines()) == 3
+
+
 def test_files_of_answers_need_the_data_set_alone(compare, tmp_path):
     lines = [json.dumps({"query_id": f"q{n}-river", "answer": "Lima"}) for n in range(8)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))

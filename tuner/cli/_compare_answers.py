@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tuner.core.corpus import Query
     from tuner.datasets import Dataset
     from tuner.evaluation.answers import AnswerDuel, Answerer, Answers
+    from tuner.judge import Choice
 
 DEFAULT_SIMILARITIES = ("token_f1", "exact_match")
 CHANGED_QUERIES = 5
@@ -71,12 +72,16 @@ def compare(
         # What neither file holds was not asked; what one of them lacks, that side did not answer.
         asked = answers[0].texts.keys() | answers[1].texts.keys()
         queries = tuple(query for query in queries if query.id in asked)
+        is_same = answers[0].texts == answers[1].texts
     elif assembly is None or any(are_files):
         raise InputError("--answers: give two files, or functions for both")
     else:
-        answers = _ask(assembly, sources, queries, first, second, keep)
+        choices = _choices(assembly, sources, first, second)
+        answers = _ask(assembly, sources, choices, queries, keep)
+        is_same = choices[0] == choices[1] and sources[0] == sources[-1]
     duel = compare_answers(answers, queries, dataset.answers, found, seed=seed)
-    remarks = [*duel.remarks, *_looks(assembly, part)]
+    # Between what is the same nothing is decided, so that is no look at the held-out queries.
+    remarks = [*duel.remarks, *([] if is_same else _looks(assembly, part))]
     if as_json:
         record = {**duel.to_record(), "remarks": remarks}
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
@@ -86,31 +91,37 @@ def compare(
     _print(duel)
 
 
-def _ask(
-    assembly: Assembly,
-    sources: Sequence[str],
-    queries: Sequence[Query],
-    first: str | None,
-    second: str | None,
-    keep: Path | None,
-) -> tuple[Answers, Answers]:
-    from tuner.evaluation.answers import ask_by_turns
-
+def _choices(
+    assembly: Assembly, sources: Sequence[str], first: str | None, second: str | None
+) -> tuple[Choice, Choice]:
     a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
     b = a if second is None else assembly.choice(read_params(second, "--b"))
     if len(sources) == 1 and second is None:
         raise InputError("give --b, the other context, or a second --answers, the other function")
+    return a, b
+
+
+def _ask(
+    assembly: Assembly,
+    sources: Sequence[str],
+    choices: tuple[Choice, Choice],
+    queries: Sequence[Query],
+    keep: Path | None,
+) -> tuple[Answers, Answers]:
+    from tuner.evaluation.answers import ask_by_turns
+
+    a, b = choices
     one = _contexts(assembly, a, queries)
-    contexts = (one, one if b is a else _contexts(assembly, b, queries))
+    contexts = (one, one if a == b else _contexts(assembly, b, queries))
     sides = (_function(sources[0]), _function(sources[-1]))
     seed = assembly.config.study.seed
     with _kept(keep) as kept:
         return ask_by_turns(sides, contexts, queries, seed=seed, keep=kept)
 
 
-def _contexts(assembly: Assembly, choice: Any, queries: Sequence[Query]) -> list[str]:
+def _contexts(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> list[str]:
     """Return the passages that each query retrieves, best first, a blank line between them."""
     retriever, params = assembly.answering(choice)
     retriever.prepare(queries)
