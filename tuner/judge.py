@@ -15,7 +15,7 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
-from tuner.evaluation.objective import paid_metric
+from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Retriever, Serves
@@ -31,7 +31,6 @@ from tuner.study.verdict import (
     Guardrail,
     Measured,
     Verdict,
-    composite_values,
     decide,
 )
 

@@ -17,8 +17,8 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.objective import composite_values
 from tuner.retrieval.base import Explains
-from tuner.study.verdict import composite_values
 
 PER_QUERY_FILE = "per_query.jsonl"
 # Nobody reads further down a ranking, and a data set may have many queries.

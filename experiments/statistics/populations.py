@@ -39,9 +39,9 @@ from tuner.core.rankings import FloatArray  # noqa: E402
 from tuner.core.trial import Params, Trial, TrialState  # noqa: E402
 from tuner.datasets import open_dataset  # noqa: E402
 from tuner.evaluation.evaluator import Evaluator  # noqa: E402
+from tuner.evaluation.objective import composite_values  # noqa: E402
 from tuner.retrieval.hybrid import Hybrid  # noqa: E402
 from tuner.study.results import BASELINE_ARM  # noqa: E402
-from tuner.study.verdict import composite_values  # noqa: E402
 from tuner.study.winner import TOKENS  # noqa: E402
 from tuner.systems import cache_dir  # noqa: E402
 

@@ -25,9 +25,10 @@ from tuner.core.rankings import FloatArray
 from tuner.core.trial import Outcome, Trial, TrialState
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.objective import composite_values
 from tuner.metrics.aggregate import mean_defined
 from tuner.retrieval.hybrid import Hybrid
-from tuner.study.verdict import Measured, composite_values, decide
+from tuner.study.verdict import Measured, decide
 from tuner.study.winner import TOKENS, choose_winner
 from tuner.systems import cache_dir
 

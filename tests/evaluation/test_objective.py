@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.evaluation.objective import Bounds, Objective
+from tuner.evaluation.objective import Bounds, Objective, composite_values
 
 
 def test_weighted_mean_less_price():
@@ -21,6 +22,15 @@ def test_weighted_mean_less_price():
     assert score.composite == pytest.approx(0.68)
     assert score.objective == pytest.approx(0.65)
     assert score.violation == 0.0
+
+
+def test_the_composite_of_each_query_is_the_weighted_mean():
+    values = composite_values(
+        {"recall@10": np.array([1.0, 0.5, np.nan]), "mrr@10": np.array([0.5, 0.0, 1.0])},
+        {"recall@10": 3.0, "mrr@10": 1.0},
+    )
+    # (3 * 1 + .5) / 4 = .875; (3 * .5 + 0) / 4 = .375; the third is undefined
+    np.testing.assert_allclose(values, [0.875, 0.375, np.nan])
 
 
 def test_weights_are_divided_by_their_sum():

@@ -8,7 +8,7 @@ import pytest
 from tuner.core.trial import Trial, TrialState
 from tuner.study.few_queries import decide_without_holdout
 from tuner.study.looks import EarlierLooks
-from tuner.study.verdict import Guardrail, Measured, composite_values, decide
+from tuner.study.verdict import Guardrail, Measured, decide
 from tuner.study.winner import choose_winner
 
 ALTERNATING = np.tile([0.0, 0.02], 50)
@@ -22,15 +22,6 @@ def trial(number, objective, arm="tpe", **metrics):
     return Trial(
         number, arm, {"n": number}, TrialState.FINISHED, objective=objective, metrics=metrics
     )
-
-
-def test_the_composite_of_each_query_is_the_weighted_mean():
-    values = composite_values(
-        {"recall@10": np.array([1.0, 0.5, np.nan]), "mrr@10": np.array([0.5, 0.0, 1.0])},
-        {"recall@10": 3.0, "mrr@10": 1.0},
-    )
-    # (3 * 1 + .5) / 4 = .875; (3 * .5 + 0) / 4 = .375; the third is undefined
-    np.testing.assert_allclose(values, [0.875, 0.375, np.nan])
 
 
 def test_a_clear_gain_is_deployed():

@@ -156,9 +156,9 @@ def _metrics(names: Sequence[str], assembly: Assembly) -> list[str]:
 
 def _defined(outcome: Outcome, objective: Objective) -> dict[str, int]:
     """Return for how many queries each metric is defined, and all metrics of the composite."""
+    from tuner.evaluation.objective import composite_values
     from tuner.evaluation.system_metrics import SYSTEM_METRICS
     from tuner.metrics import mean_defined
-    from tuner.study.verdict import composite_values
 
     values = dict(outcome.per_query)
     for name in outcome.metrics:

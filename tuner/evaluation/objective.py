@@ -127,9 +127,7 @@ class Objective:
         >>> paid.by_query({"ndcg@10": np.array([0.7, 1.0])}, {"context_tokens": 500.0})
         array([0.69, 0.99])
         """
-        total = math.fsum(self.weights.values())
-        parts = [w * np.asarray(per_query[name]) for name, w in self.weights.items() if w]
-        values: FloatArray = np.sum(parts, axis=0) / total
+        values = composite_values(per_query, self.weights)
         for name, price in self.price.items():
             metric, units = paid_metric(name)
             amount = per_query.get(metric, means.get(metric, 0.0))
@@ -205,6 +203,18 @@ class Objective:
                 message = f"min {bounds.min} is above max {bounds.max}"
                 problems.append(Problem(message, key=key))
         return problems
+
+
+def composite_values(
+    per_query: Mapping[str, FloatArray], weights: Mapping[str, float]
+) -> FloatArray:
+    """Return each query's weighted mean of metrics, shape (queries,); NaN where one is undefined.
+
+    Its mean over queries is the composite of the objective, before any price.
+    """
+    parts = [weight * np.asarray(per_query[name]) for name, weight in weights.items() if weight]
+    result: FloatArray = np.sum(parts, axis=0) / math.fsum(weights.values())
+    return result
 
 
 def _scale(bound: float) -> float:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
 from tuner.stats import (
@@ -125,19 +123,6 @@ class Measured:
     metrics: Mapping[str, FloatArray] = field(default_factory=dict)
     objective: FloatArray | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
-
-
-def composite_values(
-    per_query: Mapping[str, FloatArray], weights: Mapping[str, float]
-) -> FloatArray:
-    """Return each query's weighted mean of metrics, NaN where one of them is undefined.
-
-    Its mean over queries is the composite of the objective, before any price.
-    """
-    total = sum(weights.values())
-    values = [weight * np.asarray(per_query[name]) for name, weight in weights.items() if weight]
-    result: FloatArray = np.sum(values, axis=0) / total
-    return result
 
 
 def decide(
