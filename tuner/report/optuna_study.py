@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.errors import InputError
 from tuner.core.parameters import Categorical, Integer, Parameter, Real
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Scalar, Trial, TrialState
 from tuner.evaluation.objective import Bounds, Objective
 from tuner.evaluation.system_metrics import is_better_lower
+from tuner.report._optuna_storage import create_study, delete_study
 
 if TYPE_CHECKING:
     import optuna
@@ -64,24 +63,28 @@ def optuna_study(
     space = SearchSpace.from_mapping(header.space)
     objective = _objective(header.objective)
     is_constrained = bool(objective.constraints) or any(trial.violation > 0 for trial in trials)
-    study = _create(
+    study = create_study(
         goals=objective.pareto or ("objective",), storage=storage, name=name or header.name
     )
     for key, value in _study_attributes(header).items():
         study.set_user_attr(key, value)
-    distributions = _distributions(space)
-    for trial in sorted(trials, key=lambda trial: trial.number):
-        values = _values(objective, trial) if trial.is_scored else None
-        study.add_trial(
-            _frozen(
-                trial,
-                space,
-                distributions,
-                values=values,
-                is_constrained=is_constrained,
-                has_estimate=not objective.pareto,
+    distributions = {name: _distribution(found) for name, found in space.parameters.items()}
+    try:
+        for trial in sorted(trials, key=lambda trial: trial.number):
+            study.add_trial(
+                _frozen(
+                    trial,
+                    space,
+                    distributions,
+                    values=_values(objective, trial) if trial.is_scored else None,
+                    is_constrained=is_constrained,
+                    has_estimate=not objective.pareto,
+                )
             )
-        )
+    except BaseException:
+        # Thousands of trials take a database minutes: what is stopped must not look complete.
+        delete_study(name=study.study_name, storage=storage)
+        raise
     return study
 
 
@@ -110,7 +113,7 @@ def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, float
     from optuna.importance import FanovaImportanceEvaluator, get_param_importances
     from optuna.trial import create_trial
 
-    study = _create(goals=("objective",), name=header.name)
+    study = create_study(goals=("objective",), name=header.name)
     distributions = {name: _unit_distribution(parameter) for name, parameter in varied.items()}
     for trial in counted:
         params = {name: _place(varied[name], name, trial.params) for name in varied}
@@ -137,44 +140,6 @@ def _place(parameter: Parameter, name: str, params: Params) -> float:
     if isinstance(parameter, Categorical):
         return parameter.index(value)
     return parameter.position(value)
-
-
-def _create(*, goals: Sequence[str], name: str, storage: str | None = None) -> optuna.Study:
-    import optuna
-
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # It announces every new study.
-    try:
-        with warnings.catch_warnings():
-            # Names of values, and journal files, are experimental in some versions.
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            study = optuna.create_study(
-                storage=None if storage is None else _opened(storage),
-                study_name=name,
-                directions=["minimize" if is_better_lower(goal) else "maximize" for goal in goals],
-            )
-            study.set_metric_names(list(goals))
-    except optuna.exceptions.DuplicatedStudyError as error:
-        raise InputError(
-            f"{storage} holds a study called {name!r} already; give this one another name"
-        ) from error
-    finally:
-        optuna.logging.set_verbosity(level)
-    return study
-
-
-def _opened(storage: str) -> optuna.storages.BaseStorage:
-    import optuna
-    from optuna.storages.journal import JournalFileBackend
-
-    try:
-        if "://" in storage:
-            return optuna.storages.get_storage(storage)
-        return optuna.storages.JournalStorage(JournalFileBackend(storage))
-    except Exception as error:  # whatever a database's driver raises
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        message = f"cannot open the storage {storage!r}: {lines[0]}"
-        raise InputError(f"{message}; write for example sqlite:///study.db") from error
 
 
 def _study_attributes(header: StudyHeader) -> dict[str, Any]:
@@ -209,10 +174,6 @@ def _values(objective: Objective, trial: Trial) -> list[float]:
         -value if is_better_lower(name) else value
         for name, value in zip(objective.pareto, goals, strict=True)
     ]
-
-
-def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
-    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
 
 
 def _distribution(parameter: Parameter) -> BaseDistribution:
@@ -255,8 +216,8 @@ def _frozen(
     distributions: Mapping[str, BaseDistribution],
     *,
     values: list[float] | None,
-    is_constrained: bool = False,
-    has_estimate: bool = False,
+    is_constrained: bool,
+    has_estimate: bool,
 ) -> optuna.trial.FrozenTrial:
     from optuna.trial import FrozenTrial
     from optuna.trial import TrialState as State

@@ -1,0 +1,38 @@
+"""tuner export: a study in another tool's form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("export", short_help="Write a study for Optuna's dashboard and plots.")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option(
+    "--optuna",
+    "storage",
+    required=True,
+    metavar="STORAGE",
+    help="sqlite:///study.db, another database, or the path of a journal file.",
+)
+@click.option("--name", help="The study's name there, instead of its own.")
+def command(run_dir: Path, storage: str, name: str | None) -> None:
+    """Write the study in RUN_DIR, every trial of it, to a storage of Optuna.
+
+    optuna-dashboard and optuna.visualization then show it. A storage may hold many studies. With
+    thousands of trials a journal file is written in seconds, a database in minutes.
+    """
+    from tuner.core.errors import InputError
+    from tuner.report.optuna_study import optuna_study
+    from tuner.run_dir import JOURNAL_FILE, no_run
+    from tuner.study.reading import read_journal
+    from tuner.tracking._uri import mask
+
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(no_run(run_dir))
+    content = read_journal(run_dir / JOURNAL_FILE)
+    study = optuna_study(content.header, tuple(content.trials.values()), storage=storage, name=name)
+    shown = mask(storage)
+    click.echo(f"{len(content.trials)} trials are in {shown} as the study {study.study_name!r}")
+    click.echo(f"Look at them:  optuna-dashboard {shown}")
