@@ -58,7 +58,8 @@ def tuner() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code.
 
-    0: done; 1: failed; 2: bad input; 20: drift; 21: an A/B test lost users; 130: interrupted.
+    0: done; 1: failed; 2: bad input; 3: another nightly job is at work; 10: a night promoted;
+    20: drift; 21: an A/B test lost users; 130: interrupted.
     """
     if "" not in sys.path:
         # As `python -m tuner` does: retrievers are modules in the folder that one works in.

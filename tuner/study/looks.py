@@ -60,7 +60,7 @@ def count_look(
     """
     path = runs_dir / LOOKS_FILE
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    now = {_digest(query.text) for query in queries}
+    now = {query_digest(query.text) for query in queries}
     seen: set[str] = set()
     count = 0
     is_new = True
@@ -91,7 +91,7 @@ def count_look(
             file.write(f"{torn}{json.dumps(line, ensure_ascii=False)}\n")
     return EarlierLooks(
         count,
-        sum(_digest(query.text) in seen for query in queries),
+        sum(query_digest(query.text) in seen for query in queries),
         len(queries),
         str(last.get("study", "")),
         time.strftime("%Y-%m-%d", time.localtime(last["time"])) if last else "",
@@ -125,6 +125,7 @@ def _is_torn(line: str) -> bool:
     return is_ours and not line.endswith("}")
 
 
-def _digest(text: str) -> str:
+def query_digest(text: str) -> str:
+    """Return what a query is known by: a hash of its words, whatever its id."""
     words = " ".join(text.casefold().split())
     return hashlib.sha256(words.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]

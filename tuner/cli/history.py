@@ -1,0 +1,109 @@
+"""tuner history: the nights, as a table and a plot."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli._options import note
+from tuner.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tuner.nightly.history import History, Row
+
+
+@click.command("history", short_help="The nights: champion, challenger, verdict, drift.")
+@click.argument("source", metavar="RUNS_DIR|CONFIG", type=click.Path(path_type=Path))
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a study.")
+def command(source: Path, plot: Path | None, as_json: bool) -> None:
+    """List the nights in RUNS_DIR, or those of CONFIG: who was champion, what challenged it.
+
+    Scores are the objective on the tune queries; the difference is the verdict's, with the interval
+    at the level that was left for that night.
+    """
+    from tuner.cli._bench_tables import check_plot
+
+    if plot is not None:
+        check_plot(plot)
+    histories = _read(source)
+    if plot is not None:
+        from tuner.cli._history_plot import draw
+
+        if len(histories) > 1:
+            names = ", ".join(history.study for history in histories)
+            raise InputError(f"--plot draws one study, and here are {names}: give its CONFIG")
+        draw(histories[0], plot)
+        note(f"plot: {plot}")
+    for history in histories:
+        if as_json:
+            click.echo(json.dumps(history.to_record(), indent=2, ensure_ascii=False))
+        else:
+            _print(history)
+
+
+def _read(source: Path) -> list[History]:
+    from tuner.nightly.history import read_history
+    from tuner.nightly.records import NIGHTS_FILE
+
+    if source.is_dir():
+        found = read_history(source)
+        runs_dir = source
+    else:
+        from tuner.config import load_config
+
+        study = load_config(source)[0].study
+        runs_dir = Path(study.runs_dir)
+        found = read_history(runs_dir, study.name)
+    if not any(history.rows or history.promotions for history in found):
+        raise InputError(
+            f"{runs_dir / NIGHTS_FILE} holds no night; the first: tuner nightly CONFIG"
+        )
+    return found
+
+
+def _print(history: History) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+
+    click.secho(f"nights of {history.study}", bold=True)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    numbers = {"score", "score ", "difference", "interval", "alpha"}
+    for name in (
+        "night", "champion", "score", "challenger", "score ", "difference", "interval", "alpha",
+        "outcome", "drift",
+    ):  # fmt: skip
+        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
+    for row in history.rows:
+        style = "bold" if row.outcome == "promoted" or row.drift == "alarm" else ""
+        table.add_row(*_cells(row), style=style)
+    console().print(table)
+    for move in history.promotions:
+        when = datetime.fromtimestamp(move.at, tz=UTC).strftime("%Y-%m-%d %H:%M")
+        night = "" if move.night is None else f"night of {move.night}, "
+        click.echo(f"champion: {move.to.called} ({night}{when} UTC, by {move.who}: {move.why})")
+    if history.unreadable:
+        note(f"note: {history.unreadable} lines of nights.jsonl cannot be read and are left out")
+
+
+def _cells(row: Row) -> list[str]:
+    interval = ""
+    if row.interval is not None:
+        interval = f"{row.interval[0]:+.3f} to {row.interval[1]:+.3f}"
+    return [
+        row.night.isoformat(),
+        row.champion,
+        "" if row.champion_score is None else f"{row.champion_score:.4f}",
+        row.challenger,
+        "" if row.challenger_score is None else f"{row.challenger_score:.4f}",
+        "" if row.difference is None else f"{row.difference:+.4f}",
+        interval,
+        "" if row.alpha is None else f"{row.alpha:.2g}",
+        row.outcome,
+        row.drift,
+    ]

@@ -1,0 +1,87 @@
+"""tuner nightly: tune, test, promote, look for drift; for cron and its kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli._options import config_argument, note, set_option
+from tuner.core.errors import EXIT_FAILED, InputError, TunerError
+
+if TYPE_CHECKING:
+    from tuner.cli._progress import Progress
+    from tuner.config import Config
+    from tuner.tuning import Session
+
+
+@click.command("nightly", short_help="Every night: tune, test, promote, look for drift.")
+@config_argument
+@set_option
+@click.option("--date", "day", metavar="YYYY-MM-DD", help="Which night it is. Default: today.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, only what needs attention.")
+def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool) -> int:
+    """Tune CONFIG within `nightly.budget`, and test what was found against the champion.
+
+    The champion is the one of MLflow's registry, else the last known, else CONFIG's baseline.
+    Prints one JSON object; everything else goes to standard error. A night that was killed goes on
+    when it is called again on the same date; one that is done is left alone.
+
+    \b
+    Exit codes: 0 kept, or nothing to do; 10 promoted, or waiting for `tuner promote`; 20 the
+    champion's score drifts (also where something was promoted: the JSON tells both); 2 bad input;
+    3 another job is at work; 1 failed; 130 interrupted.
+    """
+    from tuner.config import load_config
+    from tuner.nightly.night import Locked, run_night
+    from tuner.nightly.summary import failed
+
+    night = _night(day)
+    loaded, source = load_config(config, settings)
+    try:
+        summary = run_night(
+            loaded, source, night=night, say=note, listen=lambda session: _shown(session, quiet)
+        )
+    except Locked:
+        raise
+    except Exception as error:
+        code = error.exit_code if isinstance(error, TunerError) else EXIT_FAILED
+        _tell(loaded, failed(night, loaded.study.name, error, code))
+        raise
+    if summary["outcome"] in ("nothing to do", "interrupted"):
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        _tell(loaded, summary)
+    return int(summary["exit_code"])
+
+
+def _tell(config: Config, summary: dict[str, Any]) -> None:
+    """Print a summary, and hand it to whom `nightly.notify` names."""
+    from tuner.nightly.notify import notify
+
+    text = json.dumps(summary, indent=2, ensure_ascii=False)
+    click.echo(text)
+    if config.nightly.notify is not None:
+        notify(config.nightly.notify, text, say=note)
+
+
+@contextmanager
+def _shown(session: Session, quiet: bool) -> Iterator[Progress]:
+    from tuner.cli._progress import progress_for
+
+    told = [trial for trial in session.study.trials if trial.is_told]
+    with progress_for(session.tuned_arms, told, quiet=quiet) as progress:
+        yield progress
+
+
+def _night(day: str | None) -> date:
+    if day is None:
+        return date.today()
+    try:
+        return date.fromisoformat(day)
+    except ValueError as error:
+        raise InputError(f"--date {day}: write it as 2026-11-30") from error

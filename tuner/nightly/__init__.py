@@ -1,0 +1,1 @@
+"""A night: tune, test the challenger against the champion, promote, look for drift, tell."""

@@ -1,0 +1,103 @@
+"""What follows from the verdict: the champion stays, or makes room, or somebody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from tuner.assemble import Assembly
+from tuner.core.errors import TunerError
+from tuner.nightly.promotion import (
+    record_promotion,
+    show_promotion,
+    version_of_study,
+    who_is_it,
+)
+from tuner.nightly.records import Records, read_records
+from tuner.nightly.summary import Challenger, Outcome
+from tuner.tracking.registry import CHAMPION, Registry
+from tuner.tuning import Tuned
+
+Say = Callable[[str], None]
+Policy = Literal["auto", "ask", "never"]
+
+DEPLOY = "deploy"
+
+
+def find_challenger(
+    assembly: Assembly, tuned: Tuned, study_id: str, registry: Registry | None, *, say: Say
+) -> Challenger | None:
+    """Return what the night found; None where that is nothing, or the champion itself."""
+    winner = tuned.summary.winner
+    if winner is None:
+        return None
+    params = assembly.params(winner.params)
+    if params == assembly.params(assembly.baseline or {}):
+        return None
+    version = None
+    if registry is not None:
+        try:
+            shown = version_of_study(registry, study_id)
+        except TunerError as error:
+            say(f"{error}; the challenger has no version yet")
+        else:
+            version = None if shown is None else shown.version
+    return Challenger(params, study_id, version, winner)
+
+
+def decide_night(
+    tuned: Tuned,
+    challenger: Challenger | None,
+    policy: Policy,
+    *,
+    night: date,
+    runs_dir: Path,
+    records: Records,
+    registry: Registry | None,
+    say: Say,
+) -> Outcome:
+    """Promote the challenger where its verdict is *deploy* and the policy says so.
+
+    Where the champion was moved while the night ran, the verdict is of another pair: it stays.
+    """
+    summary = tuned.summary
+    if summary.state == "failed" or summary.baseline is None:
+        return "failed"
+    if summary.verdict is None and challenger is not None:
+        say("there is no verdict on the challenger, so nothing is promoted")
+    is_deploy = summary.verdict is not None and summary.verdict["outcome"] == DEPLOY
+    if challenger is None or not is_deploy:
+        return "kept"
+    if policy == "never":
+        say("the verdict is to deploy the challenger; nightly.promote is never, so nothing is done")
+        return "kept"
+    if policy == "ask":
+        return "waiting for approval"
+    if _was_moved(runs_dir, records, registry):
+        say("the champion was moved while the night ran: the challenger is not promoted")
+        return "kept"
+    promotion = record_promotion(
+        runs_dir,
+        records,
+        challenger.as_champion(),
+        before=records.shown_version,
+        who=who_is_it(),
+        why=f"the verdict of the night of {night}",
+        night=night,
+    )
+    if registry is not None:
+        show_promotion(registry, records, promotion, runs_dir=runs_dir, say=say)
+    return "promoted"
+
+
+def _was_moved(runs_dir: Path, records: Records, registry: Registry | None) -> bool:
+    if len(read_records(runs_dir, records.study).promotions) != len(records.promotions):
+        return True
+    try:
+        shown = None if registry is None else registry.get(CHAMPION)
+    except TunerError:
+        return False
+    # Where the registry has no champion, there is nobody's choice to overrule.
+    return shown is not None and shown.version != records.shown_version

@@ -1,0 +1,81 @@
+"""Does the champion's daily score slip? What every night measured, held against the weeks before.
+
+Only nights of the same champion are compared: a better or worse one is no drift.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from pathlib import Path
+
+from tuner.assemble import Assembly
+from tuner.core.trial import Trial
+from tuner.evaluation.drift import Measure, find_drift
+from tuner.evaluation.drift_report import DriftReport
+from tuner.monitoring.drift import Observation, Windows
+from tuner.nightly.data import part_of
+from tuner.nightly.records import Records, Score, append
+from tuner.nightly.spending import remember_part
+from tuner.run_dir import JOURNAL_FILE
+from tuner.study.reading import read_per_query
+
+SCORE = "score"
+
+
+def record_score(
+    runs_dir: Path,
+    records: Records,
+    assembly: Assembly,
+    baseline: Trial,
+    run_dir: Path,
+    *,
+    champion: str,
+    night: date,
+) -> Score | None:
+    """Write down what the champion scored tonight on the tune queries; None where it failed."""
+    if baseline.objective is None:
+        return None
+    part_name: str | None = None
+    values: tuple[float | None, ...] = ()
+    per_query = read_per_query(run_dir / JOURNAL_FILE, baseline.evaluated_as)
+    if per_query:
+        by_query = assembly.plan.objective.by_query(per_query, baseline.metrics)
+        values = tuple(None if math.isnan(x) else round(float(x), 9) for x in by_query)
+        part_name, part = part_of(assembly.tune_queries)
+        remember_part(runs_dir, records, part_name, part)
+    score = Score(night, champion, float(baseline.objective), part_name, values)
+    append(
+        runs_dir,
+        "scored",
+        records.study,
+        night=night.isoformat(),
+        champion=champion,
+        mean=score.mean,
+        part=score.part,
+        by_query=list(values),
+    )
+    records.scores.append(score)
+    return score
+
+
+def check_drift(records: Records, champion: str, night: date) -> DriftReport:
+    """Look for drift in the champion's score up to a night: all queries, and by query type."""
+    latest = {one.night: one for one in records.scores if one.champion == champion}
+    observations = [
+        seen
+        for day, score in sorted(latest.items())
+        if day <= night
+        for seen in _observations(records, score)
+    ]
+    return find_drift(observations, [Measure(SCORE)], windows=Windows.until(night), mix_effect=None)
+
+
+def _observations(records: Records, score: Score) -> list[Observation]:
+    part = None if score.part is None else records.parts.get(score.part)
+    if part is None or len(part.digests) != len(score.by_query):
+        return [Observation(score.night, {SCORE: score.mean})]
+    return [
+        Observation(score.night, {SCORE: math.nan if value is None else value}, digest, kind)
+        for digest, kind, value in zip(part.digests, part.types, score.by_query, strict=True)
+    ]

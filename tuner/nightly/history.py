@@ -1,0 +1,106 @@
+"""The nights of a study, one row each, for a table, a plot, or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from tuner.nightly.records import Promotion, Records, read_records, studies_in
+
+
+@dataclass(frozen=True)
+class Row:
+    """One night; None where something was not measured, or the night did not end.
+
+    Scores are the objective on the tune queries; the difference is that of the verdict.
+    """
+
+    night: date
+    outcome: str
+    champion: str
+    champion_score: float | None = None
+    challenger: str = ""
+    challenger_score: float | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    alpha: float | None = None
+    verdict: str = ""
+    drift: str = ""
+
+
+@dataclass(frozen=True)
+class History:
+    """The nights of one study, and every move of its champion."""
+
+    study: str
+    rows: tuple[Row, ...]
+    promotions: tuple[Promotion, ...]
+    unreadable: int = 0
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as a JSON-ready mapping."""
+        return {
+            "study": self.study,
+            "nights": [{**vars(row), "night": row.night.isoformat()} for row in self.rows],
+            "champions": [
+                {
+                    "at": datetime.fromtimestamp(move.at, tz=UTC).isoformat(timespec="seconds"),
+                    "night": None if move.night is None else move.night.isoformat(),
+                    "version": move.to.version,
+                    "called": move.to.called,
+                    "params": move.to.params,
+                    "who": move.who,
+                    "why": move.why,
+                }
+                for move in self.promotions
+            ],
+            "unreadable": self.unreadable,
+        }
+
+
+def read_history(runs_dir: Path, study: str | None = None) -> list[History]:
+    """Return the history of a study, or of every study that has nights in a folder."""
+    names = studies_in(runs_dir) if study is None else [study]
+    return [_history(read_records(runs_dir, name)) for name in names]
+
+
+def _history(records: Records) -> History:
+    rows = {}
+    for night in records.nights:
+        known = {score.night: score.mean for score in records.scores}
+        summary = night.summary or {"outcome": "not finished"}
+        # Of several attempts at a night the latest counts.
+        rows[night.night] = _row(night.night, night.champion.called, summary, known)
+    for score in records.scores:  # such as those brought in from before the first night
+        rows.setdefault(score.night, Row(score.night, "scored only", "", champion_score=score.mean))
+    return History(
+        records.study,
+        tuple(rows[night] for night in sorted(rows)),
+        tuple(records.promotions),
+        records.unreadable,
+    )
+
+
+def _row(
+    night: date, champion: str, summary: Mapping[str, Any], scores: Mapping[date, float]
+) -> Row:
+    challenger = summary.get("challenger") or {}
+    verdict = summary.get("verdict") or {}
+    interval = verdict.get("interval")
+    version = challenger.get("version")
+    return Row(
+        night,
+        str(summary["outcome"]),
+        champion,
+        scores.get(night),
+        "" if not challenger else "no version" if version is None else f"version {version}",
+        challenger.get("score"),
+        verdict.get("difference"),
+        None if interval is None else (float(interval[0]), float(interval[1])),
+        verdict.get("alpha"),
+        str(verdict.get("outcome", "")),
+        str((summary.get("drift") or {}).get("status", "")),
+    )

@@ -1,0 +1,271 @@
+"""One night, in order: lock, champion, data, warm start, study, verdict, promotion, drift, report.
+
+A night that was killed goes on with its study when it is called again on the same date. On a later
+date the study stays as it is: its trials help that night's search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
+
+from tuner.assemble import Assembly, assemble, check_can_tune
+from tuner.config import Config, Source
+from tuner.config.model import NightlySection
+from tuner.core.errors import InputError, TunerError
+from tuner.core.trial import Trial
+from tuner.nightly.budget import clock, warmed, with_budget
+from tuner.nightly.champion import find_champion, registry_of
+from tuner.nightly.data import data_record, params_key, what_changed
+from tuner.nightly.deciding import decide_night, find_challenger
+from tuner.nightly.drift import check_drift, record_score
+from tuner.nightly.pruning import prune
+from tuner.nightly.records import Champion, Records, append, read_records
+from tuner.nightly.showing import show_in_mlflow
+from tuner.nightly.spending import Spending
+from tuner.nightly.summary import EXIT_LOCKED, Said, nothing_to_do, summarise_night
+from tuner.planning import make_plan
+from tuner.study.loop import Event
+from tuner.study.results import BASELINE_ARM
+from tuner.tracking.registry import Registry
+from tuner.tuning import Session, begin, reopen
+
+Say = Callable[[str], None]
+
+
+class Locked(TunerError):
+    """Another job is at work on the same nights."""
+
+    exit_code = EXIT_LOCKED
+
+
+class Listener(Protocol):
+    """Follows a night's study."""
+
+    def show(self, event: Event) -> None:
+        """Take one event of the study's loop."""
+        ...
+
+    def say(self, message: str) -> None:
+        """Take one line of news."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """Passes lines on, and keeps them for the summary."""
+
+    say: Say
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+        self.say(message)
+
+
+@dataclass(frozen=True)
+class _Tonight:
+    config: Config
+    source: Source
+    night: date
+    runs_dir: Path
+    records: Records
+    registry: Registry | None
+    heard: _Heard
+
+
+def run_night(
+    config: Config,
+    source: Source,
+    *,
+    night: date,
+    say: Say,
+    listen: Callable[[Session], AbstractContextManager[Listener]],
+) -> dict[str, Any]:
+    """Do everything that a night does, and return its summary, which ``nights.jsonl`` holds too.
+
+    Raises:
+        Locked: another job is at work on these nights.
+        InputError: there is no baseline, or the champion does not fit the configuration.
+    """
+    runs_dir, study = Path(config.study.runs_dir), config.study.name
+    heard = _Heard(say)
+    with only_one(runs_dir, study):
+        records = read_records(runs_dir, study)
+        done = records.of(night)
+        if done is not None and done.is_settled:
+            return nothing_to_do(done, study)
+        if records.unreadable:
+            lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
+            heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
+        registry = registry_of(config)
+        tonight = _Tonight(config, source, night, runs_dir, records, registry, heard)
+        return _run(tonight, listen)
+
+
+@contextmanager
+def only_one(runs_dir: Path, study: str) -> Iterator[None]:
+    """Keep every other job off the nights of a study.
+
+    Raises:
+        Locked: another one has them.
+        InputError: the folder cannot be written to.
+    """
+    try:
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(runs_dir / f".nights-{study}.lock")
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise Locked(
+            f"another nightly job is at work on {study!r} in {runs_dir}; this one has done nothing"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {str(runs_dir)!r}: {error.strerror}", key=("study", "runs_dir")
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _run(
+    tonight: _Tonight, listen: Callable[[Session], AbstractContextManager[Listener]]
+) -> dict[str, Any]:
+    config, records, runs_dir, night = (
+        tonight.config, tonight.records, tonight.runs_dir, tonight.night,
+    )  # fmt: skip
+    heard = tonight.heard
+    champion = find_champion(config, records, tonight.registry, runs_dir=runs_dir, say=heard.note)
+    assembly = _assemble(tonight, champion)
+    data = data_record(assembly)
+    last = records.nights[-1] if records.nights else None
+    changes = [] if last is None else what_changed(last.data, data)
+    for change in changes:
+        heard.note(change)
+    session, is_resumed = _session(tonight, champion, assembly, data)
+    spending = Spending(runs_dir, records, session.assembly, night)
+    with listen(session) as listener:
+        inner = _Heard(listener.say, heard.notes)
+        tuned = session.run(
+            on_event=listener.show, say=inner.note, is_time_up=clock(config), alpha_for=spending
+        )
+    said = Said(
+        night, records.study, "interrupted", champion, tuned, data, changes, is_resumed=is_resumed,
+        notes=heard.notes,
+    )  # fmt: skip
+    if tuned.summary.state == "interrupted":
+        return summarise_night(said)
+    return _finish(tonight, session, spending, said)
+
+
+def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said) -> dict[str, Any]:
+    """Decide, look for drift, show it, write it down, and throw away what is old."""
+    records, runs_dir, night = tonight.records, tonight.runs_dir, tonight.night
+    champion, tuned, note = said.champion, said.tuned, tonight.heard.note
+    study_id, own = session.study.header.study_id, session.assembly
+    settings = tonight.config.nightly
+    challenger = find_challenger(own, tuned, study_id, tonight.registry, say=note)
+    key = params_key(own.params(own.baseline or {}))
+    if (baseline := _baseline(session)) is not None:
+        record_score(runs_dir, records, own, baseline, tuned.run_dir, champion=key, night=night)
+    drift = check_drift(records, key, night)
+    outcome = decide_night(
+        tuned,
+        challenger,
+        settings.promote,
+        night=night,
+        runs_dir=runs_dir,
+        records=records,
+        registry=tonight.registry,
+        say=note,
+    )
+    said = replace(said, outcome=outcome, challenger=challenger, look=spending.look, drift=drift)
+    show_in_mlflow(tonight.config, summarise_night(said), say=note)
+    now = champion if records.champion is None else records.champion
+    # Also what waits for approval, and what a rollback would go back to.
+    never = {study_id, champion.study_id, now.study_id}
+    gone = prune(runs_dir, records, settings.keep, today=night, never=never, say=note)
+    summary = summarise_night(replace(said, pruned=gone))
+    append(
+        runs_dir,
+        "ended",
+        records.study,
+        night=night.isoformat(),
+        study_id=study_id,
+        summary=summary,
+    )
+    return summary
+
+
+def _baseline(session: Session) -> Trial | None:
+    trials = (trial for trial in session.study.trials if trial.arm == BASELINE_ARM)
+    return next((trial for trial in trials if trial.is_scored), None)
+
+
+def _assemble(tonight: _Tonight, champion: Champion) -> Assembly:
+    """Open data and index, with the champion in the baseline's place and tonight's budget."""
+    # What the night does besides is not the study's; a web hook's address is not for its files.
+    config = with_budget(tonight.config).model_copy(
+        update={"baseline": champion.params, "nightly": NightlySection()}
+    )
+    source, say = tonight.source, tonight.heard.note
+    try:
+        assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
+    except InputError as error:
+        is_other = any(problem.key[:1] != ("baseline",) for problem in error.problems)
+        if champion.source == "config" or is_other:
+            raise
+        reasons = "; ".join(problem.message for problem in error.problems)
+        raise InputError(
+            f"the champion, {champion.called}, does not fit this configuration: {reasons}; "
+            "choose another: tuner promote CONFIG --to VERSION"
+        ) from error
+    check_can_tune(assembly)
+    return assembly
+
+
+def _session(
+    tonight: _Tonight, champion: Champion, assembly: Assembly, data: dict[str, Any]
+) -> tuple[Session, bool]:
+    """Go on with tonight's study where it was begun before, or begin one; say which."""
+    records, runs_dir, note = tonight.records, tonight.runs_dir, tonight.heard.note
+    begun = records.of(tonight.night)
+    if begun is not None and begun.summary is None:
+        reason = ""
+        if params_key(begun.champion.params) != params_key(champion.params):
+            reason = "the champion is another one now"
+        elif begun.data["fingerprints"] != data["fingerprints"]:
+            reason = "the data, the index or the configuration changed"
+        else:
+            try:
+                session = reopen(runs_dir / begun.run_dir, say=note)
+            except InputError as error:
+                reason = str(error)
+            else:
+                note(f"this night was begun before: its study in {session.run_dir} goes on")
+                return session, True
+        note(f"this night was begun before, and is begun anew: {reason}")
+    last = records.nights[-1] if records.nights else None
+    if last is not None and last.summary is None and last.night != tonight.night:
+        note(f"the night of {last.night} was not finished; its trials help tonight's search")
+    if tonight.config.nightly.budget.trials != 0:
+        assembly = warmed(assembly, records, runs_dir, say=note)
+    session = begin(assembly)
+    append(
+        runs_dir,
+        "begun",
+        records.study,
+        night=tonight.night.isoformat(),
+        run_dir=session.run_dir.name,
+        study_id=session.study.header.study_id,
+        champion=asdict(champion),
+        data=data,
+    )
+    return session, False

@@ -1,0 +1,69 @@
+"""Old run directories go, by ``nightly.keep``; only those that the nights themselves made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection
+from datetime import date, timedelta
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from tuner.config.model import KeepSection
+from tuner.core.errors import InputError
+from tuner.nightly.records import Night, Records, append
+from tuner.run_dir import JOURNAL_FILE
+from tuner.study.reading import read_journal
+
+Say = Callable[[str], None]
+
+
+def prune(
+    runs_dir: Path,
+    records: Records,
+    keep: KeepSection,
+    *,
+    today: date,
+    never: Collection[str | None],
+    say: Say,
+) -> list[str]:
+    """Delete the run directories of nights beyond ``keep``, and return their names.
+
+    ``never`` names the studies (by id) whose directories stay, as the champion's does.
+    """
+    there = [night for night in records.nights if _is_theirs(runs_dir, night)]
+    gone = []
+    for place, night in enumerate(reversed(there)):
+        is_beyond = (keep.studies is not None and place >= keep.studies) or (
+            keep.days is not None and night.night <= today - timedelta(days=keep.days)
+        )
+        if is_beyond and night.study_id not in never and _delete(runs_dir / night.run_dir, say):
+            gone.append(night.run_dir)
+    if gone:
+        append(runs_dir, "pruned", records.study, run_dirs=gone)
+        records.pruned.update(gone)
+    return gone
+
+
+def _is_theirs(runs_dir: Path, night: Night) -> bool:
+    """Say whether the directory is still the one that the night made, and nothing else."""
+    run_dir = runs_dir / night.run_dir
+    if Path(night.run_dir).name != night.run_dir or run_dir.is_symlink() or not run_dir.is_dir():
+        return False
+    try:
+        return read_journal(run_dir / JOURNAL_FILE).header.study_id == night.study_id
+    except InputError:
+        return False
+
+
+def _delete(run_dir: Path, say: Say) -> bool:
+    lock = FileLock(f"{run_dir / JOURNAL_FILE}.lock")
+    try:
+        with lock.acquire(blocking=False):
+            shutil.rmtree(run_dir)
+    except Timeout:  # somebody resumes it just now
+        return False
+    except OSError as error:
+        say(f"{run_dir} could not be deleted: {error.strerror or error}")
+        return False
+    return True

@@ -1,0 +1,264 @@
+"""``nights.jsonl``: what happened every night, append-only, and what is read back from it.
+
+A line is one event of one study: ``queries`` (what a part's queries are), ``begun``, ``scored``,
+``look``, ``ended``, ``champion``, ``shown``, ``pruned``. It is on the disk when ``append`` returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import TunerError
+
+NIGHTS_FILE = "nights.jsonl"
+_BEGINNING = '{"event":'
+
+
+@dataclass(frozen=True)
+class Champion:
+    """What runs today.
+
+    Attributes:
+        params: its parameters, or a policy's record.
+        version: of the registered model; None where it has none.
+        study_id: of the study that found it; None for the configuration's baseline.
+        source: ``"config"``, ``"registry"``, or ``"nights"`` (the last known one).
+    """
+
+    params: dict[str, Any]
+    version: int | None = None
+    study_id: str | None = None
+    source: str = "config"
+
+    @property
+    def called(self) -> str:
+        """Return what people call it.
+
+        >>> Champion({}, 4).called
+        'version 4'
+        """
+        if self.version is not None:
+            return f"version {self.version}"
+        return "the baseline" if self.study_id is None else f"study {self.study_id[:8]}"
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """One move of the champion: to what, from what, and who did it and why."""
+
+    to: Champion
+    before: int | None
+    at: float
+    who: str
+    why: str
+    night: date | None = None
+    is_shown: bool = False
+
+
+@dataclass(frozen=True)
+class Score:
+    """The champion's objective of one night: its mean, and by query where that is known."""
+
+    night: date
+    champion: str
+    mean: float
+    part: str | None = None
+    by_query: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Look:
+    """One verdict on a part of the queries: which pair, and the level that it was given at."""
+
+    night: date
+    pair: str
+    part: str
+    number: int
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """The queries of a part: what each is known by, and its type."""
+
+    digests: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Night:
+    """One night; ``summary`` is None where it was not finished."""
+
+    night: date
+    run_dir: str
+    study_id: str
+    champion: Champion
+    data: Mapping[str, Any]
+    at: float
+    summary: Mapping[str, Any] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Say whether the night came to its end, and did not fail."""
+        return self.summary is not None and self.summary.get("outcome") != "failed"
+
+
+@dataclass
+class Records:
+    """What is known of one study's nights, oldest first."""
+
+    study: str
+    nights: list[Night] = field(default_factory=list)
+    promotions: list[Promotion] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    parts: dict[str, Part] = field(default_factory=dict)
+    pruned: set[str] = field(default_factory=set)
+    unreadable: int = 0
+
+    @property
+    def champion(self) -> Champion | None:
+        """Return the last known champion; None where none was ever promoted."""
+        return self.promotions[-1].to if self.promotions else None
+
+    @property
+    def shown_version(self) -> int | None:
+        """Return the version that the registry's champion is, as far as is known."""
+        if not self.promotions:
+            return None
+        last = self.promotions[-1]
+        return last.to.version if last.is_shown else last.before
+
+    def of(self, night: date) -> Night | None:
+        """Return the latest attempt at a night."""
+        return next((one for one in reversed(self.nights) if one.night == night), None)
+
+
+def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
+    """Write one event; it is on the disk on return.
+
+    Raises:
+        TunerError: the disk refuses.
+    """
+    record = {"event": event, "at": time.time(), "study": study, **detail}
+    line = json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n"
+    path = runs_dir / NIGHTS_FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            size = os.fstat(descriptor).st_size
+            # On a line of its own even after one that was torn.
+            is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            os.write(descriptor, (b"\n" if is_torn else b"") + line.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise TunerError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def studies_in(runs_dir: Path) -> list[str]:
+    """Return the names of the studies that have nights here, in the order of their first."""
+    names = (record.get("study") for record, _ in _events(runs_dir) if record is not None)
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+
+def read_records(runs_dir: Path, study: str) -> Records:
+    """Read the nights of one study; lines that cannot be read are counted and left out.
+
+    A line that a crash cut off in the writing does not count: what it says never happened.
+    """
+    records = Records(study)
+    for record, line in _events(runs_dir):
+        if record is None:
+            is_torn = line.startswith(_BEGINNING) and not line.endswith("}")
+            records.unreadable += not is_torn
+        elif record.get("study") == study:
+            try:
+                _take(records, record)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                records.unreadable += 1
+    return records
+
+
+def _events(runs_dir: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
+    path = runs_dir / NIGHTS_FILE
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for line in filter(str.strip, text.split("\n")):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        yield (record if isinstance(record, dict) else None), line
+
+
+def _take(records: Records, record: dict[str, Any]) -> None:
+    match record["event"]:
+        case "queries":
+            part = Part(tuple(record["digests"]), tuple(record["types"]))
+            records.parts[str(record["part"])] = part
+        case "begun":
+            records.nights.append(
+                Night(
+                    date.fromisoformat(record["night"]),
+                    str(record["run_dir"]),
+                    str(record["study_id"]),
+                    Champion(**record["champion"]),
+                    dict(record["data"]),
+                    float(record["at"]),
+                )
+            )
+        case "scored":
+            records.scores.append(
+                Score(
+                    date.fromisoformat(record["night"]),
+                    str(record["champion"]),
+                    float(record["mean"]),
+                    record.get("part"),
+                    tuple(record.get("by_query") or ()),
+                )
+            )
+        case "look":
+            known = {name: record[name] for name in ("pair", "part", "number", "alpha")}
+            records.looks.append(Look(date.fromisoformat(record["night"]), **known))
+        case "ended":
+            _end(records, record)
+        case "champion":
+            night = record.get("night")
+            records.promotions.append(
+                Promotion(
+                    Champion(**record["to"]),
+                    record.get("before"),
+                    float(record["at"]),
+                    str(record["who"]),
+                    str(record["why"]),
+                    None if night is None else date.fromisoformat(night),
+                    record.get("is_shown") is True,
+                )
+            )
+        case "shown":
+            _show(records, record["version"])
+        case "pruned":
+            records.pruned.update(record["run_dirs"])
+
+
+def _end(records: Records, record: dict[str, Any]) -> None:
+    for place in reversed(range(len(records.nights))):
+        night = records.nights[place]
+        if night.study_id == record["study_id"]:
+            records.nights[place] = replace(night, summary=record["summary"])
+            return
+
+
+def _show(records: Records, version: int | None) -> None:
+    if records.promotions:
+        last = records.promotions[-1]
+        records.promotions[-1] = replace(last, to=replace(last.to, version=version), is_shown=True)

@@ -1,0 +1,216 @@
+"""What a night has to say: one JSON object, a sentence, and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Literal
+
+from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.core.study_record import Standing
+from tuner.evaluation.drift_report import DriftReport
+from tuner.nightly.records import Champion, Look, Night
+from tuner.tuning import Tuned
+
+EXIT_LOCKED = 3
+EXIT_PROMOTED = 10
+EXIT_ALARM = 20
+
+Outcome = Literal["kept", "promoted", "waiting for approval", "nothing to do", "failed"]
+
+_EXIT_CODES = {
+    "kept": EXIT_DONE,
+    "nothing to do": EXIT_DONE,
+    "promoted": EXIT_PROMOTED,
+    "waiting for approval": EXIT_PROMOTED,
+    "failed": EXIT_FAILED,
+    "interrupted": EXIT_INTERRUPTED,
+}
+
+
+@dataclass(frozen=True)
+class Challenger:
+    """What a night found; ``version`` is None where the registry holds none, or is out of reach."""
+
+    params: dict[str, Any]
+    study_id: str
+    version: int | None
+    standing: Standing
+
+    def as_champion(self) -> Champion:
+        """Return it as what may run from now on."""
+        return Champion(self.params, self.version, self.study_id, "nights")
+
+
+@dataclass(frozen=True)
+class Said:
+    """Everything that goes into a night's summary."""
+
+    night: date
+    study: str
+    outcome: str
+    champion: Champion
+    tuned: Tuned
+    data: Mapping[str, Any]
+    changes: Sequence[str] = ()
+    challenger: Challenger | None = None
+    look: Look | None = None
+    drift: DriftReport | None = None
+    is_resumed: bool = False
+    pruned: Sequence[str] = ()
+    notes: Sequence[str] = field(default_factory=list)
+
+
+def exit_code(outcome: str, *, is_alarm: bool) -> int:
+    """Return how the command leaves: a failure first, then an alarm, then a promotion.
+
+    >>> exit_code("promoted", is_alarm=True), exit_code("promoted", is_alarm=False)
+    (20, 10)
+    """
+    if is_alarm and outcome in ("kept", "promoted", "waiting for approval"):
+        return EXIT_ALARM
+    return _EXIT_CODES[outcome]
+
+
+def summarise_night(said: Said) -> dict[str, Any]:
+    """Return the summary of a night as a JSON-ready mapping."""
+    summary, drift = said.tuned.summary, said.drift
+    report = said.tuned.run_dir / "report.html"
+    return {
+        "night": said.night.isoformat(),
+        "study": said.study,
+        "outcome": said.outcome,
+        "exit_code": exit_code(
+            said.outcome, is_alarm=drift is not None and drift.status == "alarm"
+        ),
+        "sentence": _sentence(said),
+        "champion": {
+            "version": said.champion.version,
+            "study_id": said.champion.study_id,
+            "source": said.champion.source,
+            "params": said.champion.params,
+            **_scores(summary.baseline),
+        },
+        "challenger": None if said.challenger is None else _challenger(said.challenger),
+        "verdict": _verdict(summary.verdict, said.look),
+        "drift": None if drift is None else _drift(drift),
+        "data": {
+            **{name: said.data[name] for name in ("documents", "queries", "judgements")},
+            "changes": list(said.changes),
+        },
+        "trials": {
+            "evaluated": summary.finished_trials,
+            "raced_out": summary.raced_out_trials,
+            "shared": summary.shared_trials,
+            "failed": summary.failed_trials,
+        },
+        "seconds": round(summary.seconds, 3),
+        "is_resumed": said.is_resumed,
+        "run_dir": str(said.tuned.run_dir),
+        "report": str(report) if report.is_file() else None,
+        "mlflow_run_id": said.tuned.mlflow_run_id,
+        "mlflow_url": said.tuned.mlflow_url,
+        "pruned": list(said.pruned),
+        "notes": list(said.notes),
+    }
+
+
+def nothing_to_do(night: Night, study: str) -> dict[str, Any]:
+    """Say that a night was done already, with what it said."""
+    summary = dict(night.summary or {})
+    return {
+        **summary,
+        "night": night.night.isoformat(),
+        "study": study,
+        "outcome": "nothing to do",
+        "exit_code": EXIT_DONE,
+        "sentence": f"The night of {night.night} is done: {summary.get('outcome')}.",
+    }
+
+
+def failed(night: date, study: str, error: BaseException, code: int) -> dict[str, Any]:
+    """Say that a night ended with an error."""
+    return {
+        "night": night.isoformat(),
+        "study": study,
+        "outcome": "failed",
+        "exit_code": code,
+        "sentence": f"The night failed: {error}",
+        "error": f"{type(error).__name__}: {error}",
+    }
+
+
+def _sentence(said: Said) -> str:
+    new = "" if said.challenger is None else said.challenger.as_champion().called
+    head = {
+        "promoted": f"Promoted: {new} takes the place of {said.champion.called}.",
+        "waiting for approval": f"Waiting for approval: {new} against {said.champion.called}.",
+        "kept": f"Kept: {said.champion.called} stays the champion.",
+        "failed": "The night failed.",
+        "interrupted": "The night was interrupted; the next call goes on with it.",
+    }[said.outcome]
+    verdict = said.tuned.summary.verdict
+    parts = [head]
+    if verdict is not None:
+        parts.append(str(verdict["sentence"]))
+    if said.drift is not None:
+        parts.append(f"Drift of the champion: {_told(said.drift)}")
+    return " ".join(parts)
+
+
+def _scores(standing: Standing | None) -> dict[str, float | None]:
+    if standing is None:
+        return {"score": None, "holdout_score": None}
+    return {"score": standing.tune_objective, "holdout_score": standing.holdout_objective}
+
+
+def _challenger(challenger: Challenger) -> dict[str, Any]:
+    return {
+        "version": challenger.version,
+        "study_id": challenger.study_id,
+        "params": challenger.params,
+        "arm": challenger.standing.arm,
+        "trial": challenger.standing.trial,
+        **_scores(challenger.standing),
+    }
+
+
+def _verdict(verdict: Mapping[str, Any] | None, look: Look | None) -> dict[str, Any] | None:
+    """Return the verdict in short: the whole one stands in the study's journal."""
+    if verdict is None:
+        return None
+    comparison = verdict.get("comparison") or {}
+    corrected = verdict.get("corrected") or {}
+    interval = comparison.get("interval") or corrected.get("interval")
+    return {
+        "outcome": verdict["outcome"],
+        "sentence": verdict["sentence"],
+        "difference": comparison.get("mean_difference", corrected.get("estimate")),
+        "interval": None if interval is None else list(interval),
+        "p_value": comparison.get("p_value"),
+        "alpha": None if look is None else look.alpha,
+        "look": None if look is None else look.number,
+    }
+
+
+def _told(drift: DriftReport) -> str:
+    """Return what was found; where nothing could be tested, why, once for all query types."""
+    return drift.sentence if drift.findings else f"Insufficient data: {drift.untested[0]}."
+
+
+def _drift(drift: DriftReport) -> dict[str, Any]:
+    return {
+        "status": drift.status,
+        "sentence": _told(drift),
+        "alarms": [
+            {
+                "test": found.test,
+                "query_type": found.group or None,
+                "before": None if found.change is None else found.change.before,
+                "after": None if found.change is None else found.change.after,
+                "p_value": found.adjusted_p,
+            }
+            for found in drift.alarms
+        ],
+    }
