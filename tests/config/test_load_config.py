@@ -68,6 +68,12 @@ def test_every_problem_is_reported_at_once_with_its_line(tmp_path):
         ("trials: 5", "trial: 5", "FILE:6: backends.0.trials: this key is required"),
         ("backends:\n  - {kind: random, trials: 5}\n", "backends: []\n", "FILE:5: backends: "),
         ("space:\n  graph_weight", "spaces:\n  graph_weight", "FILE:3: spaces: unknown key"),
+        (
+            "seed: 7",
+            "measure_latency: true, seed: 7",
+            "FILE:1: study.measure_latency: unknown key; latency is timed, in a pass of single "
+            "queries, where a metric needs it: write metrics: [latency_p95_ms]",
+        ),
     ],
 )
 def test_wrong_values_name_their_key(tmp_path, old, new, expected):

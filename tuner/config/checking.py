@@ -13,6 +13,12 @@ from tuner.core.errors import InputError, Problem, did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
+# Keys that some look for, where what they mean is said in another way.
+_SAID_OTHERWISE = {
+    "measure_latency": "; latency is timed, in a pass of single queries, where a metric needs it: "
+    "write metrics: [latency_p95_ms]",
+}
+
 
 def checked(source: Source, model: type[Model]) -> Model:
     """Read a source's data as ``model``.
@@ -33,7 +39,9 @@ def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:
     got = details.get("input")
     match details["type"]:
         case "extra_forbidden":
-            message = f"unknown key{did_you_mean(str(key[-1]), _siblings(key[:-1], top))}"
+            name = str(key[-1])
+            hint = _SAID_OTHERWISE.get(name) or did_you_mean(name, _siblings(key[:-1], top))
+            message = f"unknown key{hint}"
         case "missing":
             message = "this key is required"
         case "string_pattern_mismatch":
