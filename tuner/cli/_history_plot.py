@@ -17,8 +17,9 @@ def draw(history: History, path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.dates import DateFormatter
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     scores, differences = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -27,9 +28,10 @@ def draw(history: History, path: Path) -> None:
     for axes in (scores, differences):
         axes.grid(alpha=0.3)
         axes.legend(loc="best", fontsize="small")
-    locator = AutoDateLocator()  # type: ignore[no-untyped-call]  # matplotlib's is untyped
-    differences.xaxis.set_major_locator(locator)
-    differences.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]  # as is this
+    # Dates are whole numbers of days; between them there is nothing.
+    differences.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    formatter = DateFormatter("%Y-%m-%d")  # type: ignore[no-untyped-call]  # as matplotlib has it
+    differences.xaxis.set_major_formatter(formatter)
     try:
         figure.savefig(path)
     except OSError as error:
@@ -54,7 +56,7 @@ def _draw_scores(axes: Any, history: History) -> None:
         if move.night is not None:
             axes.axvline(move.night, color="tab:green", alpha=0.6, linestyle="--")
             text = f" {move.to.called}"
-            place = (move.night, 1.0)
+            place = (move.night, 0.97)
             axes.annotate(
                 text, place, xycoords=("data", "axes fraction"), va="top", fontsize="small",
                 color="tab:green",

@@ -32,11 +32,14 @@ class Spending:
     look: Look | None = field(default=None, init=False)
 
     def __call__(self, winner: Params, baseline: Params) -> float | None:
-        """Return the level for a winner against a baseline; None where that is no look."""
+        """Return the level for a winner against a baseline; None where no queries are judged."""
         first, second = (self.assembly.params(params) for params in (winner, baseline))
         queries = judged_part(self.assembly)
-        if not queries or first == second:
+        if not queries:
             return None
+        most = float(self.assembly.config.verdict.alpha)
+        if first == second:  # nothing is decided, so it is no look
+            return most
         name, part = part_of(queries)
         hashes = self.assembly.fingerprints()
         pair = params_key({"pair": [first, second], **{key: hashes[key] for key in _SAME}})
@@ -46,7 +49,7 @@ class Spending:
             self.look = known
             return known.alpha
         number = 1 + len(earlier)
-        alpha = alpha_of_look(number, alpha=float(self.assembly.config.verdict.alpha))
+        alpha = alpha_of_look(number, alpha=most)
         self.look = Look(self.night, pair, name, number, alpha)
         remember_part(self.runs_dir, self.records, name, part)
         append(

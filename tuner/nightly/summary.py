@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Literal
 
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
-from tuner.core.study_record import Standing
+from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.drift_report import DriftReport
 from tuner.nightly.records import Champion, Look, Night
 from tuner.tuning import Tuned
@@ -93,7 +93,7 @@ def summarise_night(said: Said) -> dict[str, Any]:
             **_scores(summary.baseline),
         },
         "challenger": None if said.challenger is None else _challenger(said.challenger),
-        "verdict": _verdict(summary.verdict, said.look),
+        "verdict": _verdict(summary, said.look),
         "drift": None if drift is None else _drift(drift),
         "data": {
             **{name: said.data[name] for name in ("documents", "queries", "judgements")},
@@ -150,10 +150,10 @@ def _sentence(said: Said) -> str:
         "failed": "The night failed.",
         "interrupted": "The night was interrupted; the next call goes on with it.",
     }[said.outcome]
-    verdict = said.tuned.summary.verdict
+    verdict = _verdict(said.tuned.summary, said.look)
     parts = [head]
     if verdict is not None:
-        parts.append(str(verdict["sentence"]))
+        parts.append(verdict["sentence"])
     if said.drift is not None:
         parts.append(f"Drift of the champion: {_told(said.drift)}")
     return " ".join(parts)
@@ -176,16 +176,22 @@ def _challenger(challenger: Challenger) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Mapping[str, Any] | None, look: Look | None) -> dict[str, Any] | None:
-    """Return the verdict in short: the whole one stands in the study's journal."""
-    if verdict is None:
+def _verdict(summary: StudySummary, look: Look | None) -> dict[str, Any] | None:
+    """Return the verdict in short; None where nothing was tried.
+
+    The whole one stands in the study's journal.
+    """
+    verdict = summary.verdict
+    if verdict is None or not summary.arms:
         return None
     comparison = verdict.get("comparison") or {}
     corrected = verdict.get("corrected") or {}
     interval = comparison.get("interval") or corrected.get("interval")
     return {
         "outcome": verdict["outcome"],
-        "sentence": verdict["sentence"],
+        "sentence": str(verdict["sentence"])
+        .replace("the baseline", "the champion")
+        .replace("the winner", "the challenger"),
         "difference": comparison.get("mean_difference", corrected.get("estimate")),
         "interval": None if interval is None else list(interval),
         "p_value": comparison.get("p_value"),
