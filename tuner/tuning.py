@@ -15,7 +15,7 @@ from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
-from tuner.core.trial import Params, Trial
+from tuner.core.trial import Params, Trial, best_trial
 from tuner.inspection import NothingFound, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
@@ -42,7 +42,7 @@ from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summa
 from tuner.study.study import Study
 from tuner.study.winner import choose_winner
 from tuner.tracking.mlflow import Mlflow
-from tuner.warm_start import EARLIER_ARM, best_earlier, gather, read_earlier, write_earlier
+from tuner.warm_start import EARLIER_ARM, gather, read_earlier, write_earlier
 
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
@@ -315,7 +315,8 @@ def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
 def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:
     plan = assembly.plan
     arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
-    if (best := best_earlier(earlier)) is not None:
+    # The best of the earlier trials is evaluated again, to compete with the new ones.
+    if (best := best_trial(list(earlier))) is not None:
         arms.insert(0, Arm(EARLIER_ARM, Fixed(best.params), 1))
     return {
         "arms": arms,

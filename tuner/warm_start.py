@@ -12,7 +12,7 @@ from typing import Any
 
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError, TunerError
-from tuner.core.trial import Trial, TrialState, best_trial
+from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.objective import Objective
 from tuner.study.reading import JournalContent, read_journal
 from tuner.tracking.mlflow import Mlflow
@@ -75,11 +75,6 @@ def read_earlier(run_dir: Path) -> list[Trial]:
             message = f"not an earlier trial: {error}"
             raise InputError(message, file=str(path), line=number) from error
     return trials
-
-
-def best_earlier(trials: Sequence[Trial]) -> Trial | None:
-    """Return the best of the earlier trials; it is evaluated again, to compete with the new."""
-    return best_trial(list(trials))
 
 
 def _rescored(trials: Iterable[Trial], objective: Objective) -> Iterable[Trial]:
