@@ -1,5 +1,6 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
+from tuner.stats.alpha_spending import alpha_of_look
 from tuner.stats.assignment import Assignment, Range
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
 from tuner.stats.multiple import GroupComparison, correct_holm, per_group
@@ -43,6 +44,7 @@ __all__ = [
     "Range",
     "SampleRatio",
     "adjust_cuped",
+    "alpha_of_look",
     "always_valid_p",
     "arm_non_inferiority",
     "bca_interval",
