@@ -1,0 +1,72 @@
+"""tuner report: one page that says what a study found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tuner.report.review import Review
+
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@click.command("report", short_help="One page that says what a study found.")
+@click.argument("run", metavar="RUN_DIR|RUN_ID")
+@click.argument("others", nargs=-1, metavar="")
+@click.option(
+    "--compare",
+    "compared",
+    multiple=True,
+    metavar="OTHER...",
+    help="Show other studies beside it: run directories, or MLflow run ids.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write the page. Default: report.html in the run directory; for an MLflow run "
+    "report-RUN_ID.html in this folder.",
+)
+@click.option("--uri", default="sqlite:///mlflow.db", show_default=True, help="The MLflow store.")
+def command(
+    run: str,
+    others: tuple[str, ...],
+    compared: tuple[str, ...],
+    output: Path | None,
+    uri: str,
+) -> None:
+    """Write one self-contained page on a study: its verdict, figures, queries and provenance.
+
+    \b
+    RUN_DIR: a run directory, of a study in any state; its data and its system are not needed.
+    RUN_ID:  the MLflow run of a study, whose files are fetched from the store.
+
+    Beside the page, the numbers of every figure as CSV.
+    """
+    if others and not compared:
+        raise InputError(f"one study at a time; to show {others[0]!r} beside it: --compare OTHER")
+    from tempfile import TemporaryDirectory
+
+    from tuner.report.writing import report_on
+
+    with TemporaryDirectory(prefix="tuner-report-") as folder:
+        review = _read(run, uri, Path(folder))
+        beside = [_read(other, uri, Path(folder)) for other in (*compared, *others)]
+        if output is None and not Path(run).is_dir():
+            output = Path(f"report-{run}.html")
+        click.echo(report_on(review, compare=beside, output=output))
+
+
+def _read(run: str, uri: str, folder: Path) -> Review:
+    from tuner.report.fetching import fetch_study
+    from tuner.report.review import read_review
+
+    if Path(run).is_dir() or not _RUN_ID.fullmatch(run):
+        return read_review(Path(run))
+    return read_review(fetch_study(uri, run, folder / run), source=f"MLflow run {run}")

@@ -1,0 +1,125 @@
+"""The verdict in a sentence, what to do next, and the few figures that belong beside it."""
+
+from __future__ import annotations
+
+from tuner.report.parts import Headline, counted, shown, signed
+from tuner.report.review import UNFINISHED, Review
+from tuner.study.results import BASELINE_ARM
+
+# Outcome: its tone on the page, and a mark that tells them apart without colour.
+_OUTCOMES = {
+    "deploy": ("deploy", "✓"),
+    "keep the baseline": ("keep", "="),
+    "not enough queries": ("open", "?"),
+}
+
+
+def headline(review: Review) -> Headline:
+    """Say what the study found, in the verdict's words, or why there is no verdict."""
+    facts = _facts(review)
+    if not review.verdict:
+        outcome, sentence = _without_verdict(review)
+        return Headline("none", "–", outcome, sentence, _next_step(review), facts)
+    outcome, sentence = review.verdict["outcome"], review.verdict["sentence"]
+    tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
+    prefix = f"{outcome.capitalize()}: "
+    if sentence.startswith(prefix):
+        sentence = sentence.removeprefix(prefix)
+        sentence = sentence[:1].upper() + sentence[1:]
+    return Headline(tone, mark, outcome.capitalize(), sentence, _next_step(review), facts)
+
+
+def _without_verdict(review: Review) -> tuple[str, str]:
+    """Name the state, and say why nothing was decided."""
+    state, chosen, baseline = review.summary.state, review.chosen, review.baseline
+    if chosen is None:
+        told = [trial for trial in review.trials if trial.is_told]
+        if not told:
+            return "No result yet", "No trial has ended so far."
+        return "No result", f"None of {counted(len(told), 'trial')} could be scored."
+    if state in ("interrupted", UNFINISHED):
+        outcome = "Interrupted" if state == "interrupted" else "Not finished"
+        why = "a verdict is given at the end of a study, on queries that it has not seen"
+    elif any(trial.arm == BASELINE_ARM for trial in review.trials) and baseline is None:
+        outcome, why = "No verdict", "the baseline could not be evaluated"
+    elif baseline is None:
+        outcome, why = "No verdict", "the configuration names no baseline to compare with"
+    elif not review.header.dataset:
+        outcome, why = "No verdict", "the system measures itself, so no queries could be compared"
+    elif not any(chosen.tune_metrics.get(name) for name in review.weights):
+        outcome, why = (
+            "No verdict",
+            "nothing relevant was found, so there is nothing to choose from",
+        )
+    else:
+        outcome, why = "No verdict", "winner and baseline could not be compared query by query"
+    return outcome, f"{_so_far(review)}; {why}."
+
+
+def _so_far(review: Review) -> str:
+    chosen, baseline = review.chosen, review.baseline
+    assert chosen is not None
+    if chosen.violation > 0.0:
+        return "No configuration met the objective's constraints"
+    found = f"The best objective is {shown(chosen.tune_objective)}"
+    if baseline is None:
+        return found
+    if chosen.trial == baseline.trial:
+        return f"{found}, the baseline's own"
+    by = signed(chosen.tune_objective - baseline.tune_objective)
+    on = " on the queries that were searched on, which flatters it" if review.header.dataset else ""
+    return f"{found}, {by} against the baseline{on}"
+
+
+def _next_step(review: Review) -> str:
+    state, outcome = review.summary.state, review.verdict.get("outcome")
+    if state in ("interrupted", UNFINISHED):
+        return f"Go on with: tuner resume {review.run_dir}"
+    if review.chosen is None:
+        return "Look at the failures below."
+    if outcome == "deploy":
+        return "Its parameters are below, and in best.yaml of the run directory."
+    more, to_show = review.verdict.get("more_queries"), review.verdict.get("difference_to_show")
+    if outcome == "not enough queries" and more and to_show:
+        queries = counted(more, "query", "queries")
+        return f"{queries} held out would show a difference of {shown(to_show)}, in 4 of 5 studies."
+    return ""
+
+
+def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
+    """Return name, figure and remark of what a reader asks first."""
+    chosen, baseline, data = review.chosen, review.baseline, review.header.dataset
+    facts = []
+    if chosen is not None:
+        is_held_out = chosen.holdout_objective is not None
+        value = chosen.holdout_objective if is_held_out else chosen.tune_objective
+        other = None
+        if baseline is not None:
+            other = baseline.holdout_objective if is_held_out else baseline.tune_objective
+        where = "held-out queries" if is_held_out else "tune queries" if data else "all trials"
+        remark = f"on the {where}" if data else ""
+        if other is not None and baseline is not None and chosen.trial != baseline.trial:
+            remark = f"baseline {shown(other)}, {remark}" if remark else f"baseline {shown(other)}"
+        facts.append((f"objective of the {review.called}", shown(value), remark))
+    if review.rows:
+        changes = [row.change for row in review.rows if row.change is not None]
+        won, lost = sum(c > 1e-12 for c in changes), sum(c < -1e-12 for c in changes)
+        tied = len(changes) - won - lost
+        facts.append(("queries better / worse", f"{won} / {lost}", f"{tied} the same"))
+    summary = review.summary
+    told = sum(trial.is_told for trial in review.trials)
+    arms = ", ".join(review.arms)
+    facts.append(("trials", f"{told:,}", f"{arms}; {summary.failed_trials:,} failed"))
+    if data:
+        size = f"{data.get('documents', 0):,} documents"
+        facts.append(("queries", f"{data.get('queries', 0):,}", f"of {data.get('name')}, {size}"))
+    facts.append(("took", _duration(summary.seconds), summary.state))
+    return tuple(facts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

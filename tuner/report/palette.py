@@ -1,0 +1,102 @@
+"""Colours, symbols and dashes of the figures; each role differs in more than its colour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tuner.report.chart import Role
+
+# Eight colours that most people with a colour deficiency tell apart (Okabe and Ito 2008), darkened
+# for white paper and lightened for a dark page. Symbols and dashes change with them.
+LIGHT: Mapping[str, str] = {
+    "paper": "#ffffff",
+    "ink": "#1c2330",
+    "muted": "#5d6778",
+    "grid": "#e3e7ee",
+    "line": "#aab3c2",
+    "chosen": "#c2255c",
+    "baseline": "#343b47",
+    "bar": "#2f6db3",
+    "interval": "#2f6db3",
+    "front": "#5d6778",
+    "low": "#e9f0f8",
+    "middle": "#7fb0dc",
+    "high": "#14487f",
+    "arm0": "#1f6fb5",
+    "arm1": "#c8560a",
+    "arm2": "#0b8a68",
+    "arm3": "#9a4f8c",
+    "arm4": "#a67a00",
+    "arm5": "#3d8fc4",
+    "arm6": "#7a5230",
+    "arm7": "#5d6778",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#12161d",
+    "ink": "#e4e8ef",
+    "muted": "#9aa5b6",
+    "grid": "#262d39",
+    "line": "#4a5567",
+    "chosen": "#ff6b9d",
+    "baseline": "#e4e8ef",
+    "bar": "#6cabea",
+    "interval": "#6cabea",
+    "front": "#9aa5b6",
+    "low": "#1b2634",
+    "middle": "#2f6ea8",
+    "high": "#a8d4ff",
+    "arm0": "#62aef0",
+    "arm1": "#f08c3e",
+    "arm2": "#37c79b",
+    "arm3": "#d48cc6",
+    "arm4": "#e0b93c",
+    "arm5": "#8fcdf2",
+    "arm6": "#c39a72",
+    "arm7": "#9aa5b6",
+}
+
+ARMS = 8
+# The same shapes in the words of plotly, of matplotlib, and as a character for a legend in text.
+_SYMBOLS = (
+    ("circle", "o", "●"),
+    ("square", "s", "■"),
+    ("triangle-up", "^", "▲"),
+    ("x", "X", "✖"),
+    ("triangle-down", "v", "▼"),
+    ("pentagon", "p", "⬟"),
+    ("hexagon", "h", "⬢"),
+    ("cross", "P", "✚"),
+)
+_DASHES = (
+    ("solid", "-"),
+    ("dash", "--"),
+    ("dot", ":"),
+    ("dashdot", "-."),
+    ("longdash", (0, (8, 3))),
+    ("longdashdot", (0, (8, 3, 1, 3))),
+    ("solid", "-"),
+    ("dash", "--"),
+)
+_MARKS = {"chosen": ("star", "*", "★"), "baseline": ("diamond", "D", "◆")}
+
+
+def color_name(role: Role, place: int) -> str:
+    """Return which colour of the palettes a series has."""
+    if role in ("arm", "stopped"):
+        return f"arm{place % ARMS}"
+    return "muted" if role == "trials" else role
+
+
+def symbol(role: Role, place: int) -> tuple[str, str, str]:
+    """Return the shape of a series' points: for plotly, for matplotlib, and as a character."""
+    if role == "stopped":
+        name, drawn, character = _SYMBOLS[place % ARMS]
+        return f"{name}-open", drawn, {"●": "○", "■": "□", "▲": "△", "▼": "▽"}.get(character, "○")
+    return _MARKS.get(role, _SYMBOLS[place % ARMS if role == "arm" else 0])
+
+
+def dash(role: Role, place: int) -> tuple[str, object]:
+    """Return how a series' line is broken: for plotly and for matplotlib."""
+    if role == "baseline":
+        return ("dot", ":")
+    return _DASHES[place % ARMS] if role == "arm" else _DASHES[0]

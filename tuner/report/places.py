@@ -1,0 +1,84 @@
+"""Where a parameter's values lie on an axis, and which cells its range is cut into."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from tuner.core.parameters import Categorical, Integer, Parameter
+from tuner.core.trial import Scalar
+from tuner.report.chart import Axis
+from tuner.report.parts import shown_param
+
+# A range with more values than this is cut into so many equal cells.
+CELLS = 10
+LONGEST_LABEL = 24
+
+
+def place(parameter: Parameter, value: Scalar) -> float | None:
+    """Return the position of a value: its index among choices, log10 on a log scale, else itself.
+
+    None for what cannot be placed, such as a baseline's choice outside the space.
+    """
+    if isinstance(parameter, Categorical):
+        found = [n for n, choice in enumerate(parameter.choices) if _is_same(choice, value)]
+        return float(found[0]) if found else None
+    if isinstance(value, bool | str) or value is None:
+        return None
+    if parameter.scale == "log":
+        return math.log10(value) if value > 0 else None
+    return float(value)
+
+
+def axis(name: str, parameter: Parameter) -> Axis:
+    """Return the axis of a parameter, with ticks where its values are not their positions."""
+    if isinstance(parameter, Categorical):
+        labels = [cut(shown_param(choice)) for choice in parameter.choices]
+        return Axis(name, tuple((float(n), label) for n, label in enumerate(labels)))
+    if isinstance(parameter, Integer) and parameter.count <= CELLS:
+        return Axis(name, tuple(_levels(parameter)))
+    if parameter.scale == "log":
+        return Axis(f"{name} (log scale)", _log_ticks(float(parameter.low), float(parameter.high)))
+    return Axis(name)
+
+
+def edges(parameter: Parameter) -> list[float]:
+    """Return the edges of the cells that a parameter's range is cut into, ascending."""
+    if parameter.count is not None and parameter.count <= max(CELLS, _choices(parameter)):
+        centres = [position for position, _ in _levels(parameter)]
+        if len(centres) == 1:
+            return [centres[0] - 0.5, centres[0] + 0.5]
+        inner = [(a + b) / 2 for a, b in pairwise(centres)]
+        first, last = 2 * centres[0] - inner[0], 2 * centres[-1] - inner[-1]
+        return [first, *inner, last]
+    ends = [place(parameter, parameter.at(position)) or 0.0 for position in (0.0, 1.0)]
+    return [ends[0] + (ends[1] - ends[0]) * n / CELLS for n in range(CELLS + 1)]
+
+
+def cut(label: str) -> str:
+    """Shorten a label that would push a figure aside."""
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+
+
+def _levels(parameter: Parameter) -> list[tuple[float, str]]:
+    levels = parameter.levels(parameter.count or CELLS)
+    placed = [(place(parameter, level), cut(shown_param(level))) for level in levels]
+    return [(position, label) for position, label in placed if position is not None]
+
+
+def _choices(parameter: Parameter) -> int:
+    return len(parameter.choices) if isinstance(parameter, Categorical) else 0
+
+
+def _log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Return 1, 2, 5 of each decade within the range, or 1 alone where that is many decades."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    marks = (1, 2, 5) if last - first <= 3 else (1,)
+    values = [mark * 10.0**power for power in range(first, last + 1) for mark in marks]
+    within = [value for value in values if low * 0.999 <= value <= high * 1.001]
+    return tuple((math.log10(value), f"{value:g}") for value in within)
+
+
+def _is_same(choice: Scalar, value: Scalar) -> bool:
+    # 1 and True are equal to Python, and different choices.
+    return choice == value and isinstance(choice, bool) == isinstance(value, bool)

@@ -1,0 +1,61 @@
+"""Where the figures come from: data, system, versions, and the command that repeats the study."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tuner.report.parts import Block, Command, Section, Table, Text, counted
+from tuner.report.review import Review
+from tuner.run_dir import CONFIG_FILE
+
+
+def section(review: Review) -> Section:
+    """List all that a result depends on."""
+    blocks: list[Block] = [_study(review)]
+    if (review.run_dir / CONFIG_FILE).is_file():
+        blocks.append(Text("The same study anew, with the same seed:"))
+        path = shlex.quote(str(review.run_dir / CONFIG_FILE))
+        blocks.append(Command(f"tuner run {path}"))
+    if review.header.config:
+        blocks.append(_settings(review.header.config))
+    blocks += _mapping("Fingerprints", "subject", review.header.fingerprints)
+    blocks += _mapping("Versions", "package", review.header.versions)
+    lead = "What was run, on what, and how to run it again."
+    return Section("provenance", "Provenance", lead, tuple(blocks))
+
+
+def _study(review: Review) -> Table:
+    header, data = review.header, review.header.dataset
+    made = datetime.fromtimestamp(header.created_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    rows = [("study", header.name), ("id", header.study_id), ("begun", made)]
+    if data:
+        split = (
+            f"{counted(data.get('tune_queries', 0), 'query', 'queries')} to tune on, "
+            f"{data.get('holdout_queries', 0):,} held out"
+        )
+        rows += [("data set", f"{data.get('name')} ({data.get('path')})"), ("queries", split)]
+    rows += [
+        ("seed", str(header.seed)),
+        ("arms", ", ".join(f"{arm.name} ({arm.kind}, {arm.budget:,})" for arm in header.arms)),
+        ("objective", _written(header.objective)),
+        ("read from", review.source),
+    ]
+    return Table("Study", ("what", "value"), tuple(rows))
+
+
+def _settings(config: Mapping[str, Any]) -> Table:
+    rows = tuple((name, _written(value)) for name, value in config.items())
+    return Table("Configuration, with every default", ("section", "value"), rows)
+
+
+def _mapping(caption: str, column: str, values: Mapping[str, Any]) -> list[Block]:
+    rows = tuple((name, str(value)) for name, value in values.items())
+    return [Table(caption, (column, "value"), rows)] if rows else []
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

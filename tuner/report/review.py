@@ -1,0 +1,154 @@
+"""A study as its run directory tells it, with all that the report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
+from tuner.core.space import SearchSpace
+from tuner.core.study_record import Standing, StudyHeader, StudySummary
+from tuner.core.trial import Trial
+from tuner.evaluation.objective import composite_values
+from tuner.run_dir import JOURNAL_FILE, SUMMARY_NOTE, last_summary, no_run
+from tuner.side_by_side import SideBySide, read_side_by_side
+from tuner.study.reading import OPENINGS, JournalContent, read_journal, read_per_query
+from tuner.study.results import BASELINE_ARM, summarise
+
+UNFINISHED = "unfinished"
+COMPOSITE = "composite"
+
+
+@dataclass(frozen=True)
+class Review:
+    """One study to look at.
+
+    Attributes:
+        summary: how it ended; of one without an end, its state is ``"unfinished"``.
+        rows: winner and baseline query by query; empty where they were not compared.
+        source: where it was read from, in words.
+    """
+
+    run_dir: Path
+    header: StudyHeader
+    trials: tuple[Trial, ...]
+    summary: StudySummary
+    rows: tuple[SideBySide, ...]
+    source: str
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """Return the search space, without its constraints."""
+        return SearchSpace.from_mapping(self.header.space)
+
+    @property
+    def chosen(self) -> Standing | None:
+        """Return the configuration that the report is about: the winner, or the best so far."""
+        return self.summary.chosen
+
+    @property
+    def baseline(self) -> Standing | None:
+        """Return the baseline, where it was evaluated."""
+        return self.summary.baseline
+
+    @property
+    def called(self) -> str:
+        """Return what to call ``chosen``."""
+        return "winner" if self.summary.winner is not None else "best so far"
+
+    @property
+    def verdict(self) -> Mapping[str, Any]:
+        """Return the verdict's record; empty where there is none."""
+        return self.summary.verdict or {}
+
+    @property
+    def confidence(self) -> float:
+        """Return the confidence of the intervals: the verdict's, or 0.95."""
+        for part in ("comparison", "corrected"):
+            found = self.verdict.get(part)
+            if found:
+                return float(found["confidence"])
+        return 0.95
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Return the metrics that the composite is made of."""
+        weights: Mapping[str, float] = self.header.objective.get("maximize", {})
+        return weights
+
+    @property
+    def is_priced(self) -> bool:
+        """Say whether the objective is less than the composite by a price."""
+        return any(self.header.objective.get("price", {}).values())
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the arms that asked for trials, in the order of their first; no baseline."""
+        names = dict.fromkeys(trial.arm for trial in self.trials)
+        return tuple(name for name in names if name != BASELINE_ARM)
+
+    def trial(self, standing: Standing | None) -> Trial | None:
+        """Return the trial of a standing."""
+        if standing is None or not 0 <= standing.trial < len(self.trials):
+            return None
+        return self.trials[standing.trial]
+
+    def composite(self, trial: Trial) -> float | None:
+        """Return a trial's weighted mean of metrics, before any price; None where one is missing.
+
+        Of a study with metrics of its own alone, such as a single number, it is the objective.
+        """
+        if not trial.is_scored:
+            return None
+        if any(name not in trial.metrics for name in self.weights) or not self.weights:
+            return trial.objective
+        total = sum(self.weights.values())
+        return sum(w * trial.metrics[name] for name, w in self.weights.items()) / total
+
+    def tune_values(self, standing: Standing) -> dict[str, FloatArray]:
+        """Return a trial's values by query on the tune queries, its composite among them.
+
+        ``{}`` where they were not kept.
+        """
+        trial = self.trial(standing)
+        if trial is None:
+            return {}
+        values = read_per_query(self.run_dir / JOURNAL_FILE, trial.evaluated_as)
+        if not values or any(name not in values for name in self.weights):
+            return values
+        return {COMPOSITE: composite_values(values, self.weights), **values}
+
+
+def read_review(run_dir: Path, *, source: str = "") -> Review:
+    """Read a study of any state from its run directory; neither its data nor its system is opened.
+
+    ``source`` says where it comes from, if not from that directory.
+
+    Raises:
+        InputError: not a run directory, or a broken one.
+    """
+    path = run_dir / JOURNAL_FILE
+    if not path.is_file():
+        raise InputError(no_run(run_dir))
+    content = read_journal(path)
+    summary = None if _goes_on(content) else last_summary(content)
+    trials = tuple(content.trials.values())
+    if summary is None:
+        times = [trial.told_at for trial in trials if trial.told_at is not None]
+        seconds = max([content.header.created_at, *times]) - content.header.created_at
+        summary = summarise(UNFINISHED, content.header, trials, seconds=seconds)
+    was_compared = summary.winner is not None and summary.baseline is not None
+    rows = read_side_by_side(run_dir) if was_compared else ()
+    found = source or f"run directory {run_dir}"
+    return Review(run_dir, content.header, trials, summary, rows, found)
+
+
+def _goes_on(content: JournalContent) -> bool:
+    """Say whether the study was resumed after its last summary, which then tells of the past."""
+    kinds = [note.get("kind") for note in content.notes]
+    kinds = [kind for kind in kinds if kind == SUMMARY_NOTE or kind in OPENINGS]
+    return bool(kinds) and kinds[-1] != SUMMARY_NOTE

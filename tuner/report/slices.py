@@ -1,0 +1,113 @@
+"""The objective against each parameter, and over two of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tuner.core.trial import Trial
+from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.parts import Block, Charts, Section, Text, shown_param
+from tuner.report.places import axis, place
+from tuner.report.points import BEST_POINTS, marked, shown_trials, trial_text, worth
+from tuner.report.review import Review
+from tuner.report.surface import pair_of, surface
+
+MOST_SLICES = 12
+
+
+def section(review: Review, importances: Mapping[str, float]) -> Section:
+    """Draw a slice for each parameter, most important first, and the surface over two."""
+    title, lead = "Slices and surface", "Where in the space are the good configurations?"
+    known = [t for t in review.trials if t.worth is not None and t.shared_from is None]
+    names = [*importances, *(n for n in review.space.names if n not in importances)]
+    names = [n for n in names if any(n in t.params for t in known)]
+    if not known or not names:
+        return Section("slices", title, lead, (Text("No trial was scored."),))
+    blocks: list[Block] = []
+    pair = pair_of(review, names)
+    if pair is not None:
+        blocks.append(Charts("surface", (surface(review, known, *pair),)))
+    charts = tuple(_slice(review, known, name) for name in names[:MOST_SLICES])
+    blocks.append(Charts("slices", charts, is_small=True, legend=_legend(charts)))
+    if len(names) > MOST_SLICES:
+        blocks.append(Text(f"Shown are the {MOST_SLICES} most important parameters.", True))
+    points = shown_trials(known)
+    if len(points) < len(known):
+        text = (
+            f"Shown are {len(points):,} of {len(known):,} trials: the best {BEST_POINTS}, and "
+            "others evenly spread over the search. The CSV files hold all."
+        )
+        blocks.append(Text(text, True))
+    return Section("slices", title, lead, tuple(blocks))
+
+
+def _slice(review: Review, known: Sequence[Trial], name: str) -> Chart:
+    parameter = review.space.parameters[name]
+    placed = [
+        (at, trial)
+        for trial in known
+        if name in trial.params and (at := place(parameter, trial.params[name])) is not None
+    ]
+    numbers = {trial.number for trial in shown_trials([trial for _, trial in placed])}
+    points = [(at, trial) for at, trial in placed if trial.number in numbers]
+    marks = [
+        Series(
+            called,
+            "points",
+            role,
+            (at,),
+            (standing.tune_objective,),
+            (f"{called}: {name} {shown_param(standing.params[name])}",),
+        )
+        for called, role, standing in marked(review)
+        if name in standing.params and (at := place(parameter, standing.params[name])) is not None
+    ]
+    chosen = review.chosen
+    value = shown_param(chosen.params[name]) if chosen and name in chosen.params else "not active"
+    return Chart(
+        f"slice-{name}",
+        name,
+        "",
+        f"objective against {name}; {review.called}: {value}",
+        axis(name, parameter),
+        Axis("objective"),
+        (*by_arm(review, points, [worth(trial) for _, trial in points]), *marks),
+        Numbers(
+            ("trial", "arm", "state", name, "objective"),
+            tuple((t.number, t.arm, t.state.value, t.params[name], t.worth) for _, t in placed),
+        ),
+        height=16,
+        has_legend=False,
+    )
+
+
+def by_arm(
+    review: Review, points: Sequence[tuple[float, Trial]], heights: Sequence[float]
+) -> list[Series]:
+    """Return a series for each arm, and one for those of its trials that were stopped early."""
+    series = []
+    for number, arm in enumerate(review.arms):
+        for is_stopped in (False, True):
+            mine = [
+                (at, height, trial)
+                for (at, trial), height in zip(points, heights, strict=True)
+                if trial.arm == arm and (trial.race is not None) == is_stopped
+            ]
+            if mine:
+                series.append(
+                    Series(
+                        f"{arm}, stopped early" if is_stopped else arm,
+                        "points",
+                        "stopped" if is_stopped else "arm",
+                        tuple(at for at, _, _ in mine),
+                        tuple(height for _, height, _ in mine),
+                        tuple(trial_text(trial) for _, _, trial in mine),
+                        place=number,
+                    )
+                )
+    return series
+
+
+def _legend(charts: Sequence[Chart]) -> tuple[tuple[str, str, int], ...]:
+    entries = ((one.name, one.role, one.place) for chart in charts for one in chart.series)
+    return tuple(dict.fromkeys(entries))

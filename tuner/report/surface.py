@@ -1,0 +1,111 @@
+"""The best objective over two parameters at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tuner.core.parameters import Parameter
+from tuner.core.trial import Params, Trial
+from tuner.report.chart import Cells, Chart, Numbers, Series
+from tuner.report.parts import shown_params
+from tuner.report.places import axis, edges, place
+from tuner.report.points import marked, shown_trials, trial_text, worth
+from tuner.report.review import Review
+from tuner.study.results import BASELINE_ARM
+
+# The pair of parameters that a GraphRAG system has, wherever it has them.
+GRAPH_PAIR = ("graph_weight", "max_hops")
+
+Place = tuple[float, float]
+
+
+def pair_of(review: Review, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return which two parameters to show: the graph's, or the first two that vary."""
+    varied = [name for name in names if review.space.parameters[name].count != 1]
+    if set(GRAPH_PAIR) <= set(varied):
+        return GRAPH_PAIR
+    return (varied[0], varied[1]) if len(varied) >= 2 else None
+
+
+def surface(review: Review, known: Sequence[Trial], x_name: str, y_name: str) -> Chart:
+    """Draw the best objective in each cell of two parameters, with trials and marks on top.
+
+    What breaks a constraint is left out of the cells, unless everything does.
+    """
+    parameters = [(name, review.space.parameters[name]) for name in (x_name, y_name)]
+    x_edges, y_edges = (edges(parameter) for _, parameter in parameters)
+    placed = [(at, t) for t in known if (at := _at(parameters, t.params)) is not None]
+    is_any_feasible = any(trial.violation <= 0.0 for _, trial in placed)
+    in_cells: dict[tuple[int, int], list[Trial]] = {}
+    for (x, y), trial in placed:
+        column, row = cell(x_edges, x), cell(y_edges, y)
+        if column is None or row is None or trial.arm == BASELINE_ARM:
+            continue
+        if trial.violation <= 0.0 or not is_any_feasible:
+            in_cells.setdefault((row, column), []).append(trial)
+    best = {at: max(found, key=worth) for at, found in in_cells.items()}
+    values = {at: trial.worth for at, trial in best.items()}
+    texts = {
+        at: f"best of {len(in_cells[at])} here: {trial_text(trial)}" for at, trial in best.items()
+    }
+    rows, columns = range(len(y_edges) - 1), range(len(x_edges) - 1)
+    return Chart(
+        "surface",
+        f"Best objective over {x_name} and {y_name}",
+        "Each cell shows the best objective that was found in it, whatever the other parameters "
+        "were; dots are trials, and empty cells were not tried. A broad area of strong colour is "
+        "a safe choice, a single strong cell may be luck.",
+        f"{len(best)} of {len(rows) * len(columns)} cells were tried",
+        axis(*parameters[0]),
+        axis(*parameters[1]),
+        _series(review, parameters, placed),
+        Numbers(
+            ("trial", "arm", x_name, y_name, "objective"),
+            tuple(
+                (t.number, t.arm, t.params[x_name], t.params[y_name], t.worth) for _, t in placed
+            ),
+        ),
+        Cells(
+            "best objective",
+            tuple(x_edges),
+            tuple(y_edges),
+            tuple(tuple(values.get((row, column)) for column in columns) for row in rows),
+            tuple(tuple(texts.get((row, column), "") for column in columns) for row in rows),
+        ),
+        height=24,
+    )
+
+
+def cell(limits: Sequence[float], position: float) -> int | None:
+    """Return which cell a position lies in; None outside all of them.
+
+    >>> cell([0.0, 1.0, 2.0], 1.0), cell([0.0, 1.0, 2.0], 2.0), cell([0.0, 1.0], 3.0)
+    (1, 1, None)
+    """
+    for number, (low, high) in enumerate(pairwise(limits)):
+        if low <= position < high:
+            return number
+    return len(limits) - 2 if position == limits[-1] else None
+
+
+def _at(parameters: Sequence[tuple[str, Parameter]], params: Params) -> Place | None:
+    x, y = (place(p, params[name]) if name in params else None for name, p in parameters)
+    return None if x is None or y is None else (x, y)
+
+
+def _series(
+    review: Review,
+    parameters: Sequence[tuple[str, Parameter]],
+    placed: Sequence[tuple[Place, Trial]],
+) -> tuple[Series, ...]:
+    numbers = {trial.number for trial in shown_trials([trial for _, trial in placed])}
+    dots = [at for at, trial in placed if trial.number in numbers]
+    xs, ys = tuple(x for x, _ in dots), tuple(y for _, y in dots)
+    trials = Series("trials", "points", "trials", xs, ys)
+    marks = [
+        Series(called, "points", role, at[:1], at[1:], (f"{called}: {shown_params(one.params)}",))
+        for called, role, one in marked(review)
+        if (at := _at(parameters, one.params)) is not None
+    ]
+    return (*((trials,) if dots else ()), *marks)

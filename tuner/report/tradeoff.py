@@ -1,0 +1,146 @@
+"""Quality against what it costs: tokens of context and latency, with the Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuner.core.trial import Trial
+from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.parts import (
+    MISSING,
+    Block,
+    Charts,
+    Section,
+    Table,
+    Text,
+    shown,
+    shown_params,
+)
+from tuner.report.points import marked, shown_trials
+from tuner.report.review import Review
+from tuner.report.slices import by_arm
+
+# Of each kind of cost the first that was measured, with its title and the name of its figure.
+_COSTS = (
+    (("context_tokens", "context_tokens_p95"), "tokens of context a query", "tokens"),
+    (("latency_p95_ms", "latency_p50_ms", "latency_mean_ms"), "latency in ms", "latency"),
+)
+
+
+def section(review: Review) -> Section:
+    """Draw what each trial found against what it cost."""
+    title = "Quality against cost"
+    lead = "What does better retrieval cost, and is there something as good that is cheaper?"
+    scored = [t for t in review.trials if t.is_scored and t.shared_from is None]
+    charts = []
+    for names, called, name in _COSTS:
+        measured = next((n for n in names if any(n in t.metrics for t in scored)), None)
+        if measured is not None:
+            charts.append(_chart(review, scored, measured, called, name))
+    blocks: list[Block] = [Charts("tradeoff", tuple(charts))] if charts else []
+    if not charts:
+        blocks.append(Text("Neither tokens of context nor latency were measured."))
+    blocks += _front(review)
+    return Section("tradeoff", title, lead, tuple(blocks))
+
+
+def cheapest_best(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the places of (cost, quality) that none beats in both, cheapest first.
+
+    >>> cheapest_best([(10.0, 0.5), (5.0, 0.5), (20.0, 0.7), (30.0, 0.6)])
+    [1, 2]
+    """
+    order = sorted(range(len(points)), key=lambda n: (points[n][0], -points[n][1], n))
+    kept: list[int] = []
+    for number in order:
+        if not kept or points[number][1] > points[kept[-1]][1]:
+            kept.append(number)
+    return kept
+
+
+def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name: str) -> Chart:
+    known = [
+        (trial, trial.metrics[cost], quality)
+        for trial in scored
+        if trial.metrics.get(cost, float("nan")) == trial.metrics.get(cost)
+        and (quality := review.composite(trial)) is not None
+    ]
+    feasible = [one for one in known if one[0].is_feasible] or known
+    best = [feasible[n] for n in cheapest_best([(price, value) for _, price, value in feasible])]
+    on_front = {trial.number for trial, _, _ in best}
+    numbers = {trial.number for trial in shown_trials([trial for trial, _, _ in known])} | on_front
+    points = [one for one in known if one[0].number in numbers]
+    front = Series(
+        "Pareto front",
+        "line",
+        "front",
+        tuple(price for _, price, _ in best),
+        tuple(value for _, _, value in best),
+        tuple(_text(*one, cost) for one in best),
+    )
+    marks = []
+    for label, role, standing in marked(review):
+        trial = review.trial(standing)
+        quality = None if trial is None else review.composite(trial)
+        price = standing.tune_metrics.get(cost)
+        if quality is not None and price is not None:
+            text = f"{label}: {shown(quality)} for {shown(price)} {cost}"
+            marks.append(Series(label, "points", role, (price,), (quality,), (text,)))
+    scale = "composite" if review.weights else "objective"
+    return Chart(
+        f"quality-by-{name}",
+        f"Quality against {called}",
+        "The line joins the trials that no other beats in both: nothing to its left is as good. "
+        f"{_reading(review, cost)}",
+        f"{len(best)} of {len(known)} trials are on the front",
+        Axis(called),
+        Axis(f"{scale}, before any price" if review.is_priced else scale),
+        (
+            *by_arm(review, [(p, t) for t, p, _ in points], [value for _, _, value in points]),
+            *((front,) if len(best) > 1 else ()),
+            *marks,
+        ),
+        Numbers(
+            ("trial", "arm", cost, scale, "objective", "is_on_front"),
+            tuple((t.number, t.arm, p, v, t.objective, t.number in on_front) for t, p, v in known),
+        ),
+    )
+
+
+def _text(trial: Trial, price: float, value: float, cost: str) -> str:
+    about = f"{trial.arm} #{trial.number}: {shown(value)} for {shown(price)} {cost}"
+    return f"{about}; {shown_params(trial.params)}"
+
+
+def _reading(review: Review, cost: str) -> str:
+    chosen, baseline = review.chosen, review.baseline
+    if chosen is None or baseline is None:
+        return ""
+    mine, theirs = chosen.tune_metrics.get(cost), baseline.tune_metrics.get(cost)
+    if mine is None or theirs is None or chosen.trial == baseline.trial:
+        return ""
+    share = f" ({100 * (mine - theirs) / theirs:+.1f} %)" if theirs else ""
+    return f"The {review.called} takes {shown(mine)}, the baseline {shown(theirs)}{share}."
+
+
+def _front(review: Review) -> list[Block]:
+    """Show the front of a study that sought several goals at once."""
+    front = review.summary.front
+    if not front:
+        return []
+    goals = tuple(front[0]["goals"])
+    rows = tuple(
+        (
+            f"{point['arm']} #{point['trial']}{' (knee)' if point['is_knee'] else ''}",
+            *(shown(point["goals"].get(goal)) for goal in goals),
+            shown_params(point["params"]) or MISSING,
+        )
+        for point in front
+    )
+    strong = frozenset(row for row, point in enumerate(front) if point["is_knee"])
+    caption = (
+        "The Pareto front of the goals that were sought side by side. At the knee, giving up a "
+        "little of one no longer buys much of another."
+    )
+    columns = ("trial", *goals, "parameters")
+    return [Table(caption, columns, rows, frozenset(goals), strong)]

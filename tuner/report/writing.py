@@ -1,0 +1,123 @@
+"""Write the report of a study: one page, its pictures, and the numbers of every figure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tuner.core.errors import InputError
+from tuner.report import (
+    comparison,
+    convergence,
+    failures,
+    importance,
+    others,
+    provenance,
+    queries,
+    slices,
+    tradeoff,
+)
+from tuner.report.chart import write_csv
+from tuner.report.headline import headline
+from tuner.report.page_view import to_html
+from tuner.report.parts import Page, Section
+from tuner.report.review import Review, read_review
+from tuner.report.static_view import write_png
+
+REPORT_FILE = "report.html"
+FIGURES_DIR = "figures"
+PLOTS_DIR = "plots"
+INTERACTIVE_FILE = "interactive.html"
+
+
+def write_report(
+    run_dir: Path, *, compare: Sequence[Path] = (), output: Path | None = None
+) -> Path:
+    """Write ``report.html`` of a study from its run directory alone, and return its path.
+
+    Beside it: ``figures/*.csv``, ``plots/*.png`` and ``plots/interactive.html`` with all figures.
+    With ``output`` the page goes there and its CSV files into a folder beside it, named after it,
+    and no plots are made. ``compare`` are run directories of other studies to show beside this one.
+
+    Raises:
+        InputError: not a run directory, a broken one, or a place that cannot be written.
+    """
+    review = read_review(run_dir)
+    return report_on(review, compare=[read_review(other) for other in compare], output=output)
+
+
+def report_on(
+    review: Review, *, compare: Sequence[Review] = (), output: Path | None = None
+) -> Path:
+    """Write the report of a study that was read; see ``write_report``."""
+    target = review.run_dir / REPORT_FILE if output is None else output
+    figures = target.parent / (FIGURES_DIR if output is None else f"{target.stem}-{FIGURES_DIR}")
+    page = replace(make_page(review, compare), charts_folder=figures.name)
+    try:
+        _write_text(target, to_html(page))
+        figures.mkdir(exist_ok=True)
+        for chart in (chart for group in page.groups for chart in group.charts):
+            write_csv(chart.numbers, figures / f"{chart.name}.csv")
+        if review.rows:
+            write_csv(queries.changes(review), figures / "queries.csv")
+        if output is None:
+            _write_plots(page, review.run_dir / PLOTS_DIR)
+    except OSError as error:
+        place = error.filename or target
+        message = f"cannot write the report to {str(place)!r}: {error.strerror}; give --output FILE"
+        raise InputError(message) from error
+    return target
+
+
+def make_page(review: Review, compare: Sequence[Review] = ()) -> Page:
+    """Return the whole report as a page."""
+    shares = importance.shares(review)
+    sections = [
+        comparison.section(review),
+        convergence.section(review),
+        importance.section(review, shares),
+        slices.section(review, shares),
+        tradeoff.section(review),
+        queries.section(review),
+        failures.section(review),
+        provenance.section(review),
+    ]
+    if compare:
+        sections.insert(1, others.section(review, compare))
+    header, data = review.header, review.header.dataset
+    made = datetime.fromtimestamp(header.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    about = f"on {data.get('name')}, " if data else ""
+    version = header.versions.get("graphrag-tuner", "")
+    return Page(
+        title=header.name,
+        subtitle=f"Tuning study {about}begun {made}; {review.source}",
+        headline=headline(review),
+        sections=tuple(sections),
+        footer=f"Made by graphrag-tuner {version} from the study's journal.",
+    )
+
+
+def _write_plots(page: Page, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for group in page.groups:
+        write_png(group, folder / f"{group.name}.png")
+    only = [(s, tuple(b for b in s.blocks if b.kind == "charts")) for s in page.sections]
+    plots = Page(
+        title=f"{page.title}: figures",
+        subtitle=page.subtitle,
+        headline=None,
+        sections=tuple(Section(s.id, s.title, "", blocks) for s, blocks in only if blocks),
+        footer=page.footer,
+        charts_folder=f"../{page.charts_folder}",
+    )
+    _write_text(folder / INTERACTIVE_FILE, to_html(plots))
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
