@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tuner.cli import main
 
 RETRIEVER = '''
 """Ranks by the words that a query and a passage share; titles weigh more or less."""
@@ -143,6 +146,39 @@ class CommandLine:
 
     def runs(self) -> list[Path]:
         return sorted(path.parent for path in (self.folder / "runs").glob("*/journal.jsonl"))
+
+
+class InThisProcess(CommandLine):
+    """Runs ``tuner`` in this process, where nothing has to be imported anew."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(folder)
+        self.capsys = capsys
+
+    def __call__(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        written = self.capsys.readouterr()
+        assert code in (None, left.value.code), f"exit {left.value.code}\n{written}"
+        exit_code = int(left.value.code or 0)
+        return subprocess.CompletedProcess(arguments, exit_code, written.out, written.err)
+
+
+@pytest.fixture
+def tuner_here(
+    tuner: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[InThisProcess]:
+    """Return ``tuner`` in this process; for tests in which no process has to die."""
+    command_line = InThisProcess(tuner.folder, capsys)
+    monkeypatch.chdir(tuner.folder)
+    monkeypatch.syspath_prepend(tuner.folder)
+    for name, value in command_line.environment.items():
+        monkeypatch.setenv(name, value)
+    yield command_line
+    for name, module in list(sys.modules.items()):  # another test's may have the same name
+        if str(getattr(module, "__file__", None)).startswith(str(tuner.folder)):
+            del sys.modules[name]
 
 
 @pytest.fixture

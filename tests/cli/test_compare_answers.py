@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import pytest
-
-from tuner.cli import main
 
 ANSWERS = '''
 def city(context, query):
@@ -25,16 +22,10 @@ def judge(answer, expected, query):
 '''
 
 
-@dataclass(frozen=True)
-class Done:
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def compare(tuner, monkeypatch, capsys):
+def compare(tuner_here):
     """The command in this process, on the small data set with expected answers."""
-    folder = tuner.folder / "data"
+    folder = tuner_here.folder / "data"
     samples = []
     for line in (folder / "queries.jsonl").read_text().splitlines():
         query = json.loads(line)
@@ -51,17 +42,10 @@ def compare(tuner, monkeypatch, capsys):
     (folder / "queries.jsonl").unlink()
     (folder / "qrels" / "test.tsv").unlink()
     (folder / "qrels").rmdir()
-    (tuner.folder / "city_answers.py").write_text(ANSWERS)
-    monkeypatch.chdir(tuner.folder)
-    monkeypatch.syspath_prepend(str(tuner.folder))
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tuner.folder / "cache"))
+    (tuner_here.folder / "city_answers.py").write_text(ANSWERS)
 
     def run(*arguments, code=0):
-        with pytest.raises(SystemExit) as left:
-            main(["compare", *arguments])
-        done = Done(*capsys.readouterr())
-        assert left.value.code == code, done
-        return done
+        return tuner_here("compare", *arguments, code=code)
 
     return run
 

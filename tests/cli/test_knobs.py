@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from tuner.cli import tuner as cli
 from tuner.core import registry
 from tuner.core.errors import TunerError
 from tuner.retrieval.base import Knob
@@ -46,6 +44,11 @@ ODD = (
 """
     + OUTSIDE[OUTSIDE.index("    fingerprint = ") :]
 )
+
+
+@pytest.fixture
+def tuner(tuner_here):
+    return tuner_here
 
 
 @pytest.fixture
@@ -148,23 +151,8 @@ class Searches:
 """
 
 
-@pytest.fixture
-def command(tuner, monkeypatch):
-    """Run commands in this process, where they need not import everything anew."""
-    monkeypatch.chdir(tuner.folder)
-    monkeypatch.syspath_prepend(tuner.folder)
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tuner.folder / "cache"))
-
-    def run(*arguments):
-        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    return run
-
-
 @pytest.mark.parametrize("kind", [*OPENED])
-def test_what_is_printed_is_accepted_as_it_stands(command, tuner, kind):
+def test_what_is_printed_is_accepted_as_it_stands(tuner, kind):
     options, package = OPENED[kind]
     if package is not None:
         pytest.importorskip(package, reason=f"{package} is not installed")
@@ -177,14 +165,14 @@ def test_what_is_printed_is_accepted_as_it_stands(command, tuner, kind):
         ]
         (tuner.folder / f"{leg}.run").write_text("".join(run), encoding="utf-8")
     (tuner.folder / "outside_search.py").write_text(SEARCHES_CODE, encoding="utf-8")
-    printed = command("knobs", kind, *[part for one in options for part in ("--set", one)])
+    printed = tuner("knobs", kind, *[part for one in options for part in ("--set", one)]).stdout
     (tuner.folder / "config.yaml").write_text(
         CONFIG + printed[printed.index("\nspace:") :], encoding="utf-8"
     )
     retriever = (f"retriever.{one}" for one in options)
     settings = [f"dataset.path={data}", f"retriever.kind={kind}", *retriever]
     sets = [part for setting in settings for part in ("--set", setting)]
-    checked = json.loads(command("check", "config.yaml", "--json", *sets))
+    checked = json.loads(tuner("check", "config.yaml", "--json", *sets).stdout)
     assert checked["retriever"] == kind
     assert not [knob for knob in checked["parameters"].values() if "not tuned" in knob]
 
@@ -197,16 +185,16 @@ def test_all_kinds_that_have_knobs_are_opened():
     assert sorted([*OPENED, "command", "http"]) == sorted(registry.kinds("retrieval"))
 
 
-def test_conditions_and_constraints_are_printed(command):
-    printed = command("knobs", "graph_retriever")
+def test_conditions_and_constraints_are_printed(tuner):
+    printed = tuner("knobs", "graph_retriever").stdout
     (row,) = [line for line in printed.splitlines() if line.startswith(" lambda_mult")]
     assert "strategy: mmr" in row
     space = yaml.safe_load(printed[printed.index("\nspace:") :])
     assert space["space"]["lambda_mult"]["when"] == {"strategy": "mmr"}
     assert space["space_constraints"] == ["start_k <= select_k"]
     assert "only when" in printed
-    assert "only when" not in command("knobs", "hybrid")
-    record = json.loads(command("knobs", "lightrag", "--json"))
+    assert "only when" not in tuner("knobs", "hybrid").stdout
+    record = json.loads(tuner("knobs", "lightrag", "--json").stdout)
     used = ["local", "global", "hybrid", "mix"]
     assert record["space"]["top_k"]["when"] == {"mode": used}
     (top_k,) = [knob for knob in record["knobs"] if knob["name"] == "top_k"]
@@ -215,9 +203,9 @@ def test_conditions_and_constraints_are_printed(command):
     assert record["space_constraints"] == []
 
 
-def test_what_stands_beside_a_knob_that_is_not_searched_is_left_out(command, tuner):
+def test_what_stands_beside_a_knob_that_is_not_searched_is_left_out(tuner):
     (tuner.folder / "odd_knobs.py").write_text(ODD, encoding="utf-8")
-    record = json.loads(command("knobs", "odd_knobs:Odd", "--json"))
+    record = json.loads(tuner("knobs", "odd_knobs:Odd", "--json").stdout)
     assert record["space"]["hops"] == {"type": "integer", "low": 1, "high": 3}
     assert record["space_constraints"] == []
 
