@@ -220,7 +220,7 @@ def test_a_view_that_was_cut_anywhere_is_completed(study, store_uri, read_view):
     tracker.sync(whole, study.trials, study.summary, study.run_dir)
     expected = comparable(read_view(store_uri, "whole"))
 
-    for calls in range(0, 65, 7):  # a trial is 3 calls: each of them is cut
+    for calls in range(0, 95, 7):  # a trial is 3 calls: each of them is cut
         header = replace(study.header, study_id=f"cut-{calls}")
         client = CutOff(Client.open(store_uri, "atlas"), calls)
         with suppress(ConnectionError):

@@ -146,6 +146,10 @@ class Client:
         """Store a file as an artifact of the same name."""
         self._client.log_artifact(run_id, str(path))
 
+    def tags(self, run_id: str) -> dict[str, str]:
+        """Return a run's tags as they are now."""
+        return dict(self._client.get_run(run_id).data.tags)
+
     def log_folder(self, run_id: str, folder: Path, place: str) -> None:
         """Store a folder's content as artifacts below ``place``."""
         self._client.log_artifacts(run_id, str(folder), place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,8 +51,9 @@ def _copy_yaml(path: Path, copy: Path, uri: str) -> None:
     copy.write_text(text, encoding="utf-8")
 
 
-def _copy_json_lines(path: Path, copy: Path, uri: str) -> None:
+def _copy_text(path: Path, copy: Path, uri: str) -> None:
     as_written = {json.dumps(uri, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    as_written |= {html.escape(text) for text in as_written}
     shown = json.dumps(mask(uri))[1:-1]
     with path.open(encoding="utf-8") as lines, copy.open("w", encoding="utf-8") as out:
         for line in lines:
@@ -60,4 +62,4 @@ def _copy_json_lines(path: Path, copy: Path, uri: str) -> None:
             out.write(line)
 
 
-_WITHOUT = {".yaml": _copy_yaml, ".jsonl": _copy_json_lines}
+_WITHOUT = {".yaml": _copy_yaml, ".jsonl": _copy_text, ".html": _copy_text}

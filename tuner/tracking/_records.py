@@ -188,7 +188,7 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     tags = {**content.tags, "tuner.state": summary.state}
     if summary.verdict is not None:
         sentence = str(summary.verdict["sentence"])
-        tags |= _tags({"tuner.verdict": sentence, "mlflow.note.content": f"**{sentence}**"})
+        tags |= _tags({"tuner.verdict": sentence})
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 
 

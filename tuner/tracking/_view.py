@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, best_trial
 from tuner.tracking._client import Client, FoundRun
-from tuner.tracking._files import masked_header, uploadable
-from tuner.tracking._model import version_content, write_model
+from tuner.tracking._files import masked_header
+from tuner.tracking._note import arm_note, study_note
 from tuner.tracking._records import (
     ARM,
     IS_BEST,
@@ -34,6 +33,7 @@ from tuner.tracking._records import (
     study_content,
     trial_content,
 )
+from tuner.tracking._results import RESULTS, describe, register_winner, upload_result, uploaded
 from tuner.tracking._system import SystemSample
 
 
@@ -58,10 +58,6 @@ class Target:
         """Read a target back."""
         header = StudyHeader.from_record(record["header"])
         return cls(**{**record, "header": header, "run_dir": Path(record["run_dir"])})
-
-
-# Uploaded at the end of the study, where the run directory has them.
-_FINAL_FILES = ("best.yaml", "journal.jsonl", "report.html")
 
 
 @dataclass
@@ -151,10 +147,17 @@ class StudyView:
         self._mark_best(summary)
         for name, arm in self._arms.items():
             self._finish(arm.run, finished_arm(self._header, name, summary, end_ms))
-        with self._artifacts():
-            self._log_files(*_FINAL_FILES)
+            describe(self._client, arm.run, arm_note(self._header, summary, name))
+        for name in RESULTS:  # one by one: what cannot be stored keeps no other away
+            with self._artifacts():
+                self._upload(name)
         with self._artifacts("registered model"):
-            self._register(summary)
+            self.added += register_winner(
+                self._client, self.run_id, self._header, summary, self._run_dir
+            )
+        files = uploaded(self._run_dir)
+        note = study_note(self._header, summary, files=files, run_dir=self._run_dir)
+        describe(self._client, self._parent, note)
         self._finish(self._parent, finished_study(self._header, summary, end_ms))
 
     def abandon(self, *, end_ms: int) -> None:
@@ -198,16 +201,13 @@ class StudyView:
         if not (self._run_dir / "config.yaml").is_file():
             records["config.yaml"] = records["study.json"]["config"]
         with self._artifacts():
-            self._log_files("config.yaml")
+            self._upload("config.yaml")
             for name, record in records.items():
                 self._client.log_json(self.run_id, record, name)
             self._set_tags(self._parent, {"tuner.described": "true"})
 
-    def _log_files(self, *names: str) -> None:
-        for name in names:
-            if (self._run_dir / name).is_file():
-                with uploadable(self._run_dir / name, self._header) as file:
-                    self._client.log_file(self.run_id, file)
+    def _upload(self, name: str) -> None:
+        upload_result(self._client, self.run_id, self._header, self._run_dir, name)
 
     @contextmanager
     def _artifacts(self, what: str = "artifacts") -> Iterator[None]:
@@ -216,19 +216,6 @@ class StudyView:
             yield
         except Exception as error:
             self.artifact_error = self.artifact_error or f"{what}: {error}"
-
-    def _register(self, summary: StudySummary) -> None:
-        """Make the winner a version of the study's registered model, where it is none yet."""
-        content = version_content(self._header, summary, self._run_dir)
-        if content is None:
-            return
-        # A study that goes on may find another winner; the version of the earlier one stays whole.
-        place = f"model/{content.place}"
-        if f"{place}/MLmodel" not in self._client.files(self.run_id, place):
-            with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-                write_model(Path(folder), self._run_dir, self._header)
-                self._client.log_folder(self.run_id, Path(folder), place)
-        self.added += self._client.add_version(self.run_id, content, place)
 
     def _open_arm(self, name: str, run: FoundRun | None) -> _Arm:
         content = arm_content(self._header, name)

@@ -1,0 +1,87 @@
+"""What a study leaves in MLflow at its end: files, tables, a registered model, a description."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.tracking._client import Client, FoundRun
+from tuner.tracking._files import uploadable
+from tuner.tracking._model import version_content, write_model
+from tuner.tracking._table import (
+    LOGGED_TABLES,
+    QUERIES_FILE,
+    TABLE_FILE,
+    with_table,
+    write_query_table,
+)
+
+# Uploaded at the end of the study, where the run directory has them.
+RESULTS = (
+    *("best.yaml", "journal.jsonl", "policy.yaml", "report.html"),
+    *("plots", "figures", QUERIES_FILE),
+)
+NOTE = "mlflow.note.content"
+_NOTE_DIGEST = "tuner.note"
+
+
+def upload_result(
+    client: Client, run_id: str, header: StudyHeader, run_dir: Path, name: str
+) -> None:
+    """Store a file or a folder of the run directory as artifacts; nothing where it has none."""
+    path = run_dir / name
+    if name == QUERIES_FILE:
+        _upload_table(client, run_id, run_dir)
+    elif path.is_dir():
+        client.log_folder(run_id, path, name)
+    elif path.is_file():
+        with uploadable(path, header) as file:
+            client.log_file(run_id, file)
+
+
+def uploaded(run_dir: Path) -> list[str]:
+    """Return the names that the results of a run directory have as artifacts."""
+    there = [name for name in RESULTS if (run_dir / name).exists()]
+    return [TABLE_FILE if name == QUERIES_FILE else name for name in there]
+
+
+def register_winner(
+    client: Client, run_id: str, header: StudyHeader, summary: StudySummary, run_dir: Path
+) -> bool:
+    """Make the winner a version of the study's registered model; say whether it was missing."""
+    content = version_content(header, summary, run_dir)
+    if content is None:
+        return False
+    # A study that goes on may find another winner; the version of the earlier one stays whole.
+    place = f"model/{content.place}"
+    if f"{place}/MLmodel" not in client.files(run_id, place):
+        with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+            write_model(Path(folder), run_dir, header)
+            client.log_folder(run_id, Path(folder), place)
+    return client.add_version(run_id, content, place)
+
+
+def describe(client: Client, run: FoundRun, text: str) -> None:
+    """Set a run's description, unless somebody has written another one there."""
+    there = client.tags(run.run_id)
+    current = there.get(NOTE, "")
+    if not text or current == text or (current and there.get(_NOTE_DIGEST) != _digest(current)):
+        return
+    client.tag(run.run_id, {NOTE: text, _NOTE_DIGEST: _digest(text)})
+
+
+def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:
+    with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+        table = write_query_table(run_dir, Path(folder))
+        if table is None:
+            return
+        client.log_file(run_id, table)
+    before = client.tags(run_id).get(LOGGED_TABLES)
+    if (tag := with_table(before)) != before:
+        client.tag(run_id, {LOGGED_TABLES: tag})
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
