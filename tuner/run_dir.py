@@ -23,6 +23,7 @@ from tuner.tracking._uri import absolute, holds_password, mask
 CONFIG_FILE = "config.yaml"
 JOURNAL_FILE = "journal.jsonl"
 BEST_FILE = "best.yaml"
+REPORT_FILE = "report.html"
 ANSWERS_DIR = "answers"
 SUMMARY_NOTE = "summary"
 

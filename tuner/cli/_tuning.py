@@ -9,6 +9,7 @@ import click
 
 from tuner.cli._progress import progress_for
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.run_dir import REPORT_FILE
 
 if TYPE_CHECKING:
     from tuner.core.study_record import StudySummary
@@ -106,6 +107,8 @@ def _failures(session: Session) -> list[str]:
 
 def _places(tuned: Tuned) -> list[str]:
     lines = [f"run directory  {tuned.run_dir}"]
+    if (tuned.run_dir / REPORT_FILE).is_file():
+        lines.append(f"report         {tuned.run_dir / REPORT_FILE}")
     if tuned.mlflow_run_id is not None:
         lines.append(f"MLflow run     {tuned.mlflow_url or tuned.mlflow_run_id}")
     return lines

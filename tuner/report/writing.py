@@ -26,31 +26,41 @@ from tuner.report.page_view import to_html
 from tuner.report.parts import Page, Section
 from tuner.report.review import Review, read_review
 from tuner.report.static_view import write_png
+from tuner.run_dir import REPORT_FILE
 
-REPORT_FILE = "report.html"
 FIGURES_DIR = "figures"
 PLOTS_DIR = "plots"
 INTERACTIVE_FILE = "interactive.html"
 
 
 def write_report(
-    run_dir: Path, *, compare: Sequence[Path] = (), output: Path | None = None
+    run_dir: Path,
+    *,
+    compare: Sequence[Path] = (),
+    output: Path | None = None,
+    with_plots: bool = True,
 ) -> Path:
     """Write ``report.html`` of a study from its run directory alone, and return its path.
 
-    Beside it: ``figures/*.csv``, ``plots/*.png`` and ``plots/interactive.html`` with all figures.
-    With ``output`` the page goes there and its CSV files into a folder beside it, named after it,
-    and no plots are made. ``compare`` are run directories of other studies to show beside this one.
+    Beside it: ``figures/*.csv`` and, ``with_plots``, the same figures as ``plots/*.png`` and
+    ``plots/interactive.html``. With ``output`` the page goes there and its CSV files into a folder
+    beside it, named after it, and no plots are made. ``compare`` are run directories of other
+    studies to show beside this one.
 
     Raises:
         InputError: not a run directory, a broken one, or a place that cannot be written.
     """
     review = read_review(run_dir)
-    return report_on(review, compare=[read_review(other) for other in compare], output=output)
+    read = [read_review(other) for other in compare]
+    return report_on(review, compare=read, output=output, with_plots=with_plots)
 
 
 def report_on(
-    review: Review, *, compare: Sequence[Review] = (), output: Path | None = None
+    review: Review,
+    *,
+    compare: Sequence[Review] = (),
+    output: Path | None = None,
+    with_plots: bool = True,
 ) -> Path:
     """Write the report of a study that was read; see ``write_report``."""
     target = review.run_dir / REPORT_FILE if output is None else output
@@ -63,7 +73,7 @@ def report_on(
             write_csv(chart.numbers, figures / f"{chart.name}.csv")
         if review.rows:
             write_csv(queries.changes(review), figures / "queries.csv")
-        if output is None:
+        if output is None and with_plots:
             _write_plots(page, review.run_dir / PLOTS_DIR)
     except OSError as error:
         place = error.filename or target
