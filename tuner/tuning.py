@@ -127,6 +127,7 @@ class Session:
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
+            self._write_report(say)
             if tracker is not None:
                 _finish(tracker, summary, self.run_dir, say)
         finally:
@@ -206,6 +207,16 @@ class Session:
             say(f"no verdict: the held-out queries could not be answered: {error}")
             return None
         return verdict.to_record()
+
+    def _write_report(self, say: Say) -> None:
+        from tuner.report.writing import write_report
+
+        try:
+            # Pictures are for MLflow's list of files; the page draws its own.
+            write_report(self.run_dir, with_plots=self.assembly.config.tracking is not None)
+        except (Exception, KeyboardInterrupt) as error:  # the study is complete without its report
+            reason = str(error) or type(error).__name__
+            say(f"no report ({reason}); make it with: tuner report {self.run_dir}")
 
     def _put_side_by_side(self, summary: StudySummary, say: Say) -> None:
         winner, baseline = summary.winner, summary.baseline
