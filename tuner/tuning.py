@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
+from tuner.evaluation.racing import standing
 from tuner.inspection import NothingFound, remarks
 from tuner.judge import judge, judge_without_holdout, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
@@ -336,7 +338,7 @@ def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:
         "space": plan.space,
         "objective": plan.objective,
         "arms_see": assembly.config.study.arms_see,
-        "by_query": None if assembly.config.racing is None else plan.objective.by_query,
+        "by_query": None if assembly.config.racing is None else partial(standing, plan.objective),
     }
 
 

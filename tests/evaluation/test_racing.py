@@ -15,7 +15,8 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective
-from tuner.evaluation.racing import Racing, paired_z
+from tuner.evaluation.racing import Racing, paired_z, standing
+from tuner.evaluation.rungs import usable_rungs
 
 QUERIES = tuple(
     Query(f"q{n:02}", "", query_type="odd" if n % 2 else "even", difficulty=None) for n in range(50)
@@ -53,8 +54,9 @@ def race(shares=(0.2, 0.5), objective=OBJECTIVE, metrics=("recall@1", "retrieved
 
 
 def values(good):
-    """The objective by query: right or wrong, less the price of one passage."""
-    return np.array([float(n < good) for n in range(50)]) - 0.1
+    """The standing by query: right or wrong, less the price of one passage, and without it."""
+    right = np.array([float(n < good) for n in range(50)])
+    return np.stack([right - 0.1, right])
 
 
 def test_rungs_are_stratified_and_hold_every_query_once():
@@ -107,7 +109,8 @@ def test_who_falls_behind_is_stopped_after_the_first_rung():
     # By hand: -1 where the rival is right, and the rival's mean is .9 - .1.
     difference = -(rows < 45).astype(float)
     assert outcome.race.estimate == pytest.approx(0.8 + difference.mean())
-    error = difference.std(ddof=1) / math.sqrt(10)
+    # One more query differs in full: size² = (1 + d) / (1 + d) = 1 for all differences of 1.
+    error = math.sqrt((np.square(difference - difference.mean()).sum() + 1.0) / (10 * 9))
     margin = stats.t.ppf(0.975, 9) * error
     assert outcome.race.high - outcome.race.estimate == pytest.approx(margin)
     assert outcome.race.estimate - outcome.race.low == pytest.approx(margin)
@@ -135,7 +138,7 @@ def test_a_trial_is_never_stopped_by_unpaired_means():
 
     objective = Objective({"recall@1": 1.0})
     racing = Racing.build(make, QUERIES, objective, stratify_by=["query_type"], seed=3)
-    assert racing({}, rival=rival).race is None
+    assert racing({}, rival=np.stack([rival, rival])).race is None
 
 
 def test_latency_is_measured_once_and_at_the_end():
@@ -163,19 +166,106 @@ def test_what_no_race_can_be(shares, stop_below, key):
 
 
 def test_the_z_value_by_hand():
-    # mean -.1, standard deviation .0816, four pairs: -.1 / .0408
-    z, mean, error = paired_z(np.array([-0.2, 0.0, -0.1, -0.1]))
-    assert (z, mean, error) == pytest.approx((-2.4495, -0.1, 0.040825), rel=1e-4)
-    assert paired_z(np.zeros(5))[0] == 0.0
-    assert paired_z(np.full(5, -0.5))[0] == -math.inf
-    assert paired_z(np.array([-1.0]))[0] == 0.0
+    # Mean -.1; squares .01 + .01 = .02; three differ, by .04 + .01 + .01 = .06 squared, so the
+    # size of one more is (1 + .06) / 4 = .265 squared; error = sqrt((.02 + .265) / 12) = .1541.
+    difference = np.array([-0.2, 0.0, -0.1, -0.1])
+    assert paired_z(difference, difference) == pytest.approx((-0.6489, -0.1, 0.15411), rel=1e-4)
+    # All four in full: size 1, error = sqrt((0 + 1) / 12) = .2887.
+    full = np.full(4, -1.0)
+    assert paired_z(full, full) == pytest.approx((-3.4641, -1.0, 0.288675), rel=1e-4)
+    assert paired_z(np.zeros(5), np.zeros(5))[0] == 0.0
+    assert paired_z(np.array([-1.0]), np.array([-1.0])) == (0.0, 0.0, 0.0)
+
+
+def test_a_price_alone_weighs_little_while_few_queries_were_asked():
+    # All tie, and each costs .02 more: the spread is 0, and its z would be infinite.
+    # Of 10: error = sqrt(1 / 90) = .1054, z = -.1897; of 100: error = sqrt(1 / 9900), z = -1.99.
+    for queries, z in ((10, -0.18974), (100, -1.98997)):
+        found = paired_z(np.full(queries, -0.02), np.zeros(queries))
+        assert found[0] == pytest.approx(z, rel=1e-4)
+        assert found[1] == pytest.approx(-0.02)
+
+
+def test_where_nearly_all_tie_a_few_losses_weigh_little():
+    # One of 20 is lost by .5: mean -.025, squares .25 - 20 * .000625 = .2375, and one more of
+    # size (1 + .25) / 2 = .625: error = sqrt(.8625 / 380) = .04764, z = -.5247.
+    difference = np.zeros(20)
+    difference[0] = -0.5
+    assert paired_z(difference, difference)[0] == pytest.approx(-0.5247, rel=1e-3)
+    # Three: mean -.075, squares .75 - .1125 = .6375, one more (1 + .75) / 4 = .4375: z = -1.41.
+    difference[:3] = -0.5
+    assert paired_z(difference, difference)[0] == pytest.approx(-1.4100, rel=1e-3)
+
+
+def test_who_ties_at_a_higher_price_is_not_stopped_before_the_queries_that_it_wins():
+    """It answers all that the first rung asks as the best does, and others better."""
+
+    class Deep(Answering):
+        def retrieve(self, queries, params):
+            ids = [query.id for query in queries]
+            depth = {"easy": 1, "deep": 3}[params["mode"]]
+            found = [["right"] if i in first or depth > 1 else ["wrong"] for i in ids]
+            return Rankings.from_ids(ids, [[*f, "a", "b"][:depth] for f in found])
+
+    retriever = Deep()
+
+    def make(queries):
+        return Evaluator.build(retriever, queries, JUDGEMENTS, ["recall@3", "retrieved"])
+
+    objective = Objective({"recall@3": 1.0}, {"retrieved": 0.01})
+    racing = Racing.build(make, QUERIES, objective, shares=(0.2, 0.5), seed=3)
+    first = {QUERIES[row].id for row in racing.rungs[0][1]}
+    easy = racing({"mode": "easy"})
+    outcome = racing({"mode": "deep"}, rival=standing(objective, easy.per_query))
+    # The differences in the first rung are -.02 throughout; over all, 40 of 50 are won.
+    assert outcome.race is None
+    assert outcome.metrics["recall@3"] == 1.0
+    assert easy.metrics["recall@3"] == pytest.approx(0.2)
+
+
+def test_who_ties_at_a_much_higher_price_is_stopped():
+    retriever, racing = race(objective=Objective({"recall@1": 1.0}, {"retrieved": 0.5}))
+    rival = np.stack([np.full(50, 1.0), np.ones(50)])  # right without retrieving a thing
+    outcome = racing({"good": 50}, rival=rival)
+    # Of 10, z = -.5 / .1054 = -4.74.
+    assert [len(asked) for asked in retriever.asked] == [10]
+    assert outcome.race is not None
+    margin = stats.t.ppf(0.975, 9) * math.sqrt(1 / 90)
+    assert outcome.race.estimate == pytest.approx(0.5)
+    assert outcome.race.high == pytest.approx(0.5 + margin)
+
+
+def test_a_standing_is_the_objective_and_the_mean_without_prices():
+    objective = Objective({"a": 3.0, "b": 1.0}, {"context_tokens_per_1000": 0.02})
+    per_query = {
+        "a": np.array([1.0, 0.0, np.nan]),
+        "b": np.array([0.0, 0.4, 1.0]),
+        "context_tokens": np.array([1000.0, 500.0, 10.0]),
+    }
+    # .75 - .02, .1 - .01
+    expected = [[0.73, 0.09, np.nan], [0.75, 0.1, np.nan]]
+    np.testing.assert_allclose(standing(objective, per_query), expected)
+
+
+def test_rungs_that_few_queries_leave():
+    assert usable_rungs(203, [0.1, 0.2, 0.5]) == [0.1, 0.2, 0.5]
+    assert usable_rungs(25, [0.1, 0.2, 0.5]) == [0.5]  # 12.5 of 25
+    assert usable_rungs(12, [0.1, 0.2, 0.5]) == []
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(-1, 1), min_size=3, max_size=30))
-def test_the_z_value_is_that_of_the_paired_t_test(differences):
-    difference = np.array(differences)
-    if difference.std() < 1e-6:
-        return
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=30), st.floats(0, 1))
+def test_the_error_is_never_below_that_of_the_paired_t_test(relevance, price):
+    relevance = np.array(relevance)
+    difference = relevance - price
+    z, mean, error = paired_z(difference, relevance)
+    plain = difference.std(ddof=1) / math.sqrt(len(difference))
+    assert mean == pytest.approx(difference.mean(), abs=1e-12)
+    assert z * error == pytest.approx(mean, abs=1e-12)
+    assert plain < error <= math.hypot(plain, 1.0 / (len(difference) - 1) ** 0.5) + 1e-12
+
+
+def test_with_many_queries_the_z_value_is_that_of_the_paired_t_test():
+    difference = np.random.default_rng(1).normal(-0.02, 0.2, 20_000).clip(-1, 1)
     expected = stats.ttest_1samp(difference, 0.0).statistic
-    assert paired_z(difference)[0] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert paired_z(difference, difference)[0] == pytest.approx(expected, rel=1e-4)

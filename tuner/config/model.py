@@ -162,7 +162,7 @@ class RacingSection(Section):
         description="shares of the queries after which a trial may be stopped, rising",
     )
     stop_below: Number = Field(
-        default=-1.5,
+        default=-1.0,
         le=0,
         description="stop where mean / standard error of the differences to the best is below this",
     )

@@ -9,7 +9,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.trial import Trial, best_trial
 from tuner.study.results import BASELINE_ARM
 
-# From a trial's per-query values to its objective on each query, shape (queries,).
+# From a trial's per-query values to what others race against, such as ``racing.standing``.
 ByQuery = Callable[[Mapping[str, FloatArray]], FloatArray]
 
 
