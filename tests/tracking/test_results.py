@@ -1,0 +1,159 @@
+"""What a study leaves in MLflow at its end, as its UI and its client read it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import mlflow
+import pytest
+from mlflow import MlflowClient
+
+from tuner.tracking._table import query_table
+from tuner.tracking.mlflow import Mlflow
+
+NOTE = "mlflow.note.content"
+VERDICT = {"outcome": "deploy", "sentence": "Deploy: it is better."}
+
+
+def side(composite, *ids):
+    retrieved = [{"id": id_, "title": "", "relevant": False} for id_ in ids]
+    return {"composite": composite, "metrics": {"recall@10": composite}, "retrieved": retrieved}
+
+
+def row(query_id, winner, baseline):
+    return {
+        "query_id": query_id,
+        "query": f"Where is {query_id}?",
+        "query_type": "direct",
+        "part": "holdout",
+        "relevant": ["d1"],
+        "winner": side(winner, "d1", "d2"),
+        "baseline": side(baseline, "d3"),
+    }
+
+
+ROWS = [row("won", 0.8, 0.1), row("undefined", None, 0.5), row("lost", 0.25, 0.75)]
+
+
+@pytest.fixture
+def ended(study, store_uri):
+    """Show a study that has ended; call it again to sync once more. Returns its run's id."""
+    (study.run_dir / "per_query.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ROWS))
+    (study.run_dir / "report.html").write_text("<p>The report.</p>")
+    for folder, name in (("plots", "convergence.png"), ("figures", "convergence.csv")):
+        (study.run_dir / folder).mkdir()
+        (study.run_dir / folder / name).write_text("1,2")
+
+    def show(**changes):
+        summary = replace(study.summary, verdict=VERDICT, **changes)
+        tracker = Mlflow(store_uri, "atlas", in_thread=True)
+        tracker.sync(study.header, study.trials, summary, study.run_dir)
+        (found,) = MlflowClient(store_uri).search_runs(
+            [tracker_experiment(store_uri)], "tags.`tuner.role` = 'study'"
+        )
+        return found.info.run_id
+
+    return show
+
+
+def tracker_experiment(uri):
+    return MlflowClient(uri).get_experiment_by_name("atlas").experiment_id
+
+
+def test_a_table_has_the_worst_losses_first_and_what_is_undefined_last():
+    table = query_table(ROWS)
+    assert table["columns"] == [
+        *("query_id", "query", "query_type", "part", "change"),
+        *("winner composite", "baseline composite", "winner recall@10", "baseline recall@10"),
+        *("winner retrieved", "baseline retrieved", "relevant"),
+    ]
+    assert [cells[0] for cells in table["data"]] == ["lost", "won", "undefined"]
+    lost, _, undefined = table["data"]
+    assert lost[4:] == [-0.5, 0.25, 0.75, 0.25, 0.75, ["d1", "d2"], ["d3"], ["d1"]]
+    assert undefined[4:7] == [None, None, 0.5]
+
+
+def test_mlflow_reads_the_queries_as_a_table_and_a_second_sync_does_not_double_it(ended, store_uri):
+    run_id = ended()
+    assert ended() == run_id
+    client = MlflowClient(store_uri)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(store_uri)  # the client asks this store, whatever its own
+    try:
+        experiment_id = tracker_experiment(store_uri)
+        found = client.load_table(experiment_id, "per_query.json", run_ids=[run_id])
+    finally:
+        mlflow.set_tracking_uri(before)
+    assert list(found["query_id"]) == ["lost", "won", "undefined"]
+    assert list(found["winner retrieved"]) == [["d1", "d2"]] * 3
+    tag = client.get_run(run_id).data.tags["mlflow.loggedArtifacts"]
+    assert json.loads(tag) == [{"path": "per_query.json", "type": "table"}]
+
+
+def test_tables_of_others_stay_known(ended, store_uri):
+    run_id = ended()
+    client = MlflowClient(store_uri)
+    client.log_table(run_id, {"mine": [1]}, "mine.json")
+    ended()
+    tables = json.loads(client.get_run(run_id).data.tags["mlflow.loggedArtifacts"])
+    assert [table["path"] for table in tables] == ["per_query.json", "mine.json"]
+
+
+def test_report_plots_and_figures_are_artifacts(ended, store_uri):
+    client, run_id = MlflowClient(store_uri), ended()
+    assert {file.path for file in client.list_artifacts(run_id)} >= {"report.html", "model"}
+    for place in ("plots/convergence.png", "figures/convergence.csv"):
+        folder = place.partition("/")[0]
+        assert [file.path for file in client.list_artifacts(run_id, folder)] == [place]
+    note = client.get_run(run_id).data.tags[NOTE]
+    assert note.startswith("**Deploy: it is better.**")
+    for name in ("report.html", "per_query.json", "plots", "figures", "best.yaml"):
+        assert f"`{name}` (artifact)" in note
+
+
+def test_one_file_that_cannot_be_read_keeps_no_other_away(ended, study, store_uri):
+    (study.run_dir / "per_query.jsonl").write_text("{torn")
+    (study.run_dir / "report.html").unlink()
+    tracker = Mlflow(store_uri, "atlas", in_thread=True)
+    status = tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+    assert status.error is not None
+    assert status.error.startswith("artifacts: ")
+    files = {file.path for file in MlflowClient(store_uri).list_artifacts(ended())}
+    assert files >= {"best.yaml", "journal.jsonl", "plots", "figures", "model"}
+    assert not {"report.html", "per_query.json"} & files
+
+
+def test_what_a_person_wrote_as_description_stays(ended, store_uri):
+    client, run_id = MlflowClient(store_uri), ended()
+    ended(remarks=("max_hops changes nothing",))
+    assert "max\\_hops changes nothing" in client.get_run(run_id).data.tags[NOTE]
+    client.set_tag(run_id, NOTE, "Our first try; see the wiki.")
+    ended(remarks=("another remark",))
+    assert client.get_run(run_id).data.tags[NOTE] == "Our first try; see the wiki."
+
+
+def test_arms_say_what_they_found(ended, store_uri):
+    ended()
+    found = MlflowClient(store_uri).search_runs(
+        [tracker_experiment(store_uri)], "tags.`tuner.role` = 'arm'"
+    )
+    notes = {run.info.run_name: run.data.tags[NOTE] for run in found}
+    assert notes["tpe"].startswith("Best of **tpe** in graphrag-atlas: trial #5, 0.7000")
+    assert notes["wide"].startswith("Best of **wide** in graphrag-atlas: trial #1, 0.6000")
+
+
+def test_a_report_with_the_stores_password_is_masked(study, store_uri):
+    uri = "postgresql://me:secret&word@host/mlflow"
+    study = replace(study, header=replace(study.header, config={"tracking": {"uri": uri}}))
+    (study.run_dir / "report.html").write_text(
+        f"<p>{uri.replace('&', '&amp;')} and {json.dumps(uri)}</p>"
+    )
+    tracker = Mlflow(store_uri, "atlas", in_thread=True)
+    tracker.start(study.header, study.run_dir)
+    tracker.finish(study.summary)
+    client = MlflowClient(store_uri)
+    text = Path(client.download_artifacts(tracker.run_id, "report.html")).read_text()
+    assert text.count("me:***@host") == 2
+    assert "word" not in text
