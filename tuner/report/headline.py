@@ -19,14 +19,19 @@ def headline(review: Review) -> Headline:
     facts = _facts(review)
     if not review.verdict:
         outcome, sentence = _without_verdict(review)
-        return Headline("none", "–", outcome, sentence, _next_step(review), facts)
+        return Headline("none", "–", outcome, sentence, _next_step(review), facts=facts)
     outcome, sentence = review.verdict["outcome"], review.verdict["sentence"]
     tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
     prefix = f"{outcome.capitalize()}: "
     if sentence.startswith(prefix):
         sentence = sentence.removeprefix(prefix)
         sentence = sentence[:1].upper() + sentence[1:]
-    return Headline(tone, mark, outcome.capitalize(), sentence, _next_step(review), facts)
+    # What weakens a verdict follows it in brackets.
+    sentence, _, caveat = sentence.partition(". (")
+    if caveat:
+        sentence, caveat = f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
+    following = _next_step(review)
+    return Headline(tone, mark, outcome.capitalize(), sentence, following, caveat, facts)
 
 
 def _without_verdict(review: Review) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from tuner.report.review import Review
 
 # Below this share a parameter hardly moves the objective.
 LITTLE = 0.05
+SHARES = tuple((n / 10, f"{n * 10} %") for n in range(11))
 
 
 def shares(review: Review) -> dict[str, float]:
@@ -50,7 +51,8 @@ def _chart(found: Mapping[str, float]) -> Chart:
         "Importance of the parameters",
         f"{caption} Shares add up to 100 % (fANOVA, over a forest fitted to the trials).",
         "; ".join(f"{name} {100 * share:.0f} %" for name, share in reversed(ranked)),
-        Axis("share", ticks=tuple((n / 10, f"{n * 10} %") for n in range(11))),
+        # Room for the figures beside the bars.
+        Axis("share", SHARES, span=(0.0, 1.15 * ranked[-1][1])),
         Axis("", ticks=tuple((row, name) for row, (name, _) in zip(rows, ranked, strict=True))),
         (
             Series(

@@ -109,13 +109,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Headline:
-    """The verdict: an outcome with its mark, and the sentence."""
+    """The verdict: an outcome with its mark, the sentence, and what weakens it."""
 
     tone: str  # "deploy", "keep", "open" or "none"
     mark: str
     outcome: str
     sentence: str
     next_step: str = ""
+    caveat: str = ""
     facts: tuple[tuple[str, str, str], ...] = ()
 
 

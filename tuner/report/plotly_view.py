@@ -135,6 +135,8 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "zerolinewidth": 1.5,
         "automargin": True,
     }
+    if axis.span is not None:
+        view["range"] = list(axis.span)
     if axis.ticks:
         view["tickmode"] = "array"
         view["tickvals"] = [position for position, _ in axis.ticks]

@@ -39,6 +39,8 @@ def _draw(figure: Any, axes: Any, chart: Chart) -> None:
         _draw_series(axes, series)
     for axis, view in ((chart.x, axes.xaxis), (chart.y, axes.yaxis)):
         _dress(axis, view)
+    if chart.x.span is not None:
+        axes.set_xlim(*chart.x.span)
     if chart.x.zero:
         axes.axvline(0.0, color=LIGHT["ink"], linewidth=1.0)
     axes.grid(color=LIGHT["grid"], linewidth=0.8)
