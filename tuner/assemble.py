@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from tuner.config import Config, Source
@@ -34,6 +35,7 @@ from tuner.retrieval.base import (
 )
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
+from tuner.tracking._git import git_commit
 
 Say = Callable[[str], None]
 
@@ -318,13 +320,15 @@ def check_can_tune(assembly: Assembly) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
+    """Return the versions that a result depends on; ``git`` is the working folder's commit."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    if (commit := git_commit(Path.cwd())) is not None:
+        found["git"] = commit
     return found
 
 

@@ -46,7 +46,7 @@ def make_header(study_id: str) -> StudyHeader:
         },
         config={"study": {"name": "graphrag-atlas"}},
         fingerprints={"space": "aa11"},
-        versions={"graphrag-tuner": "0.1.0"},
+        versions={"graphrag-tuner": "0.1.0", "git": "c0ffee" + "0" * 34},
     )
 
 

@@ -80,6 +80,8 @@ def test_the_parent_holds_the_study(finished_view):
     assert parent.tags["tuner.study"] == "graphrag-atlas"
     assert parent.tags["tuner.state"] == "finished"
     assert parent.tags["tuner.fingerprint.space"] == "aa11"
+    assert parent.tags["tuner.version.graphrag-tuner"] == "0.1.0"
+    assert parent.tags["mlflow.source.git.commit"] == "c0ffee" + "0" * 34
     assert parent.params == {
         "seed": "42",
         "dataset": "atlas",

@@ -96,7 +96,10 @@ def study_content(header: StudyHeader) -> RunContent:
         "mlflow.source.name": "tuner",
         "mlflow.source.type": "LOCAL",
         **{f"tuner.fingerprint.{key}": value for key, value in header.fingerprints.items()},
+        **{f"tuner.version.{key}": value for key, value in header.versions.items() if key != "git"},
     }
+    if "git" in header.versions:
+        tags["mlflow.source.git.commit"] = header.versions["git"]
     texts, long_params = _params(params)
     return RunContent(
         name=f"{header.name} {when}",
