@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any
 
 from tuner.core.corpus import Corpus
 from tuner.retrieval.hybrid.sources import code_digest as shared_code_digest
@@ -25,6 +26,11 @@ def code_digest(name: str) -> str:
     for path in (*sorted(sources, key=lambda path: path.name), folder / "_embedding.py"):
         digest.update(f"\n{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def digest_of(parts: Any) -> str:
+    """Return a fingerprint of plain data: 16 hexadecimal digits."""
+    return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def corpus_digest(corpus: Corpus) -> str:

@@ -1,12 +1,24 @@
-"""Check the options of adapters: numbers in their ranges, with the option as the key."""
+"""Options of adapters: paths that hold from any folder, and numbers in their ranges."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import Problem
+
+
+def with_path_from_root(options: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return options with the path called ``name`` from the root; it starts at the current folder.
+
+    One that is not there, or is no text, is left as it is.
+    """
+    path = options.get(name)
+    if not isinstance(path, str):
+        return dict(options)
+    return {**options, name: str(Path(path).expanduser().resolve())}
 
 
 def number_problems(

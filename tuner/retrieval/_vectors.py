@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from tuner.retrieval._embedding import Embedder, Float32Array, embed
+from tuner.retrieval._identity import digest_of
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 
 Labels = Mapping[str, str]
@@ -24,9 +24,9 @@ class Vectors:
     known: dict[str, Float32Array] = field(default_factory=dict)
     _taken_up: set[Path] = field(default_factory=set)
 
-    def take_up(self, directories: Iterable[Path]) -> None:
-        """Read what ``keep_vectors`` wrote; what is gone is made anew when it is needed."""
-        for directory in directories:
+    def take_up(self, kept: Kept) -> None:
+        """Read what was made ahead; what is gone is made anew when it is needed."""
+        for directory in kept.directories:
             if directory in self._taken_up:
                 continue
             self._taken_up.add(directory)
@@ -50,14 +50,27 @@ class Vectors:
         self.known.update(zip(texts, vectors, strict=True))
 
 
-def keep_vectors(index: Path, model: Callable[[], Embedder], labels: Labels) -> Path:
-    """Make the vectors of texts on disk, beside an index's directory; return their own.
+@dataclass(frozen=True)
+class Kept:
+    """Where vectors lie that were made ahead of the trials; goes to the workers with an adapter."""
 
-    Raises:
-        TunerError: the embedder failed, gave a zero or NaN vector, or the cache cannot be written.
-    """
+    directories: list[Path] = field(default_factory=list)
+
+    def make(self, index: Path, model: Callable[[], Embedder], labels: Labels) -> None:
+        """Make the vectors of texts on disk, beside an index's directory, unless they are there.
+
+        Raises:
+            TunerError: the embedder failed, gave a zero or NaN vector, or the cache cannot be
+                written.
+        """
+        directory = _keep(index, model, labels)
+        if directory not in self.directories:
+            self.directories.append(directory)
+
+
+def _keep(index: Path, model: Callable[[], Embedder], labels: Labels) -> Path:
     texts = sorted(labels)
-    key = sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    key = digest_of(texts)
     directory = index.with_name(f"{index.name}-queries-{key}")
 
     def write(unfinished: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.retrieval.ms_graphrag.output import read_output, resolve_path
+from tuner.retrieval.ms_graphrag import MsGraphrag
+from tuner.retrieval.ms_graphrag.output import read_output
 
 Rows = list[dict[str, Any]]
 Edit = Callable[[str, Callable[[Rows], Rows]], None]
@@ -134,5 +135,7 @@ class TestBroken:
 def test_the_folder_holds_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     options = {"path": "output", "judge": "document"}
-    assert resolve_path(options) == {"path": str(tmp_path / "output"), "judge": "document"}
-    assert resolve_path({"path": None}) == {"path": None}
+    resolve = MsGraphrag.resolve_options
+    resolved = {"path": str(tmp_path / "output"), "judge": "document"}
+    assert resolve(options, Path("elsewhere")) == resolved
+    assert resolve({"path": None}, Path("elsewhere")) == {"path": None}

@@ -27,7 +27,7 @@ from tuner.retrieval._answers import (
     shown,
 )
 from tuner.retrieval._knobs import knob_params
-from tuner.retrieval._options import number_problems
+from tuner.retrieval._options import number_problems, with_path_from_root
 from tuner.retrieval._space_knobs import space_knobs
 from tuner.retrieval.base import Knob
 from tuner.retrieval.command.process import Process, idle_processes
@@ -91,10 +91,7 @@ class Command:
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
         """Return the options with an absolute working folder: where the tuner was started."""
-        working_dir = options.get("working_dir", ".")
-        if not isinstance(working_dir, str):
-            return dict(options)
-        return {**options, "working_dir": str(Path(working_dir).expanduser().resolve())}
+        return with_path_from_root({"working_dir": ".", **options}, "working_dir")
 
     @classmethod
     def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003

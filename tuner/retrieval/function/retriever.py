@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tuner.retrieval._answers import (
     read_answer,
     with_tokens,
 )
+from tuner.retrieval._identity import digest_of
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.function.loading import KEY
@@ -91,8 +91,8 @@ class Function:
                 "leave `dataset:` out, or write f(query, params)"
             )
             raise InputError(message, key=KEY)
-        fingerprint = sha256(f"{target.fingerprint()} {corpus.fingerprint}".encode()).hexdigest()
-        return cls(target, target.knobs(space, baseline), fingerprint[:16], passage_tokens(corpus))
+        fingerprint = digest_of([target.fingerprint(), corpus.fingerprint])
+        return cls(target, target.knobs(space, baseline), fingerprint, passage_tokens(corpus))
 
     @classmethod
     def build_measure(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
@@ -24,9 +22,9 @@ from tuner.retrieval._embedding import (
     identity,
     make_embedder,
 )
-from tuner.retrieval._identity import code_digest, corpus_digest
+from tuner.retrieval._identity import code_digest, corpus_digest, digest_of
 from tuner.retrieval._installed import installed_version
-from tuner.retrieval._vectors import keep_vectors
+from tuner.retrieval._vectors import Kept
 from tuner.retrieval.base import Knob
 from tuner.retrieval.graph_retriever.opening import (
     Opened,
@@ -62,7 +60,7 @@ class GraphRetriever:
     embedder: str
     store: str | None = None
     edges: Edges = ((MENTIONS, MENTIONS),)
-    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
+    _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -116,7 +114,7 @@ class GraphRetriever:
             message = "the corpus's documents are linked by shared names; edges go with a store"
             raise InputError(message, key=("edges",))
         parts.append(identity(embedder))
-        fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        fingerprint = digest_of(parts)
         directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
 
         def write(unfinished: Path) -> None:
@@ -149,7 +147,7 @@ class GraphRetriever:
                 "its documents must have the corpus's ids",
                 key=("store",),
             )
-        fingerprint = sha256(json.dumps([*parts, store, links]).encode()).hexdigest()[:16]
+        fingerprint = digest_of([*parts, store, links])
         directory = cache_dir.absolute() / f"graph-retriever-{fingerprint}"
         ensure(directory, lambda unfinished: write_documents(unfinished, corpus))
         return cls(directory, fingerprint, "", store, links)
@@ -163,9 +161,7 @@ class GraphRetriever:
         labels = _labels(queries)
         if self.store is not None or not labels:
             return
-        directory = keep_vectors(self.directory, lambda: self._opened().vectors.model, labels)
-        if directory not in self._prepared:
-            self._prepared.append(directory)
+        self._prepared.make(self.directory, lambda: self._opened().vectors.model, labels)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch; the vectors of prepared queries are not made again.

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from typing import Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
@@ -24,6 +23,7 @@ from tuner.retrieval._answers import (
     shown,
 )
 from tuner.retrieval._event_loop import run_concurrently
+from tuner.retrieval._identity import digest_of
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval._options import number_problems
 from tuner.retrieval._space_knobs import space_knobs
@@ -118,7 +118,6 @@ class Http:
         if space is not None:
             _refuse_unknown(names or (), knobs)
         template = json.dumps(request)
-        digest = sha256(json.dumps([corpus.fingerprint, url, template, response]).encode())
         return cls(
             service,
             template,
@@ -126,7 +125,7 @@ class Http:
             int(batch_size),
             int(concurrency),
             knobs,
-            digest.hexdigest()[:16],
+            digest_of([corpus.fingerprint, url, template, response]),
             passage_tokens(corpus),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +19,10 @@ from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval._embedding import HASHED_WORDS, identity, load_embedder
-from tuner.retrieval._identity import code_digest, corpus_digest
+from tuner.retrieval._identity import code_digest, corpus_digest, digest_of
 from tuner.retrieval._installed import installed_version
-from tuner.retrieval._vectors import keep_vectors
+from tuner.retrieval._options import with_path_from_root
+from tuner.retrieval._vectors import Kept
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.lightrag import runtime
@@ -47,7 +47,7 @@ class Lightrag:
     directory: Path
     fingerprint: str
     embedder: str
-    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
+    _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -57,10 +57,7 @@ class Lightrag:
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
         """Return the options with the working directory from the root."""
-        given = options.get("working_dir")
-        if not isinstance(given, str):
-            return dict(options)
-        return {**options, "working_dir": str(Path(given).expanduser().resolve())}
+        return with_path_from_root(options, "working_dir")
 
     @classmethod
     def declare_knobs(
@@ -109,7 +106,7 @@ class Lightrag:
             check_model(existing, load_embedder(embedder))
             _warn_of_missing(existing.documents(corpus), corpus, path)
             parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
-        fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        fingerprint = digest_of(parts)
         directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
         ensure(directory, lambda unfinished: write_index(unfinished, corpus, embedder, existing))
         return cls(directory, fingerprint, embedder)
@@ -123,9 +120,7 @@ class Lightrag:
         labels = _texts(queries)
         if not labels:
             return
-        directory = keep_vectors(self.directory, lambda: self._index().vectors.model, labels)
-        if directory not in self._prepared:
-            self._prepared.append(directory)
+        self._prepared.make(self.directory, lambda: self._index().vectors.model, labels)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch; the vectors of prepared queries are not made again.

@@ -55,14 +55,6 @@ def table_path(folder: Path, table: str) -> Path:
     return folder / f"{table}.parquet"
 
 
-def resolve_path(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a retriever's options with the folder from the root; it starts at the current one."""
-    path = options.get("path")
-    if not isinstance(path, str):
-        return dict(options)
-    return {**options, "path": str(Path(path).expanduser().resolve())}
-
-
 def read_output(folder: Path) -> Output:
     """Read and check an output folder, made by GraphRAG 2 or 3.
 

@@ -15,11 +15,12 @@ import numpy as np
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.trial import Params
+from tuner.retrieval._options import with_path_from_root
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import KNOBS
 from tuner.retrieval.ms_graphrag.judging import judged_ids
-from tuner.retrieval.ms_graphrag.output import Output, read_output, resolve_path
+from tuner.retrieval.ms_graphrag.output import Output, read_output
 
 # What GraphRAG calls a document whose title it was not told; "(3)" is a row of that file.
 _FILE_NAME = re.compile(r"\.(txt|md|csv|jsonl?|parquet|pdf|docx?|html?)( \(\d+\))?$", re.IGNORECASE)
@@ -58,7 +59,7 @@ class MsGraphrag:
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
         """Return the options with the output folder from the root."""
-        return resolve_path(options)
+        return with_path_from_root(options, "path")
 
     @classmethod
     def build(

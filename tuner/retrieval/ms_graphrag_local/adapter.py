@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,13 +14,14 @@ from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval._embedding import HASHED_WORDS, identity
-from tuner.retrieval._identity import code_digest
+from tuner.retrieval._identity import code_digest, digest_of
 from tuner.retrieval._installed import installed_version
-from tuner.retrieval._vectors import keep_vectors
+from tuner.retrieval._options import with_path_from_root
+from tuner.retrieval._vectors import Kept
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.ms_graphrag.judging import judged_ids
-from tuner.retrieval.ms_graphrag.output import read_output, resolve_path, table_path
+from tuner.retrieval.ms_graphrag.output import read_output, table_path
 from tuner.retrieval.ms_graphrag_local.index import (
     TABLES,
     Index,
@@ -49,7 +49,7 @@ class MsGraphragLocal:
     embedder: str
     community_level: int | None
     encoding: str
-    _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
+    _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -64,7 +64,7 @@ class MsGraphragLocal:
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
         """Return the options with the output folder from the root."""
-        return resolve_path(options)
+        return with_path_from_root(options, "path")
 
     @classmethod
     def build(
@@ -109,7 +109,7 @@ class MsGraphragLocal:
             community_level,
             encoding,
         ]
-        fingerprint = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        fingerprint = digest_of(parts)
         directory = Path(cache_dir).absolute() / f"ms_graphrag_local-{fingerprint}"
         ensure(directory, lambda unfinished: write_index(unfinished, folder, judged_by, embedder))
         retriever = cls(directory, fingerprint, folder, embedder, community_level, encoding)
@@ -124,11 +124,7 @@ class MsGraphragLocal:
         """
         if not queries:
             return
-        directory = keep_vectors(
-            self.directory, lambda: self._open().vectors.model, labels(queries)
-        )
-        if directory not in self._prepared:
-            self._prepared.append(directory)
+        self._prepared.make(self.directory, lambda: self._open().vectors.model, labels(queries))
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch, one query after the other, as GraphRAG does.
