@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,3 +102,22 @@ def test_a_tracker_is_made_without_importing_mlflow(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_numbers_are_logged_plainly_and_log_scaled_ones_twice(study):
+    space = {
+        "temperature": {"type": "real", "low": 0.01, "high": 1.0, "scale": "log"},
+        "top_k": {"type": "integer", "low": 1, "high": 100, "scale": "log"},
+        "deep": {"type": "real", "low": 0.1, "high": 1.0, "scale": "log", "when": {"mode": "a"}},
+        "weight": {"type": "real", "low": 0.0, "high": 1.0},
+    }
+    params = {"temperature": 1e-05, "top_k": 100, "weight": np.float64(0.1), "on": True}
+    header = replace(study.header, space=space)
+    assert trial_content(header, replace(study.trials[0], params=params)).params == {
+        "temperature": "1e-05",
+        "top_k": "100",
+        "weight": "0.1",
+        "on": "True",
+        "log10_temperature": "-5.0",
+        "log10_top_k": "2.0",
+    }

@@ -140,7 +140,7 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
     if trial.race is not None:
         values |= {"estimate": trial.race.estimate, "raced_queries": trial.race.queries}
     metrics, not_finite = _metrics(values)
-    params, long_params = _params(trial.params)
+    params, long_params = _params({**trial.params, **_logarithms(header.space, trial.params)})
     tags = {
         STUDY_ID: header.study_id,
         ROLE: "trial",
@@ -275,6 +275,23 @@ def _params(values: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
         for name, text in long_texts.items()
     }
     return {**texts, **cut}, long_texts
+
+
+def _logarithms(space: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, float]:
+    """Return log10 of the parameters that are searched on a logarithmic scale.
+
+    MLflow's parallel coordinates and contours have linear axes only. A parameter's own value is
+    logged as it is, to be filtered by; this one is for the plots.
+    """
+    return {
+        f"log10_{name}": round(math.log10(params[name]), 6)
+        for name, parameter in space.items()
+        if parameter.get("scale") == "log" and _is_positive(params.get(name))
+    }
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _tags(values: Mapping[str, str]) -> dict[str, str]:
