@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from tuner.core.study_record import Savings, StudySummary
 from tuner.core.trial import Outcome, Race, Trial, TrialState
 from tuner.study.reading import read_journal
 from tuner.study.results import summarise
@@ -72,6 +74,66 @@ def test_a_stopped_trial_has_a_state_and_an_interval_and_no_score(
     assert content.trials[1].race == RACE
     summary = summarise("finished", study.header, study.trials, seconds=1.0)
     assert (summary.raced_out_trials, summary.finished_trials, summary.failed_trials) == (1, 1, 0)
+
+
+def finished(number: int, **changes: object) -> Trial:
+    return replace(Trial(number, "tpe", {}, TrialState.FINISHED, 0.5), **changes)
+
+
+def savings(toy: ModuleType, trials: list[Trial], *, queries: int = 50) -> Savings | None:
+    header = replace(
+        toy.header(),
+        config={"racing": {"rungs": [0.1, 0.2, 0.7], "stop_below": -1.0}},
+        dataset={"tune_queries": queries},
+    )
+    return summarise("finished", header, trials, seconds=1.0).racing
+
+
+def test_what_racing_saved_is_counted_by_query(toy: ModuleType) -> None:
+    raced = {"state": TrialState.RACED_OUT, "objective": None}
+    trials = [
+        finished(0),
+        finished(1, race=RACE, **raced),  # 10 of 50 asked: 40 saved
+        finished(2, race=replace(RACE, queries=35), **raced),  # 15 saved
+        finished(3, race=RACE, shared_from=1, **raced),  # nothing was asked for it in any case
+        finished(4, state=TrialState.SHARED, shared_from=0),
+        finished(5, state=TrialState.FAILED, objective=None, error="it broke"),
+        Trial(6, "tpe", {}),
+    ]
+    assert savings(toy, trials) == Savings(55, 150)  # of three trials
+
+
+def test_racing_that_could_stop_nothing_says_why(toy: ModuleType) -> None:
+    # .7 of 13 queries are 9, and a rung takes 10.
+    few = savings(toy, [finished(0), finished(1)], queries=13)
+    assert few is not None
+    assert (few.saved, few.of) == (0, 26)
+    assert few.note.endswith("of 13 queries to tune on, no rung has the 10 that it takes")
+    enough = savings(toy, [finished(0), finished(1)], queries=14)  # 9.8, rounded
+    assert enough == Savings(0, 28)
+    broken = savings(toy, [finished(0, violation=0.1), finished(1, violation=0.2)])
+    assert broken is not None
+    assert broken.note.endswith("none met the constraints, so there was none to beat")
+    assert savings(toy, [finished(0, violation=0.1), finished(1)]) == Savings(0, 100)
+    assert savings(toy, []) == Savings(0, 0)
+
+
+def test_a_study_without_racing_saved_nothing_to_speak_of(toy: ModuleType) -> None:
+    header = replace(toy.header(), config={"racing": None}, dataset={"tune_queries": 50})
+    assert summarise("finished", header, [finished(0)], seconds=1.0).racing is None
+    assert summarise("finished", toy.header(), [finished(0)], seconds=1.0).racing is None
+
+
+def test_savings_are_read_back_and_an_older_summary_has_none(toy: ModuleType) -> None:
+    header = replace(
+        toy.header(), config={"racing": {"rungs": [0.7]}}, dataset={"tune_queries": 13}
+    )
+    summary = summarise("finished", header, [finished(0)], seconds=1.0)
+    record = json.loads(json.dumps(summary.to_record()))
+    assert record["racing"]["of"] == 13
+    assert StudySummary.from_record(record) == summary
+    del record["racing"]
+    assert StudySummary.from_record(record) == replace(summary, racing=None)
 
 
 def test_who_has_the_params_of_a_stopped_trial_is_stopped_too(toy: ModuleType) -> None:
