@@ -184,22 +184,22 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def race_rules(dataset, retriever, price, seeds):
+def race_rules(dataset, retriever, price, options):
     """Return by rule a row for each seed: loss, saved, missed, stopped, covered."""
     objective = Objective(WEIGHTS, {"context_tokens_per_1000": price})
     by_id = {query.id: query for query in dataset.queries}
-    rows = {rule: [] for rule in RULES}
+    rows = {rule: [] for rule in options.rules}
 
     def make(part):
         return Evaluator.build(retriever, part, dataset.qrels, objective.metric_names)
 
-    for seed in range(seeds):
+    for seed in range(options.seeds):
         tune, _ = split_queries(
             dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=seed
         )
         queries = [by_id[id_] for id_ in tune]
         best, _ = one_study(None, make, queries, objective, seed)
-        for rule in RULES:
+        for rule in options.rules:
             reached, race = one_study(rule, make, queries, objective, seed)
             rows[rule].append((best - reached, *race))
     return rows
@@ -222,6 +222,7 @@ def main():
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--prices", type=float, nargs="+", default=[0.0, 0.02])
+    parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
     parser.add_argument("--json")
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -234,7 +235,7 @@ def main():
         retriever = Hybrid.build(dataset.corpus, cache_dir=cache_dir())
         retriever.prepare(dataset.queries)
         for price in options.prices:
-            rows = race_rules(dataset, retriever, price, options.seeds)
+            rows = race_rules(dataset, retriever, price, options)
             for rule, values in rows.items():
                 print_row(f"{dataset.name} | {price:g} | {rule}", rule, np.array(values).T)
                 cell = {"dataset": dataset.name, "price": price, "rule": rule}
