@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,9 +15,14 @@ from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
 from tuner.evaluation.objective import composite_values, paid_metric
-from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
+from tuner.evaluation.system_metrics import (
+    SYSTEM_METRICS,
+    is_better_lower,
+    serve_one,
+    served_ms,
+)
 from tuner.retrieval._remembered import Remembered
-from tuner.retrieval.base import Retriever, Serves
+from tuner.retrieval.base import Retriever
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
@@ -310,12 +314,12 @@ def paired_latency_ms(
     spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
     both = (first, second)
     fastest = np.full((2, len(spread)), np.inf)
-    for answering in both:
-        _answer_ms(answering, queries[0])
+    for retriever, params in both:
+        serve_one(retriever, queries[0], params)
     for _ in range(LATENCY_REPEATS):
         for place, index in enumerate(spread):
-            for side, answering in enumerate(both):
-                elapsed = _answer_ms(answering, queries[index])
+            for side, (retriever, params) in enumerate(both):
+                elapsed = served_ms(retriever, queries[index], params)
                 fastest[side, place] = min(fastest[side, place], elapsed)
     return fastest[0], fastest[1]
 
@@ -330,13 +334,3 @@ def look(runs_dir: Path, assembly: Assembly, decision: str = "") -> EarlierLooks
         fingerprint=assembly.dataset.fingerprint,
         decision=decision,
     )
-
-
-def _answer_ms(answering: Answering, query: Query) -> float:
-    retriever, params = answering
-    begin = time.perf_counter()
-    if isinstance(retriever, Serves):
-        retriever.serve(query, params)
-    else:
-        retriever.retrieve([query], params)
-    return (time.perf_counter() - begin) * 1000.0
