@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -197,14 +198,14 @@ def test_broken_results_are_reported_whole_with_their_lines(abtest):
     content = rows(20)
     write_csv(abtest.folder / "results.csv", content)
     lines = (abtest.folder / "results.csv").read_text(encoding="utf-8").splitlines()
-    lines[1] = "u0,control,2026-10-01,1,yes,100,0.5,"
+    lines[1] = "u0,control,2026-10-01,1,maybe,100,0.5,"
     lines[2] = ",control,2026-10-01,1,1,100,0.5,"
     lines[3] = "u0,control,2026-10-01,1,1,inf,0.5,"
     lines[4] = "u0,control,2026-10-01,1,1"
     (abtest.folder / "results.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = abtest("analyze", "results.csv", code=2)
     for part in (
-        "results.csv:2: 'accepted' must be a number, got 'yes'",
+        "results.csv:2: 'accepted' must be a number, got 'maybe'",
         "results.csv:3: 'user' is empty",
         "results.csv:4: 'latency_ms' must be a number, got 'inf'",
         "results.csv:5: 5 fields, but the header has 8",
@@ -242,7 +243,7 @@ def test_missing_columns_are_named(abtest):
     [
         ("none.csv", None, "No such file"),
         ("results.xlsx", b"x", "must end in .csv, .tsv, .jsonl or .parquet"),
-        ("empty.csv", b"", "no column 'user'"),
+        ("empty.csv", b"", "holds no rows"),
         ("header.csv", ",".join(COLUMNS).encode(), "holds no rows"),
         ("bad.jsonl", b"{\n[1]\n", "bad.jsonl:1: not valid JSON"),
         ("broken.parquet", b"PAR1nothing", "not a whole Parquet file"),
@@ -302,9 +303,67 @@ def test_a_store_that_cannot_be_is_refused_before_anything_else(abtest):
     assert "nowhere" in done.stderr
 
 
+def test_a_store_that_fails_does_not_take_the_analysis_with_it(tuner):
+    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    (tuner.folder / "taken.db").write_text("no database at all" * 100, encoding="utf-8")
+    write_csv(tuner.folder / "results.csv", rows(20))
+    options = ("--mlflow", "sqlite:///taken.db")
+    done = tuner("abtest", "analyze", "config.yaml", "results.csv", *options, code=1)
+    assert "Keep collecting" in done.stdout
+    assert "taken.db" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_page_needs_a_folder(abtest):
     done = analyzed(abtest, rows(20), "--html", "no/such/page.html", code=2)
     assert "there is no folder 'no/such'" in done.stderr
+    done = analyzed(abtest, rows(20), "--html", ".", code=2)
+    assert "--html .: this is a folder; name a file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("semicolons.csv", lambda text: text.replace(",", ";").encode()),
+        ("tabs.tsv", lambda text: text.replace(",", "\t").encode()),
+        ("windows.csv", lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()),
+        ("words.csv", lambda text: text.replace(",1,0,", ",yes,False,").encode()),
+    ],
+)
+def test_spreadsheets_and_databases_write_the_same_table_in_their_own_ways(abtest, name, write):
+    expected = analyzed(abtest, rows(100), "--json").stdout
+    text = (abtest.folder / "results.csv").read_text(encoding="utf-8")
+    (abtest.folder / name).write_bytes(write(text))
+    assert abtest("analyze", name, "--json").stdout == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "cell", "message"),
+    [
+        (4, "1e308", "'accepted' must be a number up to 1e+100, got '1e308'"),
+        (4, "0,5", "'accepted' must be a number, got '0,5'; write 0.5"),
+        (5, "-3", "'latency_ms' is a time, which cannot be negative, got '-3'"),
+        (5, "-inf", "'latency_ms' must be a number, got '-inf'"),
+    ],
+)
+def test_figures_that_cannot_be_are_named_with_their_line(abtest, place, cell, message):
+    content = rows(20)
+    content[2][place] = cell
+    done = analyzed(abtest, content, code=2)
+    assert f"results.csv:4: {message}" in done.stderr
+
+
+def test_decimals_of_a_parquet_file_are_numbers(abtest):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    content = rows(100)
+    expected = json.loads(analyzed(abtest, content, "--json").stdout)
+    columns = dict(zip(COLUMNS, map(list, zip(*content, strict=True)), strict=True))
+    columns["stars"] = [None] * len(content)
+    columns["latency_ms"] = [Decimal(str(one)) for one in columns["latency_ms"]]
+    columns["accepted"] = [bool(one) for one in columns["accepted"]]
+    parquet.write_table(pyarrow.table(columns), abtest.folder / "results.parquet")
+    assert json.loads(abtest("analyze", "results.parquet", "--json").stdout) == expected
 
 
 def test_several_treatments_are_each_held_against_the_control(abtest):
@@ -342,6 +401,19 @@ def test_assign_reads_standard_input(tuner):
         check=True,
     )
     assert done.stdout == b"id,arm\nann,control\nbob,treatment\n"
+
+
+def test_ids_go_out_as_utf_8_whatever_the_terminal_says(tuner):
+    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    done = subprocess.run(
+        tuner.command("abtest", "assign", "config.yaml"),
+        input="\ufeff用户\r\n".encode(),
+        cwd=tuner.folder,
+        env={**tuner.environment, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.decode() in ("id,arm\n用户,control\n", "id,arm\n用户,treatment\n")
 
 
 def test_assign_leaves_units_out_where_the_split_does(abtest):
@@ -405,7 +477,31 @@ def test_dates_that_are_none_are_named_with_their_lines(abtest):
     content[1][2] = "yesterday"
     write_csv(abtest.folder / "before.csv", content)
     done = abtest("plan", "before.csv", code=2)
-    assert "before.csv:3: 'date' must be a date such as 2026-11-30, got 'yesterday'" in done.stderr
+    assert "before.csv:3: date: 'yesterday' is not a date; write 2024-03-01" in done.stderr
+
+
+def test_days_of_a_baseline_are_those_of_utc(abtest):
+    content = rows(1000)
+    for row in content:
+        row[2] = f"{row[2]}T23:30:00-02:00"  # the next day in UTC
+    write_csv(abtest.folder / "before.csv", content)
+    baseline = json.loads(abtest("plan", "before.csv", "--json").stdout)["baseline"]
+    assert (baseline["first_day"], baseline["last_day"]) == ("2026-10-02", "2026-10-22")
+
+
+def test_nothing_is_planned_by_a_metric_without_a_spread(abtest):
+    content = [[*row[:4], 1, *row[5:]] for row in rows(100)]
+    write_csv(abtest.folder / "before.csv", content)
+    done = abtest("plan", "before.csv", code=2)
+    assert "accepted is 1 for every unit in the baseline" in done.stderr
+
+
+def test_a_plan_never_asks_for_less_than_the_minimum_sample(abtest):
+    write_csv(abtest.folder / "before.csv", rows(1000))
+    least = ("--set", "minimum_sample_size=50000")
+    record = json.loads(abtest("plan", "before.csv", "--json", *least).stdout)
+    assert record["metrics"][0]["any_look"] < 50_000
+    assert record["sample_size_per_arm"] == 50_000
 
 
 @pytest.mark.parametrize(
@@ -419,6 +515,8 @@ def test_dates_that_are_none_are_named_with_their_lines(abtest):
         ("ratio: {of: accepted}", "ratio: {of: accepted}\n    mean: x", ["exactly one of mean"]),
         ("before: accepted_before", "before: accepted", ["a column from before the experiment"]),
         ("  control:", "  today:", ["one arm must be called 'control'"]),
+        ("name: wider-graph", "name: x\narm: user", ["arm: the column 'user' is named twice"]),
+        ("name: wider-graph", "name: x\ndate: arm", ["date: the column 'arm' is named twice"]),
         ("{sum: asked,", "{sum: user,", ["holds units or arms, not numbers"]),
         ("name: wider-graph", "split: {control: 0.9, treatmen: 0.2}\nname: x",
          ["split.treatmen: no such arm; did you mean 'treatment'?", "'treatment' has no share"]),

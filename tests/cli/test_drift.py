@@ -208,7 +208,11 @@ def test_runs_of_an_mlflow_experiment(drift, tmp_path):
         (["daily.csv", "--as-of", "today"], "--as-of: 'today' is not a date"),
         (["daily.csv", "--recent", "7", "--reference", "3"], "a reference that is no shorter"),
         (["daily.csv", "--plot", "daily.txt"], "write a file that ends in"),
-        (["nowhere.csv"], "nowhere.csv: cannot read it"),
+        (["daily.csv", "--trend", "9999999"], "begin before the calendar does"),
+        (["daily.csv", "--as-of", "0001-01-02"], "begin before the calendar does"),
+        (["daily.csv", "--tag", "team=search"], "--tag chooses among the runs of --experiment"),
+        (["late.csv"], "of 9999-12-31, a day that is still to come"),
+        (["nowhere.csv"], "nowhere.csv: cannot be read"),
         (["."], "'.' is no run directory, and holds none"),
         (["other.csv"], "name a figure to watch by --metric: quality"),
         (["--experiment", "x", "--tag", "y", "--metric", "z"], "write KEY=VALUE"),
@@ -217,5 +221,6 @@ def test_runs_of_an_mlflow_experiment(drift, tmp_path):
 def test_bad_input_is_told_with_exit_code_2(drift, tmp_path, arguments, message):
     (tmp_path / "daily.csv").write_text(csv_of([0.8] * 40))
     (tmp_path / "other.csv").write_text("date,quality\n2024-03-31,0.5\n")
+    (tmp_path / "late.csv").write_text(csv_of([0.8] * 40) + "9999-12-31,0.5\n")
     done = drift(*arguments, code=2)
     assert message in done.stderr

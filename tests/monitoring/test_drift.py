@@ -1,4 +1,4 @@
-"""Observations by day: read from files, cut by the calendar, gaps and several runs a day."""
+"""Observations by day: cut by the calendar, gaps and several runs a day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tuner.monitoring.drift import (
     by_day,
     by_query,
     count_types,
-    read_observations,
+    parse_day,
 )
 
 MONDAY = date(2024, 3, 4)
@@ -25,12 +25,6 @@ MONDAY = date(2024, 3, 4)
 
 def seen(day, value, query="", kind=""):
     return Observation(MONDAY + timedelta(days=day), {"score": value}, query, kind)
-
-
-def write(folder, text, name="daily.csv"):
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_windows_are_days_of_the_calendar():
@@ -90,69 +84,23 @@ def test_types_are_counted_by_day():
     assert count_types([], window, ["one", "two"]).shape == (0, 2)
 
 
-def test_a_csv_file_is_read_with_everything_that_it_may_hold(tmp_path):
-    path = write(
-        tmp_path,
-        "\ufeffdate,query_id,query_type,score,graph_used,model\n"
-        "2024-03-01,q1,bridge,0.5,true,a\n"
-        "2024-03-01T23:30:00-02:00,q1,bridge,,False,a\n"
-        "2024-03-02 08:00:00,q2,,NaN,1,b\n",
-    )
-    first, second, third = read_observations(path)
-    assert first == Observation(date(2024, 3, 1), {"score": 0.5, "graph_used": 1.0}, "q1", "bridge")
-    assert second.day == date(2024, 3, 2)  # in UTC
-    assert math.isnan(second.values["score"])
-    assert second.values["graph_used"] == 0.0
-    assert third.query_type == ""
-    assert "model" not in third.values
-
-
-def test_json_lines_are_read(tmp_path):
-    path = write(
-        tmp_path,
-        '{"timestamp": "2024-03-01T08:00:00Z", "latency_ms": 12.5, "query_id": 7}\n\n'
-        '{"timestamp": "2024-03-02", "latency_ms": null, "graph_used": true}\n',
-        "queries.jsonl",
-    )
-    first, second = read_observations(path)
-    assert first == Observation(date(2024, 3, 1), {"latency_ms": 12.5}, "7")
-    assert math.isnan(second.values["latency_ms"])
-    assert second.values["graph_used"] == 1.0
-
-
-def test_every_wrong_line_is_named(tmp_path):
-    path = write(
-        tmp_path, "date,score\n2024-03-01,0.5\nyesterday,0.5\n2024-03-02,high\n2024-03-03,inf\n"
-        "2024-03-04,0.6\n"
-    )  # fmt: skip
-    with pytest.raises(InputError) as caught:
-        read_observations(path)
-    text = str(caught.value)
-    assert "daily.csv:3: 'yesterday' is not a date; write 2024-03-01" in text
-    assert "daily.csv:4: score: 'high' is not a number" in text
-    assert "daily.csv:5: score is infinite" in text
-    broken = write(tmp_path, '{"date": "2024-03-01", "score": 1}\n{"date": \n[1]\n', "x.jsonl")
-    with pytest.raises(InputError, match=r"x\.jsonl:2: invalid JSON"):
-        read_observations(broken)
+def test_days_are_those_of_utc():
+    assert parse_day("2024-03-01T23:30:00-02:00") == date(2024, 3, 2)
+    assert parse_day("2024-03-01T23:30:00+02:00") == date(2024, 3, 1)
+    assert parse_day("2024-03-01T00:30:00+02:00") == date(2024, 2, 29)
+    assert parse_day(" 2024-03-01 08:00:00 ") == date(2024, 3, 1)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no column is called date or day or time or timestamp; the columns are: none"),
-        ("when,score\n2024-03-01,0.5\n", "the columns are: when, score"),
-        ("date,score\n", "no column|holds no observation"),
-        ('{"date": 5, "score": 1}\n', "date is 5; write 2024-03-01"),
-    ],
+    "text", ["yesterday", "3/1/2024", "2024-02-30", "0001-01-01T00:00:00+10:00", "9" * 80, ""]
 )
-def test_a_file_without_dates_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
-        read_observations(write(tmp_path, text))
+def test_what_is_no_day_is_said_in_words(text):
+    with pytest.raises(ValueError, match="is not a date; write 2024-03-01") as caught:
+        parse_day(text)
+    assert len(str(caught.value)) < 150
 
 
-def test_a_file_that_is_not_there_or_no_text(tmp_path):
-    with pytest.raises(InputError, match="cannot read it"):
-        read_observations(tmp_path / "none.csv")
-    (tmp_path / "latin.csv").write_bytes(b"date,score\n2024-03-01,\xe9\n")
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_observations(tmp_path / "latin.csv")
+def test_windows_that_begin_before_the_calendar_are_refused():
+    for last, days in ((date(1, 1, 2), {}), (MONDAY, {"trend_days": 10**9})):
+        with pytest.raises(InputError, match="begin before the calendar does"):
+            Windows.until(last, **days)

@@ -21,6 +21,7 @@ from tuner.abtest.units import (
 from tuner.config.experiment import CONTROL, Amount, ExperimentConfig
 from tuner.core.errors import InputError
 from tuner.datasets._lines import ProblemLog
+from tuner.monitoring.drift import parse_day
 from tuner.stats.online_quantile import Measured, draw_quantiles
 from tuner.stats.online_size import unit_spread, units_any_look, units_one_look
 
@@ -118,6 +119,8 @@ def plan_experiment(config: ExperimentConfig, path: str) -> Plan:
     plans += [_guardrail(config, units, name) for name in config.guardrails]
     is_fixed = config.decide == "fixed_horizon"
     sample_size = max(one.one_look if is_fixed else one.any_look for one in plans)
+    if not is_fixed:  # whose one look is taken at the sample size that is written after planning
+        sample_size = max(sample_size, config.minimum_sample_size)
     total = math.ceil(sample_size / min(config.shares.values()))
     part = 1.0 if config.layer is None else float(config.layer.end) - float(config.layer.start)
     first, last = min(days), max(days)
@@ -181,6 +184,11 @@ def _planned(
             f"{name} is {baseline:g} in the baseline, so that {amount} of it is nothing; write a "
             "number in the metric's unit"
         )
+    if role == "primary" and deviation <= 1e-12 * abs(baseline):
+        raise InputError(
+            f"{name} is {baseline:g} for every unit in the baseline, or CUPED explains all of it: "
+            "without a spread there is no sample size"
+        )
     smallest = min(config.shares, key=lambda arm: config.shares[arm])
     treatment = config.treatments[0] if smallest == CONTROL else smallest
     shares = (config.shares[treatment], config.shares[CONTROL])
@@ -241,15 +249,14 @@ def _baseline(
 
 
 def _days(table: Table, column: str) -> list[date]:
-    """Read ISO dates, with or without a time of day."""
+    """Read ISO dates, with or without a time of day; one with an offset counts in UTC."""
     log = ProblemLog()
     days = []
     for text, line in zip(table.texts[column], table.lines, strict=True):
         try:
-            days.append(date.fromisoformat(text.strip()[:10]))
-        except ValueError:
-            message = f"{column!r} must be a date such as 2026-11-30, got {text[:40]!r}"
-            note_row(log, table.path, line, "date", message, is_text=table.is_text)
+            days.append(parse_day(text))
+        except ValueError as error:
+            note_row(log, table.path, line, "date", f"{column}: {error}", is_text=table.is_text)
     problems = log.problems()
     if problems:
         raise InputError(problems=problems)

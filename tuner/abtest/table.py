@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,9 +14,9 @@ import numpy as np
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.rankings import FloatArray
 from tuner.datasets._lines import ProblemLog, read_text
+from tuner.datasets._tables import csv_rows, json_rows, number_of
 
-_BLANK = {"", "nan", "na", "n/a", "null", "none"}
-_TRUTH = {"true": 1.0, "false": 0.0}
+_EMPTY = "holds no rows"
 _PARQUET_MAGIC = b"PAR1"
 
 # A place: a line of a text file, a row of a Parquet file.
@@ -55,7 +52,7 @@ def read_table(
     """Read the columns ``texts`` and ``numbers`` of a .csv (or .tsv), .jsonl or .parquet file.
 
     Text files may be gzipped; Parquet is known by its content. Blank, NaN and null are no value;
-    true and false are 1 and 0. A column of ``optional`` that the file lacks has no values.
+    true and yes are 1, false and no 0. A column of ``optional`` that the file lacks has no values.
 
     Raises:
         InputError: with every problem found: no such file, missing columns, broken lines, what is
@@ -108,41 +105,20 @@ def _table(
                 note_row(log, file, line, f"blank {name}", f"{name!r} is empty", is_text=is_text)
             found[name].append(text)
         for name, value in zip(numbers, row[len(texts) :], strict=True):
-            number = _number(value)
-            if number is None or math.isinf(number):
-                message = f"{name!r} must be a number, got {str(value)[:60]!r}"
-                note_row(log, file, line, f"number {name}", message, is_text=is_text)
-            values[name].append(math.nan if number is None else number)
+            try:
+                number = number_of(name, value)
+            except ValueError as error:
+                number = math.nan
+                note_row(log, file, line, f"number {name}", str(error), is_text=is_text)
+            values[name].append(number)
         lines.append(line)
     problems = log.problems()
     if not problems and not lines:
-        raise InputError("holds no rows", file=str(file))
+        raise InputError(_EMPTY, file=str(file))
     if problems:
         raise InputError(problems=problems)
     arrays = {name: np.frombuffer(column, dtype=np.float64) for name, column in values.items()}
     return Table(file, found, arrays, lines, is_text)
-
-
-def _number(value: Any) -> float | None:
-    """Return a number, NaN where there is none, None where it is something else."""
-    if value is None:
-        return math.nan
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    text = str(value).strip()
-    lowered = text.lower()
-    if lowered in _BLANK:
-        return math.nan
-    if lowered in _TRUTH:
-        return _TRUTH[lowered]
-    try:
-        # float() also reads 1_000, which no other tool does.
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
 
 
 def _csv_rows(
@@ -151,51 +127,26 @@ def _csv_rows(
     text = read_text(file, log)
     if text is None:
         return
-    head = text.split("\n", 1)[0]
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter="\t" if "\t" in head else ",", strict=True
-    )
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        places = _places(header, wanted, optional, file, log)
-        if places is None:
-            return
-        line = reader.line_num + 1
-        for row in reader:
-            if not row:
-                line = reader.line_num + 1
-                continue
-            if len(row) != len(header):
-                message = f"{len(row)} fields, but the header has {len(header)}"
-                log.add("fields", message, file, line)
-            else:
-                yield line, [None if place is None else row[place] for place in places]
-            line = reader.line_num + 1
-    except csv.Error as error:
-        log.add("csv", f"not valid CSV: {error}", file, reader.line_num)
+    rows = csv_rows(text, file, log)
+    header = next(rows, (1, []))[1]
+    if not header:
+        if not log.mentions(file):
+            log.add("empty", _EMPTY, file)
+        return
+    places = _places(header, wanted, optional, file, log)
+    if places is not None:
+        for line, row in rows:
+            yield line, [None if place is None else row[place] for place in places]
 
 
 def _json_rows(
     file: Path, wanted: Sequence[str], optional: Collection[str], log: ProblemLog
 ) -> Iterator[Row]:
-    text = read_text(file, log)
     seen: set[str] = set()
-    is_empty = True
-    for line, written in enumerate((text or "").split("\n"), 1):
-        if not written.strip():
-            continue
-        try:
-            record = json.loads(written)
-        except (ValueError, RecursionError) as error:
-            log.add("json", f"not valid JSON: {error}", file, line)
-            continue
-        if not isinstance(record, dict):
-            log.add("object", 'expected an object, such as {"user": "ann", …}', file, line)
-            continue
-        is_empty = False
+    for line, record in json_rows(read_text(file, log) or "", file, log):
         seen.update(record)
         yield line, [record.get(name) for name in wanted]
-    if not is_empty:
+    if seen:
         # A key may be absent from some lines, but not from all.
         _places(sorted(seen), wanted, optional, file, log)
 

@@ -61,6 +61,8 @@ def command(
         check_uri(uri)
     if html is not None and not Path(html).parent.is_dir():
         raise InputError(f"--html {html}: there is no folder {str(Path(html).parent)!r}")
+    if html is not None and Path(html).is_dir():
+        raise InputError(f"--html {html}: this is a folder; name a file, such as page.html")
     analysis = analyze(experiment, read_results(experiment, results))
     decision = decide(analysis)
     if analysis.misplaced:
@@ -73,12 +75,12 @@ def command(
     if html is not None:
         Path(html).write_text(page, encoding="utf-8")
         note(f"page: {html}")
-    if uri is not None:
-        _log(uri, analysis, decision, record, page)
     if as_json:
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         _print(analysis, decision)
+    if uri is not None:  # last, since a server may be away and the rest is known by now
+        _log(uri, analysis, decision, record, page)
     if decision.outcome == "stop":
         raise click.exceptions.Exit(EXIT_SAMPLE_RATIO)
 
@@ -91,7 +93,9 @@ def _print(analysis: Analysis, decision: Decision) -> None:
     from tuner.cli._console import console
 
     units = ", ".join(f"{arm} {count:,}" for arm, count in analysis.counts.items())
-    click.echo(f"{analysis.rows:,} rows of {sum(analysis.counts.values()):,} units: {units}")
+    total = sum(analysis.counts.values())
+    rows = f"{analysis.rows:,} row{'s' if analysis.rows != 1 else ''}"
+    click.echo(f"{rows} of {total:,} unit{'s' if total != 1 else ''}: {units}")
     click.echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
     for treatment, results in analysis.results.items():
         click.echo(f"\n{treatment} against control")

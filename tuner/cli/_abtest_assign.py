@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from typing import BinaryIO, TextIO
+from io import TextIOWrapper
+from typing import BinaryIO
 
 import click
 
@@ -48,8 +49,10 @@ def command(config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple
             )
         if assignment.range is None or beside is None or assignment.range.layer != beside.layer:
             note(f"note: {config} and {other} are not in one layer: units may be in both")
-    output: TextIO = sys.stdout
-    writer = csv.writer(output, lineterminator="\n")
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Ids go out as they came in, whatever the terminal's encoding; \n on every system.
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["id", "arm"])
     problems: list[Problem] = []
     for line, raw in enumerate(ids, 1):

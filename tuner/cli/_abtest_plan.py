@@ -62,7 +62,8 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
     when = (
         "more than ten years at the baseline's rate of new units"
         if plan.days is None
-        else f"{plan.days} days, so {plan.weeks} whole weeks"
+        else f"{plan.days} day{'s' if plan.days != 1 else ''}, so {plan.weeks} whole "
+        f"week{'s' if plan.weeks != 1 else ''}"
         + (" (longer than the baseline: extrapolated)" if plan.has_days_beyond else "")
     )
     click.secho(

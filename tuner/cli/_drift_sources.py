@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import InputError, did_you_mean
-from tuner.monitoring.drift import Observation, read_observations
+from tuner.evaluation.drift_reading import read_observations
+from tuner.monitoring.drift import Observation
 
 if TYPE_CHECKING:
     from tuner.core.study_record import StudyHeader

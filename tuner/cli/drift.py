@@ -118,6 +118,8 @@ def command(
         check_plot(plot)
     if bool(sources) == (experiment is not None):
         raise InputError("give files or run directories, or --experiment NAME of an MLflow store")
+    if tags and experiment is None:
+        raise InputError("--tag chooses among the runs of --experiment; files have no tags")
     if experiment is None:
         observations = observations_of(sources, of=of)
     else:
@@ -215,6 +217,12 @@ def _last_day(observations: Sequence[Observation], as_of: str | None) -> date:
     if as_of is None:
         last = max(one.day for one in observations)
         age = (datetime.now(UTC).date() - last).days
+        # One such line would keep every later look from ever seeing recent days.
+        if age < -1:
+            raise InputError(
+                f"the last data are of {last}, a day that is still to come: correct "
+                "them, or name the last recent day by --as-of"
+            )
         if age > 1:
             note(f"note: the last data are {age} days old, of {last}")
         return last
