@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.stats.alpha_spending import alpha_of_look
+from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
 
 ALPHAS = st.floats(1e-6, 0.5)
 YEARS = st.integers(1, 2_000)
@@ -64,3 +66,79 @@ def test_what_cannot_be(options: dict[str, Any], key: str) -> None:
     given_ = {"number": 1, "alpha": 0.05, **options}
     with pytest.raises(InputError, match=key):
         alpha_of_look(given_.pop("number"), **given_)
+
+
+def rows_of(seed: int, *, looks: int = 12, queries: int = 40, alike: float = 0.5) -> Any:
+    """Differences whose correlation from one look to another is about ``alike``."""
+    random = np.random.default_rng(seed)
+    common, own = random.standard_normal(queries), random.standard_normal((looks, queries))
+    return math.sqrt(alike) * common + math.sqrt(1.0 - alike) * own
+
+
+def shares_of(looks: int) -> list[float]:
+    return [alpha_of_look(number, alpha=0.05) for number in range(1, looks + 1)]
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 0.95])
+def test_a_year_in_which_nothing_is_better_promotes_within_alpha(alike: float) -> None:
+    rows, shares = rows_of(1, alike=alike), shares_of(12)
+    levels = levels_of_looks(rows, shares)
+    # Other draws than those that the levels were found with: 200,000 years of normal differences.
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    z = np.abs(np.random.default_rng(99).standard_normal((200_000, rows.shape[1])) @ unit.T)
+    critical = np.array([statistics.NormalDist().inv_cdf(1 - level / 2) for level in levels])
+    # Spent in 12 looks: .05 * (.5 * 12 / 13 + .4 * 12 / 365) = .0237; the error of two simulations
+    # is .0007 + .0003.
+    assert np.mean((z > critical).any(axis=1)) <= math.fsum(shares) + 0.003
+    assert np.mean((z > critical).any(axis=1)) >= 0.6 * math.fsum(shares)
+
+
+def test_the_same_look_again_has_both_shares() -> None:
+    row = rows_of(2, looks=1)[0]
+    levels = levels_of_looks(np.stack([row, row, -row]), [0.01, 0.01, 0.02])
+    # sqrt(.04 * .96 / 50,000) = .0009
+    np.testing.assert_allclose(levels, [0.01, 0.02, 0.04], atol=0.004)
+
+
+def test_looks_that_have_nothing_in_common_keep_their_shares() -> None:
+    # Orthogonal, each with mean 0: the union bound is nearly all there is.
+    rows = [[1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]
+    levels = levels_of_looks(rows, [0.02, 0.02, 0.02])
+    # s / (1 - s) ** looks before: .02, .0204, .0208
+    np.testing.assert_allclose(levels, [0.02, 0.0204, 0.0208], atol=0.004)
+
+
+@given(st.integers(0, 1_000), st.floats(0.0, 1.0))
+def test_levels_are_no_less_than_shares_and_further_looks_change_none(
+    seed: int, alike: float
+) -> None:
+    rows, shares = rows_of(seed, alike=alike), shares_of(12)
+    levels = levels_of_looks(rows, shares, draws=2_000)
+    assert (levels >= np.array(shares) * (1 - 1e-9)).all()
+    assert (levels <= 1.0).all()
+    np.testing.assert_array_equal(levels_of_looks(rows[:5], shares[:5], draws=2_000), levels[:5])
+
+
+def test_undefined_and_constant_differences() -> None:
+    rows = rows_of(3, looks=4)
+    rows[1] = 0.25
+    rows[2] = np.nan
+    rows[3, :7] = np.nan
+    levels = levels_of_looks(rows, shares_of(4), draws=2_000)
+    assert (levels >= np.array(shares_of(4)) * (1 - 1e-9)).all()
+    np.testing.assert_allclose(levels[1:3], shares_of(4)[1:3])
+    assert levels[3] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("differences", "shares"),
+    [([0.1, 0.2], [0.01]), ([[0.1, 0.2]], [0.01, 0.01]), ([[0.1, math.inf]], [0.01])],
+)
+def test_looks_that_cannot_be(differences: Any, shares: list[float]) -> None:
+    with pytest.raises(InputError, match="a share for each"):
+        levels_of_looks(differences, shares)
+
+
+def test_without_a_look_there_is_no_level() -> None:
+    assert levels_of_looks(np.empty((0, 10)), []).size == 0

@@ -1,6 +1,6 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
-from tuner.stats.alpha_spending import alpha_of_look
+from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
 from tuner.stats.assignment import Assignment, Range
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
 from tuner.stats.multiple import GroupComparison, correct_holm, per_group
@@ -57,6 +57,7 @@ __all__ = [
     "correct_holm",
     "degrees_of_freedom",
     "draw_quantiles",
+    "levels_of_looks",
     "linearised",
     "minimum_detectable_difference",
     "minimum_detectable_effect",

@@ -4,28 +4,40 @@ A nightly job that tests its challenger at 5 % every night promotes one that is 
 few weeks, although every single verdict keeps its promise. So the looks at one set of queries share
 one error rate: look k gets a part of it, and the parts add up to no more than the whole.
 
-By the union bound (Bonferroni) that holds however the verdicts depend on each other, and they do:
-they share their queries and the champion. It needs challengers that were chosen without the
-held-out queries. Those are, although the job goes on for a year, since until the first promotion
-every night has told the search one and the same thing: not promoted. This is the argument of the
-Ladder (Blum and Hardt 2015, arXiv:1502.04585), and why a failed look needs no noise on its answer.
+``alpha_of_look`` gives each its part; by the union bound (Bonferroni) that holds however the
+verdicts depend on each other. ``levels_of_looks`` knows the values of earlier challengers and so
+how much the verdicts do depend, which is a lot: all are against one champion, whose luck on these
+queries is in every one of them. It hands out again what earlier looks have spent on the same luck,
+as group-sequential trials do (Lan and DeMets 1983, Biometrika 70(3)), here with the joint
+distribution by a Gaussian multiplier bootstrap (Chernozhukov, Chetverikov and Kato 2013, Annals of
+Statistics 41(6)). What that is worth: experiments/statistics/README.md.
 
-What else there is, and why it is not used: the Ladder's own bounds and those of the reusable
-holdout (Dwork et al. 2015, Science 349(6248)) ask for thousands of queries before they say
+Both need challengers that were chosen without the held-out queries. Those are, although the job
+goes on for a year, since until the first promotion every night has told the search one and the same
+thing: not promoted. This is the argument of the Ladder (Blum and Hardt 2015, arXiv:1502.04585), and
+why a failed look needs no noise on its answer. The Ladder's own bounds, and those of the reusable
+holdout (Dwork et al. 2015, Science 349(6248)), ask for thousands of queries before they say
 anything; always-valid tests (``stats.sequential``) pay for data that grows, which a fixed holdout
-does not; a joint sign-flip of all looks (Romano and Wolf 2005, Econometrica 73(4)) would use that
-the verdicts are alike, and would have to keep every earlier challenger's value of every query and
-begin anew with each champion. How much is given away: experiments/statistics/README.md.
+does not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
 from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import check_share
 
 # The first study after a default configuration finds most; afterwards no night is special, and
 # what is left for later years must not cost the first one much.
 FIRST_LOOKS, FIRST_YEAR, LATER_YEARS = 0.5, 0.4, 0.1
+
+# Simulated years without anything to promote: .05 of them is known to a fiftieth of itself.
+DRAWS = 50_000
 
 
 def alpha_of_look(number: int, *, alpha: float, looks_a_year: int = 365) -> float:
@@ -57,3 +69,57 @@ def alpha_of_look(number: int, *, alpha: float, looks_a_year: int = 365) -> floa
     if number <= looks_a_year:
         return alpha * (FIRST_LOOKS * falling + FIRST_YEAR / looks_a_year)
     return alpha * falling * (FIRST_LOOKS + LATER_YEARS * (looks_a_year + 1))
+
+
+def levels_of_looks(
+    differences: npt.ArrayLike, shares: Sequence[float], *, draws: int = DRAWS, seed: int = 0
+) -> FloatArray:
+    """Return the error rate at which each look at one champion may decide, shape (looks,).
+
+    ``differences`` are the values of challenger - champion, shape (looks, queries), in the order of
+    the looks, NaN where undefined; ``shares`` what ``alpha_of_look`` gives to each. Look k's
+    critical value c_k is such that P(``|Z_j| <= c_j`` for all j < k and ``|Z_k| > c_k``) uses up
+    what shares 1 to k have left, where the Z are standard normal and correlated as the differences
+    are; its level is P(``|Z| > c_k``). No level is under its share, and further looks change none
+    of those before. With a new champion the looks begin anew, the numbers of their shares do not.
+
+    Two looks that are the same have levels s1 and s1 + s2; two without any correlation about s1 and
+    s2.
+
+    Raises:
+        InputError: not one row and one share a look, or an infinite difference.
+    """
+    from scipy import special
+
+    rows = np.asarray(differences, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(shares) or np.isinf(rows).any():
+        message = "give the differences as looks x queries, finite or NaN, and a share for each"
+        raise InputError(f"{message}; got shape {rows.shape} and {len(shares)} shares")
+    normal = np.random.default_rng(seed).standard_normal((draws, rows.shape[1]), dtype=np.float32)
+    is_open = np.ones(draws, dtype=bool)
+    levels = np.empty(len(rows))
+    spent = 0.0
+    for look, (row, share) in enumerate(zip(rows, shares, strict=True)):
+        spent += share
+        direction = _direction(row)
+        distance = np.abs(normal @ direction)
+        left = int(spent * draws) - int(np.count_nonzero(~is_open))
+        critical = float(special.ndtri(1.0 - share / 2.0))
+        candidates = distance[is_open]
+        # Where all differences are the same there is no luck that could be shared.
+        if direction.any() and 0 < left < candidates.size:
+            place = candidates.size - left - 1
+            critical = min(critical, float(np.partition(candidates, place)[place]))
+        levels[look] = 2.0 * special.ndtr(-critical)
+        is_open &= distance <= critical
+    return levels
+
+
+def _direction(row: FloatArray) -> npt.NDArray[np.float32]:
+    """Return differences less their mean, as a vector of length 1; zeros where all are the same."""
+    is_defined = ~np.isnan(row)
+    if not is_defined.any():
+        return np.zeros(row.size, dtype=np.float32)
+    centred = np.where(is_defined, row - row[is_defined].mean(), 0.0)
+    length = float(np.linalg.norm(centred))
+    return (centred / length if length > 0.0 else centred).astype(np.float32)
