@@ -1,0 +1,114 @@
+"""tuner report: from a run directory, from MLflow, several studies beside each other."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+
+TRACKED = 'tracking: {uri: "sqlite:///mlflow.db", experiment: small}'
+
+
+def figures(folder):
+    return sorted(path.name for path in folder.glob("*.csv"))
+
+
+def test_a_run_ends_with_its_report_and_the_command_makes_it_anew(tuner):
+    done = tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    named = re.search(r"^report +(.*)$", done.stdout, flags=re.MULTILINE)
+    assert named
+    report = tuner.folder / named[1]
+    assert report == run_dir / "report.html"
+    before = report.read_bytes()
+    assert not (run_dir / "plots").exists()  # pictures are for MLflow's list of files
+    rows = [json.loads(line) for line in (run_dir / "per_query.jsonl").read_text().splitlines()]
+    assert {row["part"] for row in rows} == {"holdout"}
+    assert len(rows) == 10
+    shutil.rmtree(tuner.folder / "data")  # neither data nor system are needed
+    report.unlink()
+    (tuner.folder / "word_overlap.py").unlink()
+    done = tuner("report", str(run_dir.relative_to(tuner.folder)))
+    assert done.stdout.strip() == named[1]
+    assert report.read_bytes() == before
+    assert (run_dir / "plots" / "convergence.png").is_file()
+    assert (run_dir / "plots" / "interactive.html").is_file()
+    assert {"convergence.csv", "queries.csv", "surface.csv"} <= set(figures(run_dir / "figures"))
+
+
+def test_studies_are_shown_beside_each_other(tuner):
+    tuner("run", "config.yaml", "-q", "--name", "first")
+    tuner("run", "config.yaml", "-q", "--name", "second", "--set", "study.seed=4")
+    tuner.edit("ndcg@10: 0.2", "ndcg@10: 0.4")
+    tuner("run", "config.yaml", "-q", "--name", "third")
+    first, second, third = tuner.runs()
+    arguments = [str(first), "--compare", str(second), str(third), "--output", "all.html"]
+    done = tuner("report", *arguments)
+    assert done.stdout.strip() == "all.html"
+    text = (tuner.folder / "all.html").read_text(encoding="utf-8")
+    assert "Studies side by side" in text
+    for run_dir in (first, second, third):
+        assert text.count(run_dir.name) >= 2  # in the table and in the curves
+    assert f"{second.name} differs in split of the queries" in text
+    assert f"{third.name} differs in objective:" in text
+    assert "compared.csv" in figures(tuner.folder / "all-figures")
+
+
+def test_a_study_in_mlflow_needs_no_run_directory(tuner):
+    tuner.edit("tracking: null", TRACKED)
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    run_dir, run_id = tuner.folder / record["run_dir"], record["mlflow_run_id"]
+    here = (run_dir / "report.html").read_text(encoding="utf-8")
+    assert (run_dir / "plots" / "slices.png").is_file()
+    shutil.rmtree(run_dir)
+    done = tuner("report", run_id)
+    assert done.stdout.strip() == f"report-{run_id}.html"
+    there = (tuner.folder / f"report-{run_id}.html").read_text(encoding="utf-8")
+    assert f"MLflow run {run_id}" in there
+    sentence = re.search(r'<p class="sentence">(.*?)</p>', here)
+    assert sentence
+    assert sentence[0] in there
+    for part in ("✓ relevant", "Gained: the", "Winner less baseline, by metric"):
+        assert (part in here) == (part in there), part
+    missing = "0" * 32
+    done = tuner("report", missing, code=1)
+    assert f"cannot get journal.jsonl of run {missing}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nowhere"], "error: 'nowhere' is not a run directory (it holds no journal.jsonl)"),
+        (["data"], "error: 'data' is not a run directory (it holds no journal.jsonl)"),
+        (["a", "b"], "error: one study at a time; to show 'b' beside it: --compare OTHER"),
+        (["data", "--output", "."], "Error: Invalid value for '--output'"),
+        ([], "Error: Missing argument 'RUN_DIR|RUN_ID'"),
+    ],
+)
+def test_bad_input_is_named(tuner, arguments, line):
+    assert line in tuner("report", *arguments, code=2).stderr
+
+
+def test_a_report_that_cannot_be_made_costs_no_study(tuner):
+    # A folder stands where the page is to go: it cannot be replaced by a file.
+    tuner.edit("study: {name: small", "study: {runs_dir: runs, name: small")
+    retriever = (tuner.folder / "word_overlap.py").read_text()
+    blocker = (
+        "import pathlib\n"
+        "for run in pathlib.Path('runs').glob('small-*'):\n"
+        "    (run / 'report.html').mkdir(exist_ok=True)\n"
+    )
+    body = retriever.replace(
+        "    def retrieve(self, queries, params):\n",
+        "    def retrieve(self, queries, params):\n"
+        + "".join(f"        {x}\n" for x in blocker.splitlines()),
+    )
+    (tuner.folder / "word_overlap.py").write_text(body)
+    done = tuner("run", "config.yaml")
+    assert "no report (" in done.stderr + done.stdout
+    assert "make it with: tuner report" in done.stderr + done.stdout
+    (run_dir,) = tuner.runs()
+    assert (run_dir / "best.yaml").is_file()
+    assert "finished after" in done.stdout
