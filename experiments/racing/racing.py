@@ -1,6 +1,7 @@
 """What racing saves and what it costs: work against regret, beside other rules for stopping early.
 
     python experiments/racing/racing.py builtin:atlas path/to/set … [--seeds 20] [--prices 0 0.02]
+        [--space whole|depth] [--rules paired wilcoxon …]
 
 For every data set, price and seed a study of a grid of 60 and 40 TPE trials with a baseline is run
 once for each rule, on half of the queries, with the same seeds. The price is that of 1,000 tokens.
@@ -67,6 +68,15 @@ SPACE = SearchSpace.from_mapping(
     }
 )
 WEIGHTS = {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}
+# What changes few answers among the first ten, and the tokens of all: there a price can mislead.
+DEPTH = SearchSpace.from_mapping(
+    {
+        "graph_weight": {"type": "real", "low": 0.4, "high": 0.6},
+        "max_hops": {"type": "integer", "low": 2, "high": 3},
+        "top_k": {"type": "integer", "low": 10, "high": 50},
+    }
+)
+SPACES = {"whole": SPACE, "depth": DEPTH}
 BASELINE = {"graph_weight": 0.5, "max_hops": 2, "top_k": 10, "temperature": 0.1}
 
 
@@ -140,11 +150,11 @@ RULES = {
 }
 
 
-def one_study(rule, make, queries, objective, seed):
+def one_study(rule, make, queries, space, objective, seed):
     """Return the best objective, and of the race: saved, missed, stopped, covered."""
     header = StudyHeader(
         "racing", "racing", 0.0, seed, (ArmRecord("grid", "grid", 60), ArmRecord("tpe", "tpe", 40)),
-        SPACE.to_mapping(), objective.to_mapping(), BASELINE,
+        space.to_mapping(), objective.to_mapping(), BASELINE,
     )  # fmt: skip
     if rule is None:
         evaluate = make(queries)
@@ -160,7 +170,7 @@ def one_study(rule, make, queries, objective, seed):
     study = Study.create(
         header,
         arms=[Arm("grid", Grid(60), 60), Arm("tpe", Tpe(40), 40)],
-        space=SPACE,
+        space=space,
         objective=objective,
         by_query=None if rule is None else partial(standing, objective),
     )
@@ -186,6 +196,7 @@ COLUMNS = (
 
 def race_rules(dataset, retriever, price, options):
     """Return by rule a row for each seed: loss, saved, missed, stopped, covered."""
+    space = SPACES[options.space]
     objective = Objective(WEIGHTS, {"context_tokens_per_1000": price})
     by_id = {query.id: query for query in dataset.queries}
     rows = {rule: [] for rule in options.rules}
@@ -198,9 +209,9 @@ def race_rules(dataset, retriever, price, options):
             dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=seed
         )
         queries = [by_id[id_] for id_ in tune]
-        best, _ = one_study(None, make, queries, objective, seed)
+        best, _ = one_study(None, make, queries, space, objective, seed)
         for rule in options.rules:
-            reached, race = one_study(rule, make, queries, objective, seed)
+            reached, race = one_study(rule, make, queries, space, objective, seed)
             rows[rule].append((best - reached, *race))
     return rows
 
@@ -222,6 +233,7 @@ def main():
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--prices", type=float, nargs="+", default=[0.0, 0.02])
+    parser.add_argument("--space", choices=SPACES, default="whole")
     parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
     parser.add_argument("--json")
     options = parser.parse_args()
