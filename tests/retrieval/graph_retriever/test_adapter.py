@@ -16,7 +16,6 @@ pytest.importorskip(
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval import _installed
 from tuner.retrieval.graph_retriever import GraphRetriever
 from tuner.retrieval.graph_retriever.corpus_store import CorpusStore
 from tuner.retrieval.graph_retriever.options import mentions, read_edges
@@ -266,21 +265,6 @@ def test_edges():
     assert read_edges([["keywords", "$id"]]) == (("keywords", "$id"),)
     with pytest.raises(InputError, match="must be a list"):
         read_edges("keywords")
-
-
-def test_an_older_library_is_refused(build, corpus, monkeypatch):
-    monkeypatch.setattr(_installed.metadata, "version", lambda _: "0.7.1")
-    with pytest.raises(InputError, match=r"graph-retriever 0\.7\.1 is installed; 0.8 or newer"):
-        build(corpus)
-
-
-def test_without_the_library_the_extra_is_named(build, corpus, monkeypatch):
-    def missing(name):
-        raise _installed.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(_installed.metadata, "version", missing)
-    with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[graph_retriever\]'"):
-        build(corpus)
 
 
 def test_an_index_that_is_gone_or_damaged(build, corpus, queries, tmp_path):

@@ -5,47 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.core.corpus import Corpus, Query
 from tuner.retrieval.lightrag import Lightrag
-
-DOCUMENTS = (
-    Document("10", "Night Ferry", "Night Ferry is a film directed by Ada Holm in 1954."),
-    Document("11", "Ada Holm", "Ada Holm was a director. She was born in Kvarnby."),
-    Document("12", "Kvarnby", "Kvarnby is a town on the river Lissa."),
-    Document("13", "Lissa (river)", "The Lissa flows through Ostermark into the sea."),
-    Document("14", "Day Ferry", "Day Ferry is a film directed by Per Lund."),
-    Document("15", "Per Lund", "Per Lund was a director who lived in Ostermark."),
-    Document("16", "Lissa (singer)", "Lissa is a singer. Her film songs are known to all."),
-    Document("17", "Rivers", "A river is a stream of water. Rivers flow to the sea."),
-)
-TRIPLES = (
-    Triple("10", "Night Ferry", "directed by", "Ada Holm"),
-    Triple("11", "Ada Holm", "born in", "Kvarnby"),
-    Triple("12", "Kvarnby", "lies on", "Lissa"),
-    Triple("13", "Lissa", "flows through", "Ostermark"),
-    Triple("14", "Day Ferry", "directed by", "Per Lund"),
-    Triple("15", "Per Lund", "lived in", "Ostermark"),
-)
-QUERIES = (
-    Query("a", "Where was the director of Night Ferry born?"),
-    Query("b", "On which river lies the home town of Ada Holm?"),
-    Query("c", "who directed day ferry"),
-    Query("d", "Which streams of water reach the sea?"),
-    Query("e", "Xylophone quartz?"),
-    Query("f", "?"),
-)
 
 Build = Callable[..., Lightrag]
 
 
 @pytest.fixture
-def corpus() -> Corpus:
-    return Corpus(DOCUMENTS, TRIPLES)
-
-
-@pytest.fixture
-def queries() -> list[Query]:
-    return list(QUERIES)
+def queries(queries: list[Query]) -> list[Query]:
+    return [*queries, Query("f", "?")]
 
 
 @pytest.fixture
@@ -54,9 +22,3 @@ def build(tmp_path: Path) -> Build:
         return Lightrag.build(corpus, cache_dir=tmp_path / "cache", **options)
 
     return make
-
-
-@pytest.fixture
-def embedders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the module ``odd_embedders`` be imported."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "embedders"))

@@ -17,7 +17,6 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval import _installed
 from tuner.retrieval.lightrag import Lightrag, runtime
 
 EASY = {"cosine_better_than_threshold": 0.0}
@@ -272,22 +271,6 @@ def test_impossible_options(build, corpus, embedders, options, message):
 def test_impossible_parameters(build, corpus, queries, params, message):
     with pytest.raises(InputError, match=message):
         build(corpus).retrieve(queries, params)
-
-
-@pytest.mark.parametrize("version", ["1.5.6", "0.1"])
-def test_an_older_lightrag_is_refused(build, corpus, monkeypatch, version):
-    monkeypatch.setattr(_installed.metadata, "version", lambda _: version)
-    with pytest.raises(InputError, match=f"lightrag-hku {version} is installed; 1.5.7 or newer"):
-        build(corpus)
-
-
-def test_without_lightrag_the_extra_is_named(build, corpus, monkeypatch):
-    def missing(name):
-        raise _installed.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(_installed.metadata, "version", missing)
-    with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[lightrag\]'"):
-        build(corpus)
 
 
 def test_an_index_that_is_gone_is_said_to_be(build, corpus, queries, tmp_path):

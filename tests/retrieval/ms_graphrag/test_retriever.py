@@ -10,17 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tuner.assemble import assemble
-from tuner.config import load_config
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
 from tuner.evaluation.evaluator import Evaluator
-from tuner.planning import make_plan
 from tuner.retrieval.ms_graphrag import MsGraphrag
 from tuner.retrieval.ms_graphrag.output import read_output
 from tuner.testing import RetrieverCase, RetrieverContract
-from tuner.tuning import begin
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"
 OUTPUT = FIXTURE / "output"
@@ -159,41 +155,6 @@ class TestGraph:
         assert build(dataset.corpus, bm25_k1=2.0).fingerprint != build(dataset.corpus).fingerprint
         with pytest.raises(InputError, match="did you mean 'bm25_k1'"):
             build(dataset.corpus, bm25_k=2.0)
-
-
-CONFIG = f"""\
-study: {{name: graphrag, seed: 1, runs_dir: RUNS}}
-dataset: {{path: {FIXTURE / "data"}, split: {{holdout: 0}}}}
-retriever: {{kind: ms_graphrag, path: {OUTPUT}}}
-space:
-  graph_weight: {{type: real, low: 0.0, high: 1.0}}
-  max_hops: {{type: integer, low: 1, high: 4}}
-  temperature: {{type: real, low: 0.01, high: 1.0, scale: log}}
-  top_k: {{type: integer, low: 3, high: 12}}
-objective:
-  maximize: {{ndcg@10: 1.0}}
-  price: {{context_tokens_per_1000: 0.05}}
-baseline: {{graph_weight: 0.0, top_k: 10}}
-backends: [{{kind: gp, trials: 12}}, {{kind: tpe, trials: 20}}]
-execution: {{kind: inline}}
-tracking: null
-"""
-
-
-def test_two_backends_find_more_than_text_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
-    path = tmp_path / "config.yaml"
-    path.write_text(CONFIG.replace("RUNS", str(tmp_path / "runs")), encoding="utf-8")
-    config, source = load_config(path, ())
-    said: list[str] = []
-    assembly = assemble(config, source, make_plan(config, source), say=said.append)
-    summary = begin(assembly).run(on_event=lambda event: None, say=said.append).summary
-    assert summary.failed_trials == 0
-    assert summary.baseline is not None
-    for arm in summary.arms:
-        assert arm.tune_objective > summary.baseline.tune_objective
 
 
 def test_every_metric_of_the_graph_can_be_computed(dataset: Dataset) -> None:

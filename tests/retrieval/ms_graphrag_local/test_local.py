@@ -16,16 +16,12 @@ from pyarrow import parquet
 
 pytest.importorskip("graphrag", reason="Microsoft's graphrag is not installed: '.[graphrag]'")
 
-from tuner.assemble import assemble
-from tuner.config import load_config
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
 from tuner.datasets import Dataset, open_dataset
-from tuner.planning import make_plan
 from tuner.retrieval.ms_graphrag.output import read_output
 from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
 from tuner.testing import RetrieverCase, RetrieverContract
-from tuner.tuning import begin
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"
 OUTPUT = FIXTURE / "output"
@@ -247,39 +243,3 @@ class TestWrong:
         retriever = build(dataset.corpus, embedder="by_letters:letters")
         rankings = retriever.retrieve(dataset.queries, {})
         assert (np.asarray(rankings.documents)[:, 0] >= 0).all()
-
-
-CONFIG = f"""\
-study: {{name: local, seed: 1, runs_dir: RUNS}}
-dataset: {{path: {FIXTURE / "data"}, split: {{holdout: 0}}}}
-retriever: {{kind: ms_graphrag_local, path: {OUTPUT}}}
-space:
-  text_unit_prop: {{type: real, low: 0.1, high: 1.0}}
-  community_prop: {{type: real, low: 0.0, high: 0.5}}
-  top_k_mapped_entities: {{type: integer, low: 1, high: 12}}
-  max_context_tokens: {{type: integer, low: 200, high: 2000, scale: log}}
-space_constraints: ["text_unit_prop + community_prop <= 1"]
-objective:
-  maximize: {{recall@5: 1.0}}
-  price: {{context_tokens_per_1000: 0.2}}
-baseline: {{max_context_tokens: 1000}}
-backends: [{{kind: gp, trials: 10}}, {{kind: tpe, trials: 14}}]
-execution: {{kind: inline}}
-tracking: null
-"""
-
-
-def test_two_backends_find_more_than_the_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
-    path = tmp_path / "config.yaml"
-    path.write_text(CONFIG.replace("RUNS", str(tmp_path / "runs")), encoding="utf-8")
-    config, source = load_config(path, ())
-    said: list[str] = []
-    assembly = assemble(config, source, make_plan(config, source), say=said.append)
-    summary = begin(assembly).run(on_event=lambda event: None, say=said.append).summary
-    assert summary.failed_trials == 0
-    assert summary.baseline is not None
-    for arm in summary.arms:
-        assert arm.tune_objective > summary.baseline.tune_objective

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-from pathlib import Path
-
 import pytest
 
-from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError
-from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
 from tuner.retrieval.ms_graphrag_local.options import read_params
-
-
-def is_installed() -> bool:
-    try:
-        metadata.version("graphrag")
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def test_defaults_are_graphrags() -> None:
@@ -39,9 +26,3 @@ def test_shares_of_one_context() -> None:
         InputError, match=r"= 1\.1, but .* write space_constraints: \[\"text_unit_pro"
     ):
         read_params({"text_unit_prop": 0.9, "community_prop": 0.2})
-
-
-@pytest.mark.skipif(is_installed(), reason="Microsoft's graphrag is installed")
-def test_the_missing_package_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[graphrag\]'"):
-        MsGraphragLocal.build(Corpus(()), cache_dir=tmp_path, path=str(tmp_path))
