@@ -44,7 +44,13 @@ def judged(study):
 
 def test_a_study_is_described_from_the_verdict_to_what_next(judged):
     header, summary = judged
-    note = study_note(header, summary, files=["best.yaml", "plots"], run_dir=Path("/runs/a b"))
+    note = study_note(
+        header,
+        summary,
+        files=["best.yaml", "plots"],
+        links={"all trials": "#/experiments/1/runs"},
+        run_dir=Path("/runs/a b"),
+    )
     assert (
         note
         == f"""**{SENTENCE}**
@@ -79,6 +85,7 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
 **What next**
 
 - Put the winner into service: its parameters are in `best.yaml`.
+- In MLflow: [all trials](#/experiments/1/runs).
 - `plots` (artifact): the figures.
 - `best.yaml` (artifact): the winner, ready for `tuner compare` and for a service.
 - On the machine that ran it: `tuner report '/runs/a b'`."""

@@ -440,7 +440,11 @@ def comparable(view: dict[str, Any]) -> dict[str, Any]:
     return {
         name: replace(
             run,
-            tags={key: value for key, value in run.tags.items() if key != "tuner.study_id"},
+            tags={
+                key: value.replace(run.tags["tuner.study_id"], "ID")
+                for key, value in run.tags.items()
+                if key not in {"tuner.study_id", "tuner.note"}
+            },
             end_ms=run.end_ms if run.tags["tuner.role"] == "trial" else None,
             datasets=sorted(run.datasets),
         )

@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from tuner.core.study_record import StudyHeader
 from tuner.tracking._records import PARENT_RUN, STUDY_ID, Point, RunContent
+from tuner.tracking._saved_views import KIND, is_older, saved_views
 from tuner.tracking._uri import sqlite_path
 from tuner.tracking._versions import VersionContent, add_version
 
@@ -145,6 +146,15 @@ class Client:
     def log_file(self, run_id: str, path: Path) -> None:
         """Store a file as an artifact of the same name."""
         self._client.log_artifact(run_id, str(path))
+
+    def save_views(self, header: StudyHeader) -> None:
+        """Put the views of a study into the experiment's menu, unless a later study's are there."""
+        there = self._client.get_experiment(self.experiment_id).tags
+        tags = {key: value for key, value in KIND.items() if key not in there}
+        views = saved_views(header)
+        tags |= {key: view for key, view in views.items() if is_older(there.get(key), view)}
+        for key, value in tags.items():
+            self._client.set_experiment_tag(self.experiment_id, key, value)
 
     def tags(self, run_id: str) -> dict[str, str]:
         """Return a run's tags as they are now."""

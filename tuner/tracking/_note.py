@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
@@ -40,12 +41,14 @@ def study_note(
     summary: StudySummary,
     *,
     files: Collection[str] = (),
+    links: Mapping[str, str] = MappingProxyType({}),
     run_dir: Path | None = None,
 ) -> str:
     """Return the description of a study that has ended, at most 4,900 characters of Markdown.
 
     What stands first matters most: the verdict, the winner beside the baseline, where it wins, the
-    arms, remarks, and what to do next. ``files`` are the names of its artifacts.
+    arms, remarks, and what to do next. ``files`` are the names of its artifacts, ``links`` places
+    in MLflow by what they show.
     """
     head = [f"**{_plain(_opening(summary), longest=1500)}**", _counts(header, summary)]
     parts = [
@@ -55,7 +58,7 @@ def study_note(
         _arms(header, summary),
         _remarks(summary),
     ]
-    end = _next(summary, files, run_dir)
+    end = _next(summary, files, links, run_dir)
     text = "\n\n".join(head)
     for part in parts:
         # Whole parts only: half a table is none.
@@ -201,13 +204,21 @@ def _remarks(summary: StudySummary) -> str:
     return "\n".join(f"- {_plain(remark)}" for remark in summary.remarks)
 
 
-def _next(summary: StudySummary, files: Collection[str], run_dir: Path | None) -> str:
+def _next(
+    summary: StudySummary,
+    files: Collection[str],
+    links: Mapping[str, str],
+    run_dir: Path | None,
+) -> str:
     place = "RUN_DIR" if run_dir is None else shlex.quote(str(run_dir))
     lines = []
     if summary.state == "interrupted":
         lines.append(f"Go on with `tuner resume {place}`.")
     elif summary.verdict is not None:
         lines.append(_ADVICE.get(str(summary.verdict["outcome"]), ""))
+    if links:
+        shown = ", ".join(f"[{what}]({where})" for what, where in links.items())
+        lines.append(f"In MLflow: {shown}.")
     lines += [
         f"`{name}` (artifact): {what}." for name, what in _WHAT_FILES_HOLD.items() if name in files
     ]

@@ -34,6 +34,7 @@ from tuner.tracking._records import (
     trial_content,
 )
 from tuner.tracking._results import RESULTS, describe, register_winner, upload_result, uploaded
+from tuner.tracking._saved_views import links
 from tuner.tracking._system import SystemSample
 
 
@@ -155,8 +156,13 @@ class StudyView:
             self.added += register_winner(
                 self._client, self.run_id, self._header, summary, self._run_dir
             )
-        files = uploaded(self._run_dir)
-        note = study_note(self._header, summary, files=files, run_dir=self._run_dir)
+        note = study_note(
+            self._header,
+            summary,
+            files=uploaded(self._run_dir),
+            links=links(self._header, self.experiment_id),
+            run_dir=self._run_dir,
+        )
         describe(self._client, self._parent, note)
         self._finish(self._parent, finished_study(self._header, summary, end_ms))
 
@@ -194,6 +200,8 @@ class StudyView:
         if self._parent.tags.get("tuner.described") == "true":
             return
         self._client.log_dataset(self.run_id, self._header)
+        with self._artifacts("views"):
+            self._client.save_views(self._header)
         records: dict[str, dict[str, Any]] = {
             "environment.json": dict(self._header.versions),
             "study.json": masked_header(self._header),
