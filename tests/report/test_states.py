@@ -47,6 +47,7 @@ def test_a_winner_that_is_no_better_keeps_the_baseline(report):
     page = report(lift=0.0)
     assert outcome(page) == "keep"
     assert "= Keep the baseline" in page.text
+    assert "The winner is the baseline itself" in page.text
 
 
 def test_too_few_queries_say_so(report):
@@ -128,7 +129,7 @@ def test_a_system_that_measures_itself_has_no_intervals_but_means(report):
     assert "No verdict" in page.text
     assert "the system measures itself" in page.text
     assert "without values by query there are no intervals" in page.text
-    assert "not known by query" in page.text
+    assert "Means metric winner baseline difference objective" in page.text
     assert "differences" not in page.figures
     assert {"convergence", "importance", "surface", "quality-by-tokens"} <= page.figures.keys()
 
@@ -158,7 +159,7 @@ def test_with_one_trial(report):
 
 def test_a_study_whose_values_by_query_were_not_kept(report):
     page = report(state="interrupted", keeps_values=False)
-    assert "not known by query" in page.text
+    assert "without values by query there are no intervals" in page.text
 
 
 def test_without_tokens_and_latency(report):

@@ -69,7 +69,7 @@ def _so_far(review: Review) -> str:
     found = f"The best objective is {shown(chosen.tune_objective)}"
     if baseline is None:
         return found
-    if chosen.trial == baseline.trial:
+    if review.is_baseline:
         return f"{found}, the baseline's own"
     by = signed(chosen.tune_objective - baseline.tune_objective)
     on = " on the queries that were searched on, which flatters it" if review.header.dataset else ""
@@ -103,9 +103,10 @@ def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
             other = baseline.holdout_objective if is_held_out else baseline.tune_objective
         where = "held-out queries" if is_held_out else "tune queries" if data else "all trials"
         remark = f"on the {where}" if data else ""
-        if other is not None and baseline is not None and chosen.trial != baseline.trial:
+        if other is not None and not review.is_baseline:
             remark = f"baseline {shown(other)}, {remark}" if remark else f"baseline {shown(other)}"
-        facts.append((f"objective of the {review.called}", shown(value), remark))
+        called = "baseline" if review.is_baseline else review.called
+        facts.append((f"objective of the {called}", shown(value), remark))
     if review.rows:
         changes = [row.change for row in review.rows if row.change is not None]
         won, lost = sum(c > 1e-12 for c in changes), sum(c < -1e-12 for c in changes)

@@ -11,6 +11,7 @@ from tuner.report.review import Review
 
 # Below this share a parameter hardly moves the objective.
 LITTLE = 0.05
+MOST_NAMED = 5
 SHARES = tuple((n / 10, f"{n * 10} %") for n in range(11))
 
 
@@ -45,7 +46,8 @@ def _chart(found: Mapping[str, float]) -> Chart:
     little = [name for name, share in reversed(ranked) if share < LITTLE]
     caption = f"{ranked[-1][0]} matters most, with {100 * ranked[-1][1]:.0f} %."
     if little:
-        caption += f" {', '.join(little)} hardly: whatever value is taken does nearly as well."
+        more = f" and {len(little) - MOST_NAMED} more" if len(little) > MOST_NAMED else ""
+        caption += f" {', '.join(little[:MOST_NAMED])}{more} hardly: any value does nearly as well."
     return Chart(
         "importance",
         "Importance of the parameters",

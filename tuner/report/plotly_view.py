@@ -131,6 +131,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "gridcolor": "grid",
         "linecolor": "line",
         "zeroline": axis.zero,
+        "rangemode": "tozero" if axis.zero else "normal",
         "zerolinecolor": "ink",
         "zerolinewidth": 1.5,
         "automargin": True,

@@ -56,6 +56,12 @@ class Review:
         return self.summary.baseline
 
     @property
+    def is_baseline(self) -> bool:
+        """Say whether the baseline itself is what was chosen."""
+        chosen, baseline = self.chosen, self.baseline
+        return chosen is not None and baseline is not None and chosen.trial == baseline.trial
+
+    @property
     def called(self) -> str:
         """Return what to call ``chosen``."""
         return "winner" if self.summary.winner is not None else "best so far"

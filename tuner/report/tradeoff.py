@@ -117,7 +117,7 @@ def _reading(review: Review, cost: str) -> str:
     if chosen is None or baseline is None:
         return ""
     mine, theirs = chosen.tune_metrics.get(cost), baseline.tune_metrics.get(cost)
-    if mine is None or theirs is None or chosen.trial == baseline.trial:
+    if mine is None or theirs is None or review.is_baseline:
         return ""
     share = f" ({100 * (mine - theirs) / theirs:+.1f} %)" if theirs else ""
     return f"The {review.called} takes {shown(mine)}, the baseline {shown(theirs)}{share}."

@@ -1,0 +1,187 @@
+"""What the sections say, against figures that were added up by hand."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+
+import pytest
+
+import tuner
+from tuner.core.parameters import Categorical, Integer, Real
+from tuner.core.trial import Trial, TrialState
+from tuner.report import comparison, queries
+from tuner.report.compared import compare
+from tuner.report.convergence import best_so_far
+from tuner.report.fetching import rows_of
+from tuner.report.places import axis, edges, place
+from tuner.report.plotly_view import wrapped
+from tuner.report.points import shown_trials
+from tuner.report.review import read_review
+from tuner.report.surface import cell
+from tuner.report.tradeoff import cheapest_best
+from tuner.report.writing import make_page, write_report
+from tuner.side_by_side import read_side_by_side
+from tuner.tracking._table import query_table
+
+
+def trial(number, objective, *, violation=0.0, arm="grid"):
+    state = TrialState.FAILED if objective is None else TrialState.FINISHED
+    return Trial(number, arm, {}, state, objective, violation)
+
+
+def test_the_best_so_far_rises_over_failures_and_ties():
+    objectives = [None, 0.5, 0.4, 0.5, 0.7, None]
+    steps = best_so_far([trial(n, objective) for n, objective in enumerate(objectives)])
+    assert [(count, best.objective) for count, best in steps] == [(2, 0.5), (5, 0.7)]
+
+
+def test_what_keeps_the_constraints_goes_before_what_is_better():
+    trials = [trial(0, 0.9, violation=0.3), trial(1, 0.4), trial(2, 0.8, violation=0.1)]
+    assert [best.number for _, best in best_so_far(trials)] == [0, 1]
+
+
+def test_a_front_is_what_none_beats_in_both():
+    points = [(3.0, 0.9), (1.0, 0.2), (2.0, 0.5), (2.0, 0.6), (3.0, 0.9), (4.0, 0.7)]
+    assert [points[n] for n in cheapest_best(points)] == [(1.0, 0.2), (2.0, 0.6), (3.0, 0.9)]
+    assert cheapest_best([]) == []
+
+
+def test_values_have_their_places():
+    log = Real(0.01, 1.0, scale="log")
+    assert place(log, 0.1) == pytest.approx(-1.0)
+    assert place(log, 0.0) is None
+    assert place(Categorical((True, 1, "a")), 1) == 1.0  # 1 is not True
+    assert place(Categorical(("a",)), "b") is None
+    assert place(Integer(1, 5), "many") is None
+    assert [label for _, label in axis("t", log).ticks][::3] == ["0.01", "0.1", "1"]
+    assert axis("k", Integer(1, 3)).ticks == ((1.0, "1"), (2.0, "2"), (3.0, "3"))
+
+
+def test_a_range_is_cut_into_cells_around_its_values():
+    assert edges(Integer(1, 3)) == [0.5, 1.5, 2.5, 3.5]
+    assert edges(Categorical(("a", "b"))) == [-0.5, 0.5, 1.5]
+    assert edges(Integer(4, 4)) == [3.5, 4.5]
+    assert edges(Real(0.0, 1.0)) == pytest.approx([n / 10 for n in range(11)])
+    whole = edges(Real(0.01, 1.0, scale="log"))
+    assert (whole[0], whole[-1]) == pytest.approx((-2.0, 0.0))
+    halves = edges(Integer(1, 4, scale="log"))
+    assert halves == sorted(halves)
+    assert [cell(halves, math.log10(n)) for n in (1, 2, 3, 4)] == [0, 1, 2, 3]
+
+
+def test_of_many_trials_the_best_are_shown_and_none_twice():
+    trials = [trial(n, (n * 7919 % 1000) / 1000) for n in range(1000)]
+    found = shown_trials(trials, 300)
+    assert len(found) == len({t.number for t in found}) == 300
+    assert {t.number for t in sorted(trials, key=lambda t: -(t.objective or 0))[:100]} <= {
+        t.number for t in found
+    }
+
+
+def test_long_texts_are_broken_at_their_separators():
+    text = wrapped("grid #1: 0.5; " + ", ".join(f"parameter_{n} {n}" for n in range(9)))
+    lines = text.split("<br>")
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 80
+    assert wrapped("<b>") == "&lt;b&gt;"
+
+
+def test_differences_are_paired_on_the_queries_of_both(study):
+    review = read_review(study())
+    found = {one.name: one for one in compare(review)}
+    rows = review.rows
+    changes = [row.winner.metrics["recall@10"] - row.baseline.metrics["recall@10"] for row in rows]
+    recall = found["recall@10"]
+    assert recall.difference == pytest.approx(sum(changes) / len(changes))
+    # The plain formula, with n - 1 = 39 degrees of freedom at most: t is 2.0227 or more.
+    mean = sum(changes) / 40
+    error = math.sqrt(sum((c - mean) ** 2 for c in changes) / 39 / 40)
+    assert recall.interval[0] <= mean - 2.0226 * error < mean + 2.0226 * error <= recall.interval[1]
+    assert (recall.paired.wins, recall.paired.losses) == (40, 0)
+    # Tokens are a cost: more of them is worse, and no query has fewer.
+    tokens = found["context_tokens"]
+    assert tokens.reading == "worse"
+    assert (tokens.paired.wins, tokens.paired.losses) == (0, 40)
+    assert found["composite"].paired.mean_difference == pytest.approx(
+        review.verdict["comparison"]["mean_difference"]
+    )
+
+
+def test_without_answers_the_tune_values_are_compared(study):
+    run_dir = study()
+    (run_dir / "per_query.jsonl").unlink()
+    review = read_review(run_dir)
+    found = {one.name: one for one in compare(review)}
+    assert found["recall@10"].interval is not None
+    section = comparison.section(review)
+    assert "they flatter what it chose" in section.lead
+
+
+def test_the_queries_that_changed_most_come_first(study):
+    run_dir = study()
+    review = read_review(run_dir)
+    rows = list(review.rows)
+    # Three queries lose by a known amount, the others stay as they were.
+    for row, loss in ((3, 0.5), (7, 0.25), (11, 0.125)):
+        side = replace(rows[row].winner, composite=rows[row].baseline.composite - loss)
+        rows[row] = replace(rows[row], winner=side)
+    rows[20] = replace(rows[20], winner=replace(rows[20].winner, composite=None))
+    section = queries.section(replace(review, rows=tuple(rows)))
+    gained, lost = (block for block in section.blocks if block.kind == "queries")
+    assert gained.title == "Gained: the 10 queries that gained most, of 36"
+    assert lost.title == "Lost: the 3 queries that lost most, of 3"
+    assert [card.change for card in lost.cards] == ["−0.5000", "−0.2500", "−0.1250"]
+    assert lost.cards[0].facts == "q3, comparison; 1 relevant passage"
+    assert [one.is_relevant for one in lost.cards[0].winner].index(True) == 1
+    assert [one.is_relevant for one in lost.cards[0].baseline].index(True) == 8
+    changes = [float(card.change.replace("−", "-")) for card in gained.cards]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_csv_files_hold_what_was_measured(study):
+    run_dir = study()
+    write_report(run_dir, with_plots=False)
+    review = read_review(run_dir)
+    with (run_dir / "figures" / "slice-temperature.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["temperature"]) for row in rows] == [
+        one.params["temperature"] for one in review.trials
+    ]
+    with (run_dir / "figures" / "quality-by-tokens.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    best = max(review.trials, key=lambda one: one.objective or 0.0)
+    assert {row["trial"]: row["is_on_front"] for row in rows}[str(best.number)] == "True"
+
+
+def test_the_table_in_mlflow_says_the_same_but_for_titles(study):
+    rows = read_side_by_side(study())
+    table = query_table([row.to_record() for row in rows])
+    back = {row.query_id: row for row in rows_of(table)}
+    assert set(back) == {row.query_id for row in rows}
+    for row in rows:
+        found = back[row.query_id]
+        assert (found.change, found.relevant, found.part) == (row.change, row.relevant, row.part)
+        assert found.winner.metrics == row.winner.metrics
+        assert [(p.id, p.is_relevant) for p in found.baseline.retrieved] == [
+            (p.id, p.is_relevant) for p in row.baseline.retrieved
+        ]
+
+
+def test_a_study_from_python_has_a_report_too(tmp_path):
+    tuner.tune(
+        lambda params: -((params["x"] - 0.3) ** 2),
+        {"x": {"type": "real", "low": 0.0, "high": 1.0}},
+        backends={"random": 12},
+        baseline={"x": 0.9},
+        run_dir=tmp_path / "run",
+    )
+    page = make_page(read_review(tmp_path / "run"))
+    assert page.headline.outcome == "No verdict"
+    assert "the system measures itself" in page.headline.sentence
+    assert [chart.name for group in page.groups for chart in group.charts] == [
+        "convergence",
+        "importance",
+        "slice-x",
+    ]
