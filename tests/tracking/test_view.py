@@ -199,7 +199,7 @@ def test_a_very_long_param_is_cut_and_kept_as_an_artifact(study, store_uri, read
 def test_sync_from_nothing_shows_what_the_live_study_shows(study, store_uri, read_view):
     show(in_thread(store_uri, "live"), study)
     twin = replace(study.header, study_id="twin")
-    status = in_thread(store_uri, "later").sync(twin, study.trials, study.summary, study.run_dir)
+    status = in_thread(store_uri, "live").sync(twin, study.trials, study.summary, study.run_dir)
     live, later = (comparable(read_view(store_uri, key)) for key in (study.header.study_id, "twin"))
     assert later == live
     assert status.written == 6
