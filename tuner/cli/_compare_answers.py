@@ -250,30 +250,10 @@ def _looks(assembly: Assembly | None, part: str) -> list[str]:
 
 
 def _print(duel: AnswerDuel) -> None:
-    from rich.table import Table
-
-    from tuner.cli._console import console
+    from tuner.cli._pair_table import print_pairs
     from tuner.cli._tables import print_types
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    columns = ("", "A", "B", "B less A", "95 % interval", "p", "p (Holm)", "queries", "better")
-    for name in (*columns, "worse"):
-        table.add_column(name, justify="left" if not name else "right")
-    for name, (comparison, adjusted) in duel.metrics.items():
-        low, high = comparison.interval or (None, None)
-        table.add_row(
-            name,
-            _number(comparison.control_mean),
-            _number(comparison.treatment_mean),
-            _number(comparison.mean_difference, signed=True),
-            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
-            _number(comparison.p_value),
-            _number(adjusted),
-            str(comparison.n),
-            str(comparison.wins),
-            str(comparison.losses),
-        )
-    console().print(table)
+    print_pairs(duel.metrics)
     click.secho(f"\n{duel.sentence}", bold=True)
     print_types(duel.to_record()["by_type"])
     before, after = next(iter(duel.scores.values()))
@@ -287,9 +267,3 @@ def _print(duel: AnswerDuel) -> None:
             query = duel.queries[row]
             a, b = (side.texts.get(query.id, "") for side in duel.answers)
             click.echo(f"  {change[row]:+.3f}  {query.id}  {query.text}  A: {a[:60]}  B: {b[:60]}")
-
-
-def _number(value: float | None, *, signed: bool = False) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:+.4f}" if signed else f"{value:.4f}"

@@ -123,43 +123,13 @@ def _tuned_on(written: str | None) -> TunedOn | None:
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:
-    from rich.table import Table
-
-    from tuner.cli._console import console
-    from tuner.cli._tables import print_guardrails, print_types, shown_p, shown_params
+    from tuner.cli._pair_table import print_pairs
+    from tuner.cli._tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
     click.echo(f"A  {shown_params(verdict.baseline)}")
     click.echo(f"B  {shown_params(verdict.winner)}")
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in (
-        "",
-        "A",
-        "B",
-        "B less A",
-        "95 % interval",
-        "p",
-        "p (Holm)",
-        "queries",
-        "better",
-        "worse",
-    ):
-        table.add_column(name, justify="left" if not name else "right")
-    for name, (comparison, adjusted) in result.metrics.items():
-        low, high = comparison.interval or (None, None)
-        table.add_row(
-            name,
-            _number(comparison.control_mean),
-            _number(comparison.treatment_mean),
-            _number(comparison.mean_difference, signed=True),
-            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
-            shown_p(comparison.p_value),
-            shown_p(adjusted),
-            str(comparison.n),
-            str(comparison.wins),
-            str(comparison.losses),
-        )
-    console().print(table)
+    print_pairs(result.metrics)
     click.echo(
         "p: paired t-test with degrees of freedom by the kurtosis of the differences; p (Holm): "
         f"corrected for {len(result.metrics)} metrics."
@@ -174,9 +144,3 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
             click.echo(f"\n{title}")
         for row, change in rows[:CHANGED_QUERIES]:
             click.echo(f"  {change:+.3f}  {queries[row].id}  {queries[row].text}")
-
-
-def _number(value: float | None, *, signed: bool = False) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:+.4f}" if signed else f"{value:.4f}"
