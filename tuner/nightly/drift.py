@@ -45,18 +45,23 @@ def record_score(
         part_name, part = part_of(assembly.tune_queries)
         remember_part(runs_dir, records, part_name, part)
     score = Score(night, champion, float(baseline.objective), part_name, values)
+    write_score(runs_dir, records, score)
+    return score
+
+
+def write_score(runs_dir: Path, records: Records, score: Score) -> None:
+    """Write a score down."""
     append(
         runs_dir,
         "scored",
         records.study,
-        night=night.isoformat(),
-        champion=champion,
+        night=score.night.isoformat(),
+        champion=score.champion,
         mean=score.mean,
         part=score.part,
-        by_query=list(values),
+        by_query=list(score.by_query),
     )
     records.scores.append(score)
-    return score
 
 
 def check_drift(records: Records, champion: str, night: date) -> DriftReport:
