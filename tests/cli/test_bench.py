@@ -81,6 +81,7 @@ def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):
         (("--concurrency", "5000"), "at most 1024"),
         (("--rate", "fast"), "'fast' is no number"),
         (("--rate", "nan"), "nan must be above 0"),
+        (("--rate", "1e6", "--duration", "1h"), "more than 10,000,000 arrivals"),
         (("--params", '{"top_j": 3}'), "did you mean 'top_k'?"),
         (("--plot", "curve.txt"), "a file that ends in .pdf, .png, .svg"),
         (("--plot", "nowhere/curve.png"), "no folder nowhere"),
@@ -101,3 +102,22 @@ def test_a_system_that_measures_itself_answers_nothing(tuner):
     )
     done = tuner("bench", "own.yaml", *FAST, code=2)
     assert "measures itself" in done.stderr
+
+
+def test_what_was_measured_before_ctrl_c_is_shown(tuner):
+    text = (tuner.folder / "word_overlap.py").read_text()
+    # A call that meets other workers interrupts the process, as Ctrl-C would, and never ends.
+    interrupts = text.replace(
+        "        weight, depth",
+        "        import threading\n"
+        "        if sum(t.name.startswith('load-') for t in threading.enumerate()) > 2:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "            time.sleep(600)\n"
+        "        weight, depth",
+    )
+    (tuner.folder / "word_overlap.py").write_text(interrupts)
+    done = tuner("bench", "config.yaml", *FAST, "--concurrency", "1,3", code=130)
+    assert "1 worker" in done.stdout
+    assert "3 workers" not in done.stdout
+    assert "interrupted" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -163,6 +164,20 @@ def test_arrivals_are_a_poisson_process_of_exactly_that_rate():
     assert gaps.std() / gaps.mean() == pytest.approx(1.0, abs=0.1)
     assert (gaps < gaps.mean()).mean() == pytest.approx(0.632, abs=0.05)
     assert len(arrivals(0.01, 1.0, seed=0)) == 1
+
+
+def test_failures_that_differ_in_names_and_numbers_only_are_one_reason():
+    def ask(number: int) -> dict[str, float]:
+        if number % 3 == 0:
+            raise RuntimeError(f"query 'q{number}': no answer within {number / 4} s")
+        if number % 3 == 1:
+            raise RuntimeError(f"down on port {9000 + number}")
+        raise KeyError("top_k")
+
+    load = open_loop(ask, [0.0] * 90)
+    assert sorted(load.failures.values()) == [30, 30, 30]
+    assert load.failures["KeyError: 'top_k'"] == 30
+    assert any(re.fullmatch(r"RuntimeError: query 'q\d+': no .*", one) for one in load.failures)
 
 
 def test_what_makes_no_sense_is_refused():

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -29,6 +30,8 @@ _LEVELS: Mapping[str, tuple[Callable[[str], float], str, float]] = {
     "concurrency": (int, "whole number", 1024),
     "rate": (float, "number", 1e6),
 }
+# A call that takes this much longer than the load may be one that never ends.
+_LATE_AFTER_S = 5.0
 # Fewer calls than this leave p99 to the slowest nine or less.
 _FEW_FOR_P99 = 1_000
 
@@ -154,9 +157,12 @@ def command(
     time.
     """
     from tuner.cli import _bench_tables as tables
+    from tuner.monitoring.load import check_arrivals
 
     if plot is not None:
         tables.check_plot(Path(plot))
+    for qps in rate or ():
+        check_arrivals(qps, max(duration, warmup or 0.0))
     assembly = load(config, settings, say=note)
     given = (assembly.baseline or {}) if params is None else read_params(params, "--params")
     choice = assembly.choice(given)
@@ -172,14 +178,19 @@ def command(
     plural = "s" if len(loads) > 1 else ""
     note(f"{len(loads)} load{plural} of {duration:g} s, each after {warmup_s:g} s to warm up")
     levels: list[Level] = []
-    for kind, at in loads:
-        warm = _measured(kind, ask, at, warmup_s, seed)
-        if not levels and not warm.qps:
-            reason, times = next(iter(warm.failures.items()))
-            raise TunerError(f"no query is answered: {reason} ({times} times)")
-        level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
-        note(f"{level.label}: {level.load.latencies.summary().count} queries")
-        levels.append(level)
+    try:
+        for kind, at in loads:
+            warm = _measured(kind, ask, at, warmup_s, seed)
+            if not levels and not warm.qps:
+                reason, times = next(iter(warm.failures.items()))
+                raise TunerError(f"no query is answered: {reason} ({times} times)")
+            level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
+            note(f"{level.label}: {level.load.latencies.summary().count} queries")
+            levels.append(level)
+    except KeyboardInterrupt:
+        if levels:
+            tables.print_levels(levels, choice)
+        raise
     if plot is not None:
         tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
     if as_json:
@@ -206,9 +217,21 @@ def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
 def _measured(kind: Loop, ask: Ask, at: float, duration_s: float, seed: int) -> Load:
     from tuner.monitoring.load import arrivals, closed_loop, open_loop
 
-    if kind == "closed":
-        return closed_loop(ask, workers=int(at), duration_s=duration_s)
-    return open_loop(ask, arrivals(at, duration_s, seed=seed))
+    schedule = arrivals(at, duration_s, seed=seed) if kind == "open" else []
+    late = Timer(
+        duration_s + _LATE_AFTER_S,
+        note,
+        [f"calls have not ended {_LATE_AFTER_S:g} s after their load; they are waited for, as they "
+         "count (Ctrl-C ends it)"],
+    )  # fmt: skip
+    late.daemon = True
+    late.start()
+    try:
+        if kind == "closed":
+            return closed_loop(ask, workers=int(at), duration_s=duration_s)
+        return open_loop(ask, schedule)
+    finally:
+        late.cancel()
 
 
 def _record(

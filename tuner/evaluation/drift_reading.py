@@ -84,9 +84,12 @@ def _figures(rows: Sequence[tuple[int, Row]], names: Sequence[str]) -> list[str]
     for name in names:
         if name in labels:
             continue
+        if name in FIGURES:
+            figures.append(name)
+            continue
         cells = [cell for _, row in rows if not _is_blank(cell := row.get(name))]
         count = sum(_is_number(name, cell) for cell in cells)
-        if name in FIGURES or 2 * count > len(cells) or not cells:
+        if 2 * count > len(cells) or not cells:
             figures.append(name)
     return figures
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import queue
+import re
 import threading
 import time
 from collections import Counter
@@ -27,7 +28,11 @@ NOT_STARTED = "not started: the system does not keep up with the rate"
 MOST_AT_ONCE = 256
 # Arrivals that wait this much longer than the schedule lasts are given up.
 _GIVE_UP_AFTER_S = 1.0
+# More arrivals than that need gigabytes for their times alone.
+_MOST_ARRIVALS = 10_000_000
 _MOST_REASONS = 20
+# Names and numbers in a reason, which differ from call to call: query 'q7', after 3.2 s.
+_PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
 _LONGEST_REASON = 200
 
 
@@ -39,7 +44,8 @@ class Load:
         seconds: from the first call's start to the last one's end.
         qps: calls a second that were answered; failed ones are none.
         latencies: of all calls, failed ones too: in total and by stage.
-        failures: reason -> how often, the most frequent first.
+        failures: reason -> how often, the most frequent first; reasons that differ only in quoted
+            names and in numbers count under the first of them.
         not_started: arrivals of an open loop that were given up; they count as failed, with the
             time that they had waited, so percentiles are then too low.
     """
@@ -100,13 +106,27 @@ def arrivals(rate_qps: float, duration_s: float, *, seed: int) -> list[float]:
     their number (rate times duration, at least 1) the times are uniform, so the rate is exact.
 
     Raises:
-        InputError: a rate that is not above 0.
+        InputError: a rate that is not above 0, or more than ten million arrivals.
     """
-    if not 0.0 < rate_qps < math.inf:
-        raise InputError(f"rate={rate_qps:g}: must be queries a second, above 0")
+    check_arrivals(rate_qps, duration_s)
     count = max(1, round(rate_qps * duration_s))
     times = np.random.default_rng(seed).uniform(0.0, duration_s, count)
     return [float(due) for due in np.sort(times)]
+
+
+def check_arrivals(rate_qps: float, duration_s: float) -> None:
+    """Check, ahead of the measuring, that ``arrivals`` can be drawn.
+
+    Raises:
+        InputError: a rate that is not above 0, or more than ten million arrivals.
+    """
+    if not 0.0 < rate_qps < math.inf:
+        raise InputError(f"rate={rate_qps:g}: must be queries a second, above 0")
+    if rate_qps * duration_s > _MOST_ARRIVALS:
+        raise InputError(
+            f"{rate_qps:g} queries a second for {duration_s:g} s are more than {_MOST_ARRIVALS:,} "
+            "arrivals: give a lower rate or a shorter time"
+        )
 
 
 def open_loop(
@@ -166,6 +186,7 @@ class _Book:
         self._clock = clock
         self._latencies = LatencyTracker(clock=clock)
         self._failures: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
         self._not_started = 0
         self._lock = threading.Lock()
 
@@ -203,8 +224,10 @@ class _Book:
         return Load(seconds, qps, self._latencies, failures, self._not_started)
 
     def _note(self, reason: str) -> None:
-        is_kept = reason in self._failures or len(self._failures) < _MOST_REASONS
-        self._failures[reason if is_kept else "other reasons"] += 1
+        kind = _PARTICULARS.sub("…", reason)
+        if kind not in self._first and len(self._first) < _MOST_REASONS:
+            self._first[kind] = reason
+        self._failures[self._first.get(kind, "other reasons")] += 1
 
 
 def _reason(error: BaseException) -> str:
