@@ -75,7 +75,7 @@ class Browser:
             return wait.until(lambda _: found())
         except TimeoutException:
             shot = self.shot("not found")
-            pytest.fail(f"the page never showed {what}: see {shot}\n{self.text()[-3000:]}")
+            pytest.fail(f"the page never showed {what}: see {shot}\n{self.text()[:1500]}")
 
     def see(self, selector: str) -> Any:
         """Wait for an element that can be seen, and return it."""

@@ -140,14 +140,14 @@ def to_html(analysis: Analysis, decision: Decision) -> str:
         f"<h1>{escape(config.name)}</h1>",
         f'<p class="{decision.outcome.replace(" ", "-")}">{escape(decision.sentence)}</p>',
         "<h2>Units</h2>",
-        f"<table>{_cells('th', ('arm', 'units', 'expected', 'parameters'))}{arms}</table>",
+        _table(("arm", "units", "expected", "parameters"), arms),
         f"<p>Sample ratio: p = {_p(ratio.p_value)}, "
         f"{'a mismatch' if ratio.is_mismatch else 'as configured'}.</p>",
     ]
     for treatment, results in analysis.results.items():
         rows = "".join(_cells("td", table_row(config, one)) for one in results)
         parts.append(f"<h2>{escape(treatment)} against control</h2>")
-        parts.append(f"<table>{_cells('th', COLUMNS)}{rows}</table>")
+        parts.append(_table(COLUMNS, rows))
         parts.append(_forest(config, results))
     if analysis.results:
         parts.append(f"<p>{escape(legend(config))}</p>")
@@ -172,18 +172,23 @@ def _forest(config: ExperimentConfig, results: tuple[MetricResult, ...]) -> str:
         y = 20 + 26 * number
         lines.append(
             f'<text x="190" y="{y + 4}" text-anchor="end">{escape(one.metric)}</text>'
-            f'<line x1="{470 + low * scale:.1f}" x2="{470 + high * scale:.1f}" y1="{y}" y2="{y}" '
-            'stroke="#345" stroke-width="3"/>'
-            f'<circle cx="{470 + middle * scale:.1f}" cy="{y}" r="5" fill="#345"/>'
+            f'<line class="interval" x1="{470 + low * scale:.1f}" x2="{470 + high * scale:.1f}" '
+            f'y1="{y}" y2="{y}"/><circle cx="{470 + middle * scale:.1f}" cy="{y}" r="5"/>'
         )
     height = 26 * len(drawn) + 34
     return (
-        f'<svg width="760" height="{height}" role="img" aria-label="intervals">'
-        f'<line x1="470" x2="470" y1="6" y2="{height - 22}" stroke="#999" stroke-dasharray="3"/>'
+        f'<div class="scroll"><svg width="760" height="{height}" role="img" '
+        'aria-label="intervals">'
+        f'<line x1="470" x2="470" y1="6" y2="{height - 22}" stroke-dasharray="3"/>'
         f'{"".join(lines)}<text x="470" y="{height - 6}" text-anchor="middle">no change</text>'
         f'<text x="210" y="{height - 6}" text-anchor="middle">{-reach:+.1%}</text>'
-        f'<text x="730" y="{height - 6}" text-anchor="middle">{reach:+.1%}</text></svg>'
+        f'<text x="730" y="{height - 6}" text-anchor="middle">{reach:+.1%}</text></svg></div>'
     )
+
+
+def _table(columns: tuple[str, ...], rows: str) -> str:
+    """Wrap rows in a table that scrolls by itself where the page is narrower than it."""
+    return f'<div class="scroll"><table>{_cells("th", columns)}{rows}</table></div>'
 
 
 def _cells(tag: str, texts: tuple[str, ...]) -> str:
@@ -211,14 +216,32 @@ def _p(value: float) -> str:
 
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; color: #223; }}
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+:root {{ color-scheme: light dark; --paper: #fff; --ink: #223; --muted: #556; --line: #ddd;
+  --good: #e3f4e6; --wait: #eef1f6; --bad: #fbeeda; --wrong: #fbe0de; }}
+@media screen and (prefers-color-scheme: dark) {{
+  :root {{ --paper: #12161c; --ink: #e6e9ef; --muted: #a5adba; --line: #343b46;
+    --good: #173822; --wait: #232b38; --bad: #45331a; --wrong: #4a2422; }}
+}}
+@media print {{ :root {{ color-scheme: light; }} }}
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em;
+  color: var(--ink); background: var(--paper); }}
 table {{ border-collapse: collapse; }}
-td, th {{ padding: .25em .8em .25em 0; text-align: left; border-bottom: 1px solid #ddd; }}
+td, th {{ padding: .25em .8em .25em 0; text-align: left; border-bottom: 1px solid var(--line); }}
+th {{ color: var(--muted); }}
+.scroll {{ overflow-x: auto; }}
+h1, p, td {{ overflow-wrap: anywhere; }}
+.scroll td {{ overflow-wrap: normal; }}
 .ship, .keep-collecting, .do-not-ship, .stop {{ font-weight: bold; padding: .7em 1em; }}
-.ship {{ background: #e3f4e6; }} .keep-collecting {{ background: #eef1f6; }}
-.do-not-ship {{ background: #fbeeda; }} .stop {{ background: #fbe0de; }}
-svg text {{ font-size: 12px; fill: #223; }}
+.ship {{ background: var(--good); }} .keep-collecting {{ background: var(--wait); }}
+.do-not-ship {{ background: var(--bad); }} .stop {{ background: var(--wrong); }}
+svg text {{ font-size: 12px; fill: var(--ink); }}
+svg line {{ stroke: var(--muted); }} svg circle {{ fill: var(--ink); }}
+svg .interval {{ stroke: var(--ink); stroke-width: 3; }}
+@media print {{
+  .scroll {{ overflow: visible; }} td, th {{ padding-right: .4em; font-size: 8pt; }}
+}}
 </style></head><body>
 {body}
 </body></html>

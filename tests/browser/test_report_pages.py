@@ -1,0 +1,235 @@
+"""The HTML pages that the project writes, opened as files by a reader who is offline."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.timeout(900)  # a chromium on a busy machine; each wait has its own bound
+
+HOSTILE = (
+    "<script>window.hostile = 'script'; alert(1)</script>",
+    "</script><script>window.hostile = 'closed'</script>",
+    "<img src=x onerror=\"window.hostile = 'image'\">",
+    '"><svg onload="window.hostile = \'svg\'">',
+    "{{ 7 * 7 }} ${window.hostile = 'template'} </title></style>",
+)
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MLFLOW_DISABLE_TELEMETRY": "true"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def study(make_atlas_study, tmp_path_factory):
+    return make_atlas_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def report_page(study) -> Path:
+    return study.run_dir / "report.html"
+
+
+@pytest.fixture(scope="module")
+def abtest_page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("abtest")
+    run(folder, str(PROJECT / "experiments" / "abtest" / "users.py"))
+    experiment = str(PROJECT / "configs" / "abtest" / "experiment.yaml")
+    run(
+        folder, "-m", "tuner", "abtest", "analyze", experiment, "results.csv", "--html", "page.html"
+    )
+    return folder / "page.html"
+
+
+@pytest.fixture(params=["report", "abtest"])
+def page(request) -> Path:
+    found: Path = request.getfixturevalue(f"{request.param}_page")
+    return found
+
+
+@pytest.fixture(scope="module")
+def hostile_run_dir(tmp_path_factory) -> Path:
+    """A study of data whose titles, queries and query types are code."""
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / "data" / "qrels").mkdir(parents=True)
+    documents, queries, judgements = [], [], ["query-id\tcorpus-id\tscore"]
+    for number in range(24):
+        code = HOSTILE[number % len(HOSTILE)]
+        words = f"river number {number} of the country"
+        documents.append({"_id": f"d{number}", "title": f"{code} {number}", "text": words})
+        queries.append({"_id": f"q{number}", "text": f"{code} {words}", "query_type": code})
+        judgements.append(f"q{number}\td{number}\t1")
+    for name, records in (("corpus", documents), ("queries", queries)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / "data" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "data" / "qrels" / "test.tsv").write_text("\n".join(judgements) + "\n")
+    config = (
+        "study: {name: hostile}\n"
+        "dataset: {path: data}\n"
+        "retriever: {kind: hybrid}\n"
+        "space: {top_k: {type: integer, low: 1, high: 20}}\n"
+        "objective: {maximize: {recall@10: 1.0}}\n"
+        "baseline: {top_k: 1}\n"
+        "backends: [{kind: random, trials: 6}]\n"
+        "execution: {kind: inline}\n"
+        "tracking: null\n"
+    )
+    (folder / "config.yaml").write_text(config, encoding="utf-8")
+    record = json.loads(run(folder, "-m", "tuner", "run", "config.yaml", "--quiet", "--json"))
+    found: Path = folder / record["run_dir"]
+    return found
+
+
+def test_a_page_opens_without_complaint_and_asks_for_nothing(browser, page):
+    browser.open(page)
+    browser.see("h1")
+    assert [one.text for one in browser.find("h2")] != []
+    browser.shot("wide")
+    assert browser.complaints() == []
+    assert browser.requests() == [page.as_uri()]
+
+
+def test_a_page_fits_a_phone(browser, page):
+    browser.resize(390, 844)
+    browser.open(page)
+    browser.see("h1")
+    browser.shot("phone")
+    assert browser.script("return document.documentElement.scrollWidth") <= 390
+    sizes = (
+        "return [...document.querySelectorAll('p, td, li')].map(e => getComputedStyle(e).fontSize)"
+    )
+    assert min(float(size.removesuffix("px")) for size in browser.script(sizes)) >= 11
+
+
+# The contrast of each text with the nearest background behind it, as WCAG 2 defines it.
+CONTRASTS = """
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+function rgba(color) {
+  canvas.clearRect(0, 0, 1, 1);
+  canvas.fillStyle = color;
+  canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+}
+function luminance([r, g, b]) {
+  const parts = [r, g, b].map(v => v / 255).map(
+    v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+}
+function background(element) {
+  for (let one = element; one; one = one.parentElement) {
+    const color = rgba(getComputedStyle(one).backgroundColor);
+    if (color[3] > 250) return color;
+  }
+  return matchMedia('(prefers-color-scheme: dark)').matches
+    && getComputedStyle(document.documentElement).colorScheme.includes('dark')
+    ? [18, 18, 18] : [255, 255, 255];
+}
+const found = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const own = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join(' ');
+  const box = element.getBoundingClientRect();
+  if (!/[\\p{L}\\p{N}]/u.test(own) || !box.width || !box.height) continue;
+  if (element.closest('script, style, noscript')) continue;
+  const style = getComputedStyle(element);
+  if (style.visibility === 'hidden') continue;
+  const text = rgba(element instanceof SVGElement ? style.fill : style.color);
+  const [low, high] = [luminance(text), luminance(background(element))].sort((a, b) => a - b);
+  found.push([(high + 0.05) / (low + 0.05), own.trim().slice(0, 60)]);
+}
+return {paper: luminance(background(document.body)), texts: found};
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_is_legible(browser, page, scheme):
+    browser.prefer(scheme)
+    browser.open(page)
+    browser.see("h1")
+    browser.shot(scheme)
+    seen = browser.script(CONTRASTS)
+    assert len(seen["texts"]) > 20
+    assert [text for text in seen["texts"] if text[0] < 4.5] == []
+    assert (seen["paper"] < 0.1) == (scheme == "dark")
+
+
+def test_a_page_prints(browser, page, tmp_path):
+    browser.prefer("dark")  # the paper is white all the same
+    browser.open(page)
+    browser.see("h1")
+    printed = browser.print_pdf()
+    (tmp_path / "printed.pdf").write_bytes(printed)
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 1
+
+
+def test_the_report_leads_with_the_verdict(browser, report_page, study):
+    browser.open(report_page)
+    sentence = study.record["verdict"]["sentence"].split(": ", 1)[1].split(" (")[0]
+    headings = browser.script(
+        "return [...document.querySelectorAll('h1, h2')].map(e => e.innerText)"
+    )
+    assert "Deploy" in browser.read("Deploy", sentence[1:])
+    expected = ["baseline", "Convergence", "matters", "surface", "cost", "wins", "Provenance"]
+    places = [
+        next((i for i, heading in enumerate(headings) if word in heading), word)
+        for word in expected
+    ]
+    assert places == sorted(places, key=str), headings
+    # The verdict is seen without scrolling, on a phone too.
+    browser.resize(390, 844)
+    assert browser.see(".outcome").rect["y"] < 844
+
+
+def test_the_report_draws_its_figures(browser, report_page):
+    browser.open(report_page)
+    figures = browser.until("figures", lambda: browser.find(".js-plotly-plot .main-svg"))
+    assert len(browser.find(".js-plotly-plot")) >= 5
+    assert figures[0].size["height"] > 50
+
+
+def test_code_in_the_data_is_text(browser, hostile_run_dir):
+    """An open dialog would fail the next command, too."""
+    for name in ("report.html", "plots/interactive.html"):
+        browser.open(hostile_run_dir / name)
+        browser.see("body")
+        browser.until(
+            "the page whole", lambda: browser.script("return document.readyState") == "complete"
+        )
+        for closed in browser.find("details:not([open])"):
+            browser.script("arguments[0].open = true", closed)
+        browser.shot(name.replace("/", "-"))
+        assert browser.script("return window.hostile === undefined")
+        assert browser.find("svg[onload], img[onerror]") == []
+    browser.open(hostile_run_dir / "report.html")
+    browser.read(HOSTILE[0], HOSTILE[2])
+
+
+def test_code_in_the_data_is_text_in_an_experiment_page(browser, tmp_path):
+    source = (PROJECT / "configs" / "abtest" / "experiment.yaml").read_text(encoding="utf-8")
+    treatment = "treatment: {graph_weight: 0.6"
+    assert treatment in source
+    text = source.replace(treatment, f"treatment: {{prompt: {json.dumps(HOSTILE[0])}")
+    (tmp_path / "experiment.yaml").write_text(text, encoding="utf-8")
+    run(tmp_path, str(PROJECT / "experiments" / "abtest" / "users.py"))
+    arguments = ("abtest", "analyze", "experiment.yaml", "results.csv", "--html", "page.html")
+    run(tmp_path, "-m", "tuner", *arguments)
+    browser.open(tmp_path / "page.html")
+    browser.read(HOSTILE[0])
+    assert browser.script("return window.hostile === undefined")
