@@ -97,6 +97,12 @@ class Chart:
     has_legend: bool = True
 
 
+def named_rows(names: Sequence[str]) -> Axis:
+    """Return an axis of one row a name, from below, with half a row of room at both ends."""
+    ticks = tuple((float(row), name) for row, name in enumerate(names))
+    return Axis("", ticks, span=(-0.7, len(names) - 0.3))
+
+
 def write_csv(numbers: Numbers, path: Path) -> None:
     """Write a chart's figures; undefined ones are empty."""
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.evaluation.system_metrics import is_better_lower
-from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.compared import Compared, compare
 from tuner.report.parts import (
     MISSING,
@@ -122,7 +122,7 @@ def _figures(review: Review, compared: Sequence[Compared]) -> tuple[Block, ...]:
         f"{review.called} is better; a bar that crosses the line leaves it open.",
         "; ".join(f"{one.name} {signed(one.difference)}, {one.reading}" for one in drawn[::-1]),
         Axis("difference", zero=True),
-        Axis("", ticks=tuple(zip(rows, (one.name for one in drawn), strict=True))),
+        named_rows([one.name for one in drawn]),
         (series,),
         Numbers(
             ("metric", "winner", "baseline", "difference", "low", "high"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tuner.core.trial import Trial, TrialState
-from tuner.report.parts import Block, Section, Table, Text, counted, shown_params
+from tuner.report.parts import Block, Section, Table, Text, counted, shortened, shown_params
 from tuner.report.review import Review
 
 MOST_REASONS = 20
@@ -54,7 +54,7 @@ def _reasons(failed: list[Trial]) -> list[Block]:
         counts[reason] += 1
     rows = tuple(
         (
-            _short(reason),
+            shortened(reason, LONGEST_REASON),
             f"{count:,}",
             f"{examples[reason].arm} #{examples[reason].number}: "
             f"{shown_params(examples[reason].params)}",
@@ -67,7 +67,3 @@ def _reasons(failed: list[Trial]) -> list[Block]:
         text = f"{counted(len(counts) - MOST_REASONS, 'other reason')}: see journal.jsonl."
         blocks.append(Text(text, True))
     return blocks
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"

@@ -30,6 +30,8 @@ def headline(review: Review) -> Headline:
     sentence, _, caveat = sentence.partition(". (")
     if caveat:
         sentence, caveat = f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
+    if review.summary.state == "failed":
+        caveat = f"{caveat} The study counts as failed: see the failures below.".strip()
     following = _next_step(review)
     return Headline(tone, mark, outcome.capitalize(), sentence, following, caveat, facts)
 

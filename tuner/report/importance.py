@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.optuna_study import FEWEST_TRIALS, importances
 from tuner.report.parts import Block, Charts, Items, Section, Text
 from tuner.report.review import Review
@@ -55,7 +55,7 @@ def _chart(found: Mapping[str, float]) -> Chart:
         "; ".join(f"{name} {100 * share:.0f} %" for name, share in reversed(ranked)),
         # Room for the figures beside the bars.
         Axis("share", SHARES, span=(0.0, 1.15 * ranked[-1][1])),
-        Axis("", ticks=tuple((row, name) for row, (name, _) in zip(rows, ranked, strict=True))),
+        named_rows([name for name, _ in ranked]),
         (
             Series(
                 "share",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from tuner.core.parameters import Categorical, Integer, Parameter
 from tuner.core.trial import Scalar
 from tuner.report.chart import Axis
-from tuner.report.parts import shown_param
+from tuner.report.parts import shortened, shown_param
 
 # A range with more values than this is cut into so many equal cells.
 CELLS = 10
@@ -57,7 +57,7 @@ def edges(parameter: Parameter) -> list[float]:
 
 def cut(label: str) -> str:
     """Shorten a label that would push a figure aside."""
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+    return shortened(label, LONGEST_LABEL)
 
 
 def _levels(parameter: Parameter) -> list[tuple[float, str]]:

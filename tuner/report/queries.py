@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.parts import (
     MISSING,
     Block,
@@ -18,6 +18,7 @@ from tuner.report.parts import (
     Table,
     Text,
     counted,
+    shortened,
     shown,
     signed,
 )
@@ -151,7 +152,6 @@ def _reading(group: GroupComparison) -> str:
 def _chart(groups: Sequence[GroupComparison]) -> Chart:
     rows = tuple(float(row) for row in range(len(groups)))
     found = [group.comparison for group in groups]
-    names = [cut(group.group or "(none)") for group in groups]
     ends = [one.interval or (0.0, 0.0) for one in found]
     described = [
         f"{group.group or '(none)'}: {signed(group.comparison.mean_difference)}, {_reading(group)}"
@@ -177,7 +177,7 @@ def _chart(groups: Sequence[GroupComparison]) -> Chart:
         "wide bars: believe the types that are called clear.",
         "; ".join(reversed(described)),
         Axis("difference in the composite", zero=True),
-        Axis("", ticks=tuple(zip(rows, names, strict=True))),
+        named_rows([cut(group.group or "(none)") for group in groups]),
         (series,),
         Numbers(
             ("query_type", "queries", "winner", "baseline", "difference", "low", "high"),
@@ -195,7 +195,7 @@ def _card(row: SideBySide, change: float) -> QueryCard:
     kind = f", {row.query_type}" if row.query_type else ""
     relevant = counted(len(row.relevant), "relevant passage")
     return QueryCard(
-        query=_short(row.query) or row.query_id,
+        query=shortened(row.query, LONGEST_TEXT) or row.query_id,
         facts=f"{row.query_id}{kind}; {relevant}",
         change=signed(change),
         winner=_shown(row.winner.retrieved),
@@ -210,8 +210,6 @@ def _found(side: Side) -> str:
 
 
 def _shown(passages: Sequence[Passage]) -> tuple[Shown, ...]:
-    return tuple(Shown(one.id, _short(one.title), one.is_relevant) for one in passages)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+    return tuple(
+        Shown(one.id, shortened(one.title, LONGEST_TEXT), one.is_relevant) for one in passages
+    )

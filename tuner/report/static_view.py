@@ -28,6 +28,8 @@ def write_png(group: Charts, path: Path) -> None:
     FigureCanvasAgg(figure)
     for number, chart in enumerate(group.charts, start=1):
         _draw(figure, figure.add_subplot(rows, columns, number), chart)
+    if group.legend:
+        _legend(figure)
     figure.savefig(path, format="png", metadata={"Software": None})
 
 
@@ -41,6 +43,8 @@ def _draw(figure: Any, axes: Any, chart: Chart) -> None:
         _dress(axis, view)
     if chart.x.span is not None:
         axes.set_xlim(*chart.x.span)
+    if chart.y.span is not None:
+        axes.set_ylim(*chart.y.span)
     if chart.x.zero:
         axes.axvline(0.0, color=LIGHT["ink"], linewidth=1.0)
     axes.grid(color=LIGHT["grid"], linewidth=0.8)
@@ -49,6 +53,22 @@ def _draw(figure: Any, axes: Any, chart: Chart) -> None:
         axes.spines[side].set_visible(False)
     if chart.has_legend and chart.series:
         axes.legend(fontsize="small", frameon=False, loc="best")
+
+
+def _legend(figure: Any) -> None:
+    """Name each mark of all panels once, below them."""
+    marks: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            marks.setdefault(label, handle)
+    figure.legend(
+        list(marks.values()),
+        list(marks),
+        loc="outside lower center",
+        ncols=min(len(marks), 6),
+        fontsize="small",
+        frameon=False,
+    )
 
 
 def _draw_series(axes: Any, series: Series) -> None:
