@@ -232,7 +232,7 @@ td, th {{ padding: .25em .8em .25em 0; text-align: left; border-bottom: 1px soli
 th {{ color: var(--muted); }}
 .scroll {{ overflow-x: auto; }}
 h1, p, td {{ overflow-wrap: anywhere; }}
-.scroll td {{ overflow-wrap: normal; }}
+.scroll td {{ overflow-wrap: normal; white-space: nowrap; }}
 .ship, .keep-collecting, .do-not-ship, .stop {{ font-weight: bold; padding: .7em 1em; }}
 .ship {{ background: var(--good); }} .keep-collecting {{ background: var(--wait); }}
 .do-not-ship {{ background: var(--bad); }} .stop {{ background: var(--wrong); }}
@@ -240,7 +240,8 @@ svg text {{ font-size: 12px; fill: var(--ink); }}
 svg line {{ stroke: var(--muted); }} svg circle {{ fill: var(--ink); }}
 svg .interval {{ stroke: var(--ink); stroke-width: 3; }}
 @media print {{
-  .scroll {{ overflow: visible; }} td, th {{ padding-right: .4em; font-size: 8pt; }}
+  .scroll {{ overflow: visible; }}
+  .scroll td, .scroll th {{ padding-right: .4em; font-size: 8pt; white-space: normal; }}
 }}
 </style></head><body>
 {body}
