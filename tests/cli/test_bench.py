@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
 
 FAST = ("--duration", "100ms", "--warmup", "20ms")
 
@@ -121,3 +126,58 @@ def test_what_was_measured_before_ctrl_c_is_shown(tuner):
     assert "3 workers" not in done.stdout
     assert "interrupted" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+COMMAND = """\
+import json, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    city = asked["query"].rstrip("?").split()[-1]
+    found = [f"{city}-river", f"{city}-market"][: asked["params"]["top_k"]]
+    print(json.dumps({"id": asked["id"], "results": found}), flush=True)
+"""
+GRAPHRAG = Path(__file__).resolve().parents[1] / "retrieval" / "data" / "ms_graphrag"
+
+
+def _command(folder):
+    (folder / "my_command.py").write_text(COMMAND, encoding="utf-8")
+    command = json.dumps([sys.executable, "my_command.py"])
+    return f"{{kind: command, command: {command}}}", "{path: data}", "top_k", "call"
+
+
+def _runs(folder):
+    written = (folder / "data" / "queries.jsonl").read_text(encoding="utf-8")
+    queries = [json.loads(line) for line in written.splitlines()]
+    for leg, part in (("graph", "river"), ("text", "market")):
+        lines = [
+            f"{query['_id']} Q0 {city}-{part} 1 0.5 {leg}\n"
+            for query in queries
+            for city in query["text"].rstrip("?").split()[-1:]
+        ]
+        (folder / f"{leg}.run").write_text("".join(lines), encoding="utf-8")
+    legs = "{kind: runs, legs: {graph: graph.run, text: text.run}}"
+    return legs, "{path: data}", "rrf_k", "fuse"
+
+
+def _ms_graphrag(folder):
+    shutil.copytree(GRAPHRAG, folder / "project")
+    return "{kind: ms_graphrag, path: project/output}", "{path: project/data}", "top_k", "graph"
+
+
+@pytest.mark.parametrize("kind", [_command, _runs, _ms_graphrag])
+def test_every_kind_of_retriever_can_be_measured(tuner, kind):
+    retriever, dataset, knob, stage = kind(tuner.folder)
+    (tuner.folder / "other.yaml").write_text(
+        f"dataset: {dataset}\nretriever: {retriever}\n"
+        f"space: {{{knob}: {{type: integer, low: 1, high: 9}}}}\n"
+        f"baseline: {{{knob}: 2}}\n"
+        "backends: [{kind: random, trials: 2}]\ntracking: null\n",
+        encoding="utf-8",
+    )
+    done = tuner("bench", "other.yaml", *FAST, "--concurrency", "2", "--rate", "50", "--json")
+    for level in json.loads(done.stdout)["levels"]:
+        total = level["latency"]["total"]
+        assert (level["failures"], total["errors"]) == ({}, 0)
+        assert level["latency"][stage]["count"] == total["count"] > 0
+        assert 0.0 <= level["latency"][stage]["max_ms"] <= total["max_ms"]
