@@ -65,14 +65,14 @@ def tracker_experiment(uri):
 def test_a_table_has_the_worst_losses_first_and_what_is_undefined_last():
     table = query_table(ROWS)
     assert table["columns"] == [
-        *("query_id", "query", "query_type", "part", "change"),
+        *("query_id", "query", "query_type", "change"),
         *("winner composite", "baseline composite", "winner recall@10", "baseline recall@10"),
-        *("winner retrieved", "baseline retrieved", "relevant"),
+        *("winner retrieved", "baseline retrieved", "relevant", "part"),
     ]
     assert [cells[0] for cells in table["data"]] == ["lost", "won", "undefined"]
     lost, _, undefined = table["data"]
-    assert lost[4:] == [-0.5, 0.25, 0.75, 0.25, 0.75, ["d1", "d2"], ["d3"], ["d1"]]
-    assert undefined[4:7] == [None, None, 0.5]
+    assert lost[3:] == [-0.5, 0.25, 0.75, 0.25, 0.75, ["d1", "d2"], ["d3"], ["d1"], "holdout"]
+    assert undefined[3:6] == [None, None, 0.5]
 
 
 def test_mlflow_reads_the_queries_as_a_table_and_a_second_sync_does_not_double_it(ended, store_uri):

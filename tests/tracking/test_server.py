@@ -35,7 +35,7 @@ def test_a_study_through_a_server(study, server, read_view):
     assert view["tpe"].metrics["best_so_far"] == [(0, 0.5), (1, 0.5), (2, 0.5), (3, 0.7)]
     assert tracker.run_url is not None
     assert tracker.run_url.startswith(f"{server.uri}/#/experiments/")
-    assert tracker.run_url.endswith(f"/runs/{tracker.run_id}")
+    assert f"/runs/{tracker.run_id}?" in tracker.run_url
 
     status = tracker.sync(study.header, study.trials, study.summary, study.run_dir)
     assert (status.added, status.repaired) == (0, 0)

@@ -10,8 +10,9 @@ from tuner.core.study_record import StudyHeader
 from tuner.tracking._records import ROLE, STUDY_ID, clean_name
 
 VIEW_PREFIX = "mlflow.sharedViewState."
-# Without it the UI takes any experiment for one of language models, and opens its traces.
+# Without these the UI takes any experiment for one of agents, and opens its traces.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
+WORKFLOW = "workflowType=machine_learning"
 
 _OF_STUDIES = (
     *("holdout_objective", "baseline_holdout_objective"),
@@ -47,13 +48,14 @@ def saved_views(header: StudyHeader) -> dict[str, str]:
             ),
         ),
         "arms": (
-            "Latest study: arms",
+            "Latest study: best so far of each arm",
             _state(
                 f"{of_study}'arm'",
                 "metrics.`best_objective`",
                 _columns("metrics", ["best_objective", "holdout_objective"]),
                 _columns("params", ["budget", *(f"best.{name}" for name in params)]),
-            ),
+            )
+            | {"chartsSearchFilter": "best_so_far"},
         ),
     }
     return {f"{VIEW_PREFIX}tuner-{key}": _tag(header, *view) for key, view in views.items()}
@@ -75,7 +77,7 @@ def links(header: StudyHeader, experiment_id: str) -> dict[str, str]:
         wanted = f"tags.`{STUDY_ID}` = '{header.study_id}' and tags.`{ROLE}` = '{role}'"
         asked = {"searchFilter": wanted, "orderByKey": order, "orderByAsc": "false"}
         query = "&".join(f"{key}={quote(value, safe='')}" for key, value in asked.items())
-        return f"{runs}?{query}&compareRunsMode={mode}"
+        return f"{runs}?{query}&compareRunsMode={mode}&{WORKFLOW}"
 
     return {
         "all trials, best first": of("trial", "metrics.`objective`", "TABLE"),

@@ -33,11 +33,11 @@ def query_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return columns and data: a row a query, that which lost most first, undefined ones last."""
     names = list(dict.fromkeys(name for row in rows for name in row["winner"]["metrics"]))
     columns = [
-        *("query_id", "query", "query_type", "part", "change"),
+        *("query_id", "query", "query_type", "change"),
         *(f"{side} composite" for side in _SIDES),
         *(f"{side} {name}" for name in names for side in _SIDES),
         *(f"{side} retrieved" for side in _SIDES),
-        "relevant",
+        *("relevant", "part"),
     ]
     ordered = sorted(rows, key=_losses_first)
     return {"columns": columns, "data": [_cells(row, names) for row in ordered]}
@@ -53,12 +53,12 @@ def with_table(tag: str | None) -> str:
 def _cells(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     sides = [row[side] for side in _SIDES]
     return [
-        *(row[name] for name in ("query_id", "query", "query_type", "part")),
+        *(row[name] for name in ("query_id", "query", "query_type")),
         _change(row),
         *(side["composite"] for side in sides),
         *(side["metrics"].get(name) for name in names for side in sides),
         *([passage["id"] for passage in side["retrieved"]] for side in sides),
-        row["relevant"],
+        *(row["relevant"], row["part"]),
     ]
 
 

@@ -16,6 +16,7 @@ from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
 from tuner.tracking._process import ProcessWriter
 from tuner.tracking._records import in_order_of_telling, told_ms
+from tuner.tracking._saved_views import WORKFLOW
 from tuner.tracking._server import serve_ui
 from tuner.tracking._system import SystemSample
 from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
@@ -76,7 +77,7 @@ class Mlflow:
         writer = self._writer
         if writer is None or writer.run_id is None or not self._uri.startswith("http"):
             return None
-        place = f"#/experiments/{writer.experiment_id}/runs/{writer.run_id}"
+        place = f"#/experiments/{writer.experiment_id}/runs/{writer.run_id}?{WORKFLOW}"
         return without_password(f"{self._uri.rstrip('/')}/{place}", self._uri)
 
     @property
