@@ -26,7 +26,7 @@ from tuner.nightly.data import data_record, params_key, what_changed
 from tuner.nightly.deciding import decide_night, find_challenger
 from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.pruning import prune
-from tuner.nightly.records import Champion, Records, append, read_records
+from tuner.nightly.records import Champion, Night, Records, append, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
 from tuner.nightly.summary import EXIT_LOCKED, Said, nothing_to_do, summarise_night
@@ -258,14 +258,18 @@ def _session(
     if tonight.config.nightly.budget.trials != 0:
         assembly = warmed(assembly, records, runs_dir, say=note)
     session = begin(assembly)
+    study_id, run_dir = session.study.header.study_id, session.run_dir.name
     append(
         runs_dir,
         "begun",
         records.study,
         night=tonight.night.isoformat(),
-        run_dir=session.run_dir.name,
-        study_id=session.study.header.study_id,
+        run_dir=run_dir,
+        study_id=study_id,
         champion=asdict(champion),
         data=data,
+    )
+    records.nights.append(
+        Night(tonight.night, run_dir, study_id, champion, data, session.study.header.created_at)
     )
     return session, False

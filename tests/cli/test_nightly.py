@@ -1,0 +1,169 @@
+"""tuner nightly, history and promote: what they print, how they leave, and whom they tell."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tuner.config import load_config
+from tuner.planning import make_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CONFIG = """\
+study: {name: small, seed: 3}
+dataset: {path: "builtin:atlas"}
+space:
+  graph_weight: {type: real, low: 0.0, high: 1.0}
+  max_hops: {type: integer, low: 1, high: 3}
+objective:
+  maximize: {ndcg@10: 1.0}
+metrics: [ndcg@10]
+# Far from what the space has to offer.
+baseline: {graph_weight: 0.0, max_hops: 1, top_k: 10, temperature: 0.05}
+backends:
+  - {kind: random, trials: 3}
+  - {kind: tpe, trials: 5}
+execution: {kind: inline}
+tracking: null
+nightly: {promote: ask, keep: {studies: 1}}
+"""
+
+
+@pytest.fixture(scope="session")
+def index_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("indexes")
+
+
+@pytest.fixture
+def small(tuner, index_dir):
+    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    tuner.environment["TUNER_CACHE_DIR"] = str(index_dir)
+    return tuner
+
+
+def test_a_night_its_approval_and_the_history(small):
+    done = small("nightly", "config.yaml", "--date", "2026-03-01", "--quiet", code=10)
+    summary = json.loads(done.stdout)
+    assert (summary["outcome"], summary["exit_code"]) == ("waiting for approval", 10)
+    assert summary["night"] == "2026-03-01"
+    assert Path(small.folder, summary["run_dir"], "journal.jsonl").is_file()
+    again = small("nightly", "config.yaml", "--date", "2026-03-01")
+    assert json.loads(again.stdout)["outcome"] == "nothing to do"
+
+    small("promote", "config.yaml", "--to", "2026-03-01", "--reason", "looks right")
+    second = small("nightly", "config.yaml", "--date", "2026-03-02", "-q", code=None)
+    champion = json.loads(second.stdout)["champion"]
+    assert champion["params"] == summary["challenger"]["params"]
+
+    table = small("history", "config.yaml", "--plot", "nights.png").stdout
+    assert "2026-03-01" in table
+    assert "2026-03-02" in table
+    assert "looks right" in table
+    assert (small.folder / "nights.png").read_bytes().startswith(b"\x89PNG")
+    record = json.loads(small("history", "runs", "--json").stdout)
+    assert [row["night"] for row in record["nights"]] == ["2026-03-01", "2026-03-02"]
+    assert record["champions"][0]["why"] == "looks right"
+    # keep: {studies: 1}: the first night's directory stays, as the champion is from there
+    assert len(small.runs()) == 2
+    third = small("nightly", "config.yaml", "--date", "2026-03-03", "-q", code=None)
+    assert json.loads(third.stdout)["pruned"] == [Path(json.loads(second.stdout)["run_dir"]).name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nightly", "config.yaml", "--date", "tomorrow"), "write it as 2026-11-30"),
+        (("nightly", "config.yaml", "--set", "nightly.promote=maybe"), "nightly.promote"),
+        (("nightly", "config.yaml", "--set", "nightly.notify={}"), "exactly one of command"),
+        (("history", "runs"), "runs"),
+        (("promote", "config.yaml", "--to", "7"), "no registry"),
+        (("promote", "config.yaml", "--to", "challenger"), "no night has found a challenger"),
+        (("promote", "config.yaml", "--to", "2026-03-01"), "no night of that date"),
+        (("promote", "config.yaml", "--to", "best"), "write a version's number"),
+    ],
+)
+def test_bad_input_is_told_in_a_line(small, arguments, said):
+    done = small(*arguments, code=2)
+    assert said in done.stderr
+
+
+def test_a_night_that_cannot_begin_says_so_in_json_too(small):
+    small.edit("builtin:atlas", "nowhere")
+    done = small("nightly", "config.yaml", "--date", "2026-03-01", code=2)
+    summary = json.loads(done.stdout)
+    assert (summary["outcome"], summary["exit_code"]) == ("failed", 2)
+    assert "nowhere" in summary["sentence"]
+
+
+def test_a_command_is_told_and_one_that_fails_changes_nothing(small):
+    small.edit("promote: ask", "promote: ask, notify: {command: [sh, -c, 'cat > told.json']}")
+    done = small("nightly", "config.yaml", "--date", "2026-03-01", "-q", code=None)
+    assert json.loads((small.folder / "told.json").read_text()) == json.loads(done.stdout)
+    small.edit("'cat > told.json'", "'echo no mail today >&2; exit 5'")
+    broken = small("nightly", "config.yaml", "--date", "2026-03-02", "-q", code=None)
+    assert broken.returncode == json.loads(broken.stdout)["exit_code"] != 5
+    assert "nobody was told: sh left with exit code 5: no mail today" in broken.stderr
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Takes what is posted to it, and answers as the server says."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posted.append((self.path, json.loads(body)))
+        self.send_response(self.server.answer)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def hook():
+    server = HTTPServer(("127.0.0.1", 0), Hook)
+    server.posted, server.answer = [], 200
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook):
+    small.edit("promote: ask", 'promote: ask, notify: {webhook: "${HOOK}"}')
+    small.environment["HOOK"] = f"http://127.0.0.1:{hook.server_port}/T0/sEcr3t"
+    done = small("nightly", "config.yaml", "--date", "2026-03-01", code=None)
+    assert hook.posted == [("/T0/sEcr3t", json.loads(done.stdout))]
+    hook.answer = 500
+    refused = small("nightly", "config.yaml", "--date", "2026-03-02", code=None)
+    assert "nobody was told: http://127.0.0.1 answered 500" in refused.stderr
+    assert refused.returncode == json.loads(refused.stdout)["exit_code"]
+    shown = done.stdout + done.stderr + refused.stdout + refused.stderr
+    assert "sEcr3t" not in shown
+    files = [path for path in (small.folder / "runs").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"sEcr3t" in path.read_bytes()]
+    del small.environment["HOOK"]
+    unset = small("nightly", "config.yaml", "--date", "2026-03-03", code=None)
+    assert "the environment variable HOOK is not set" in unset.stderr
+
+
+def test_the_configuration_and_the_schedules_that_ship_are_right():
+    folder = ROOT / "configs" / "nightly"
+    config, source = load_config(folder / "graphrag.yaml")
+    assert make_plan(config, source).arms
+    assert config.nightly.promote == "ask"
+    job = yaml.safe_load((folder / "kubernetes-cronjob.yaml").read_text())
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    workflow = yaml.safe_load((folder / "github-actions.yml").read_text())
+    assert "tuner nightly" in json.dumps(workflow["jobs"])
+    for name in ("crontab", "graphrag-nightly.service"):
+        assert "tuner nightly" in (folder / name).read_text()
+    assert "OnCalendar" in (folder / "graphrag-nightly.timer").read_text()
