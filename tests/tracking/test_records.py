@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial, TrialState
-from tuner.tracking._records import Curve, clean_name, in_order_of_telling, trial_content
+from tuner.tracking._records import Curve, in_order_of_telling, trial_content
+from tuner.tracking._values import clean_name
 
 
 @pytest.mark.parametrize(

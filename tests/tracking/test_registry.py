@@ -170,6 +170,17 @@ def test_the_models_name(study, study_name, config, expected):
     assert model_name(replace(study.header, name=study_name, config=config)) == expected
 
 
+@pytest.mark.parametrize("name", ["", "a/b", "a:b", "it's", " a", "a" * 101])
+def test_a_name_that_mlflow_would_refuse_is_refused_in_the_configuration(name):
+    from pydantic import ValidationError
+
+    from tuner.config.model import TrackingSection
+
+    with pytest.raises(ValidationError, match="model"):
+        TrackingSection(model=name)
+    assert TrackingSection(model="my search v2.1").model == "my search v2.1"
+
+
 def test_the_models_files_hold_no_password(study, store_uri):
     uri = "postgresql://me:secret-word@host/mlflow"
     config = {"tracking": {"uri": uri}}

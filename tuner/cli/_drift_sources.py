@@ -50,7 +50,7 @@ def observations_of_experiment(
     Raises:
         InputError: no such store or experiment, or no run that has the metrics.
     """
-    from tuner.tracking._records import clean_name
+    from tuner.tracking._values import clean_name
     from tuner.tracking.history import read_history
 
     runs = read_history(uri, experiment, tags=tags)

@@ -14,7 +14,8 @@ import yaml
 
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._files import uploadable
-from tuner.tracking._versions import OUTCOME, PARAMS, STUDY_ID, TRIAL, VersionContent
+from tuner.tracking._records import STUDY_ID, TRIAL
+from tuner.tracking._versions import OUTCOME, PARAMS, VersionContent
 
 _BEST = "best.yaml"
 _DATA = (_BEST, "config.yaml")

@@ -6,8 +6,6 @@ Nothing here touches MLflow, so a view can be computed, compared and tested with
 from __future__ import annotations
 
 import math
-import posixpath
-import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +13,7 @@ from typing import Any
 
 from tuner.core.study_record import ArmRecord, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState
+from tuner.tracking._values import logarithms, metrics_and_rest, params_and_long, tags_of
 
 STUDY_ID = "tuner.study_id"
 ROLE = "tuner.role"
@@ -23,13 +22,6 @@ TRIAL = "tuner.trial"
 IS_BEST = "tuner.is_best"
 NOT_FINITE = "tuner.not_finite"
 PARENT_RUN = "mlflow.parentRunId"
-
-# MLflow's own limits: a name has 250 characters, a param value 6,000 (cut silently beyond), and
-# some stores cut tags at 5,000.
-_NAME_LIMIT = 250
-_PARAM_LIMIT = 6000
-_TAG_LIMIT = 5000
-_REFUSED_CHARACTERS = re.compile(r"[^A-Za-z0-9_\-.: /]")
 
 _RUN_STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
 
@@ -100,10 +92,10 @@ def study_content(header: StudyHeader) -> RunContent:
     }
     if "git" in header.versions:
         tags["mlflow.source.git.commit"] = header.versions["git"]
-    texts, long_params = _params(params)
+    texts, long_params = params_and_long(params)
     return RunContent(
         name=f"{header.name} {when}",
-        tags=_tags(tags),
+        tags=tags_of(tags),
         start_ms=_ms(header.created_at),
         params=texts,
         long_params=long_params,
@@ -120,8 +112,10 @@ def arm_content(header: StudyHeader, name: str) -> RunContent:
         "tuner.backend": arm.kind,
         "tuner.study": header.name,
     }
-    params, _ = _params({"backend": arm.kind, **({"budget": arm.budget} if arm.budget else {})})
-    return RunContent(arm.name, _tags(tags), _ms(header.created_at), params)
+    params, _ = params_and_long(
+        {"backend": arm.kind, **({"budget": arm.budget} if arm.budget else {})}
+    )
+    return RunContent(arm.name, tags_of(tags), _ms(header.created_at), params)
 
 
 def arm_record(header: StudyHeader, name: str) -> ArmRecord:
@@ -139,8 +133,10 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
         values["violation"] = trial.violation
     if trial.race is not None:
         values |= {"estimate": trial.race.estimate, "raced_queries": trial.race.queries}
-    metrics, not_finite = _metrics(values)
-    params, long_params = _params({**trial.params, **_logarithms(header.space, trial.params)})
+    metrics, not_finite = metrics_and_rest(values)
+    params, long_params = params_and_long(
+        {**trial.params, **logarithms(header.space, trial.params)}
+    )
     tags = {
         STUDY_ID: header.study_id,
         ROLE: "trial",
@@ -159,7 +155,7 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
         tags[NOT_FINITE] = not_finite
     return RunContent(
         name=f"{trial.arm} #{trial.number}",
-        tags=_tags(tags),
+        tags=tags_of(tags),
         start_ms=_ms(trial.asked_at or header.created_at),
         params=params,
         metrics=metrics,
@@ -191,7 +187,7 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     tags = {**content.tags, "tuner.state": summary.state}
     if summary.verdict is not None:
         sentence = str(summary.verdict["sentence"])
-        tags |= _tags({"tuner.verdict": sentence})
+        tags |= tags_of({"tuner.verdict": sentence})
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 
 
@@ -217,23 +213,10 @@ def in_order_of_telling(trials: Iterable[Trial]) -> list[Trial]:
     return sorted(told, key=lambda trial: (trial.told_at or trial.asked_at, trial.number))
 
 
-def clean_name(name: str) -> str:
-    """Return a name that MLflow takes for a param or metric.
-
-    >>> clean_name("recall@10")
-    'recall_at_10'
-    """
-    clean = _REFUSED_CHARACTERS.sub("_", name.replace("@", "_at_"))[:_NAME_LIMIT]
-    # MLflow refuses names that are not their own normal form as a path, such as "a//b" or "../a".
-    if clean in {"", "."} or posixpath.normpath(clean) != clean or clean.startswith(("/", "..")):
-        clean = clean.replace("/", "_").lstrip(".") or "_"
-    return clean
-
-
 def _ended(
     beginning: RunContent, best: Standing | None, values: Mapping[str, float | None], end_ms: int
 ) -> RunContent:
-    metrics, not_finite = _metrics(values)
+    metrics, not_finite = metrics_and_rest(values)
     tags: dict[str, str] = {}
     best_params: dict[str, Any] = {}
     if best is not None:
@@ -242,10 +225,10 @@ def _ended(
         tags |= {"tuner.best_trial": str(best.trial), "tuner.best_arm": best.arm}
     if not_finite:
         tags[NOT_FINITE] = not_finite
-    params, long_params = _params(best_params)
+    params, long_params = params_and_long(best_params)
     return replace(
         beginning,
-        tags=_tags(tags),
+        tags=tags_of(tags),
         params=params,
         metrics=metrics,
         end_ms=end_ms,
@@ -258,56 +241,6 @@ def _standing(standing: Standing) -> dict[str, float | None]:
         **{f"tune_{name}": value for name, value in standing.tune_metrics.items()},
         **{f"holdout_{name}": value for name, value in standing.holdout_metrics.items()},
     }
-
-
-def _metrics(values: Mapping[str, float | None]) -> tuple[dict[str, float], str]:
-    # MLflow stores NaN and turns infinity into 1.8e308: both would be invented scores.
-    known = {name: value for name, value in _unique(values).items() if value is not None}
-    finite = {name: float(value) for name, value in known.items() if math.isfinite(value)}
-    return finite, ", ".join(sorted(known.keys() - finite.keys()))
-
-
-def _params(values: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    texts = {name: str(value) for name, value in _unique(values).items()}
-    long_texts = {name: text for name, text in texts.items() if len(text) > _PARAM_LIMIT}
-    cut = {
-        name: f"{text[:200]}… ({len(text)} characters: see long_params.json)"
-        for name, text in long_texts.items()
-    }
-    return {**texts, **cut}, long_texts
-
-
-def _logarithms(space: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, float]:
-    """Return log10 of the parameters that are searched on a logarithmic scale.
-
-    MLflow's parallel coordinates and contours have linear axes only. A parameter's own value is
-    logged as it is, to be filtered by; this one is for the plots.
-    """
-    return {
-        f"log10_{name}": round(math.log10(params[name]), 6)
-        for name, parameter in space.items()
-        if parameter.get("scale") == "log" and _is_positive(params.get(name))
-    }
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _tags(values: Mapping[str, str]) -> dict[str, str]:
-    return {clean_name(name): value[:_TAG_LIMIT] for name, value in values.items()}
-
-
-def _unique(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename as MLflow needs it; names that become equal get a number."""
-    renamed: dict[str, Any] = {}
-    for name, value in values.items():
-        clean = clean_name(name)
-        unique, count = clean, 2
-        while unique in renamed:
-            unique, count = f"{clean[: _NAME_LIMIT - 6]}_{count}", count + 1
-        renamed[unique] = value
-    return renamed
 
 
 def _finite(value: float | None) -> float | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from tuner.core.study_record import StudyHeader
-from tuner.tracking._records import ROLE, STUDY_ID, clean_name
+from tuner.tracking._records import ROLE, STUDY_ID
+from tuner.tracking._values import clean_name
 
 VIEW_PREFIX = "mlflow.sharedViewState."
 # Without these the UI takes any experiment for one of agents, and opens its traces.

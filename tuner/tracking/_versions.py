@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tuner.tracking._records import STUDY_ID, TRIAL
+
 CHALLENGER = "challenger"
 CHAMPION = "champion"
-STUDY_ID = "tuner.study_id"
-TRIAL = "tuner.trial"
 OUTCOME = "tuner.outcome"
 PARAMS = "tuner.params"
 
