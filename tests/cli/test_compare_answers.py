@@ -139,10 +139,13 @@ def test_files_of_answers_need_the_data_set_alone(compare, tmp_path):
             ["data", *["--answers", "twice.jsonl"] * 2],
             "twice.jsonl:2: query 'q0-river' is answered",
         ),
-        (["data", *["--answers", "broken.jsonl"] * 2], "broken.jsonl:1: invalid JSON"),
+        (["data", *["--answers", "broken.jsonl"] * 2], "broken.jsonl:1: not valid JSON"),
+        (["data", *["--answers", "wide.jsonl"] * 2], "wide.jsonl: is UTF-16; save it as UTF-8"),
+        (["data", *["--answers", "latin.jsonl"] * 2], "latin.jsonl:1: invalid UTF-8"),
         (["data", *["--answers", "keys.jsonl"] * 2], "needs an id and an answer; the keys are: q"),
         (["data", *["--answers", "one.jsonl"] * 2, "--similarity", "f1"], "unknown similarity"),
         (["data", *["--answers", "one.jsonl"] * 2, "--keep-answers", "x"], "these are files"),
+        (["config.yaml", "--answers", "m:f", "--keep-answers", "one.jsonl"], "this is a file"),
     ],
 )
 def test_bad_input_is_told_with_exit_code_2(compare, tmp_path, arguments, message):
@@ -151,5 +154,7 @@ def test_bad_input_is_told_with_exit_code_2(compare, tmp_path, arguments, messag
     (tmp_path / "twice.jsonl").write_text(line + line)
     (tmp_path / "other.jsonl").write_text('{"id": "z", "answer": "Lima"}\n')
     (tmp_path / "broken.jsonl").write_text('{"id": \n{"id": "q0-river", "answer": "a"}\n')
+    (tmp_path / "wide.jsonl").write_bytes(line.encode("utf-16"))
+    (tmp_path / "latin.jsonl").write_bytes(line.replace("Lima", "Málaga").encode("latin-1"))
     (tmp_path / "keys.jsonl").write_text('{"q": "q0-river", "answer": "a"}\n')
     assert message in compare(*arguments, code=2).stderr

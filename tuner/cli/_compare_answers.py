@@ -12,12 +12,13 @@ import click
 
 from tuner.cli._options import load, note
 from tuner.cli._params import read_params
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
     from tuner.assemble import Assembly
     from tuner.core.corpus import Query
     from tuner.datasets import Dataset
+    from tuner.datasets._lines import ProblemLog
     from tuner.evaluation.answers import AnswerDuel, Answerer, Answers
     from tuner.judge import Choice
 
@@ -48,6 +49,8 @@ def compare(
 
     if keep is not None and not any(":" in source for source in sources):
         raise InputError("--keep-answers writes what a function answers; these are files already")
+    if keep is not None and keep.exists() and not keep.is_dir():
+        raise InputError(f"--keep-answers {keep}: this is a file; name a folder")
     if len(sources) > 2:
         raise InputError("--answers names at most two: what answers for A, and for B")
     found = [find_similarity(name) for name in similarities or DEFAULT_SIMILARITIES]
@@ -165,56 +168,45 @@ def _read(path: Path, dataset: Dataset) -> Answers:
     Raises:
         InputError: lines that are wrong, an id twice, or no id of the data set.
     """
+    from tuner.datasets._lines import ProblemLog, read_text
     from tuner.evaluation.answers import Answers
 
-    text = path.expanduser().read_text(encoding="utf-8-sig")
-    problems: list[Problem] = []
+    log = ProblemLog()
     texts: dict[str, str] = {}
-    for line, record in _records(text, path, problems):
+    for line, record in _records(read_text(path.expanduser(), log) or "", path, log):
         id_ = next((str(record[key]) for key in _ID_KEYS if record.get(key) is not None), None)
         if id_ is None or "answer" not in record:
             there = ", ".join(record) or "none"
-            message = f"needs an id and an answer; the keys are: {there}"
-            problems.append(Problem(message, str(path), line))
+            log.add("keys", f"needs an id and an answer; the keys are: {there}", path, line)
         elif id_ in texts:
-            problems.append(Problem(f"query {id_!r} is answered twice", str(path), line))
+            log.add("twice", f"query {id_!r} is answered twice", path, line)
         else:
             texts[id_] = "" if record["answer"] is None else str(record["answer"])
     known = {query.id for query in dataset.queries}
-    if not problems and not known & texts.keys():
+    if not log.mentions(path) and not known & texts.keys():
         some = f", such as {next(iter(texts))!r}" if texts else ""
         message = f"answers no query of the data set {dataset.name!r}: it holds {len(texts)} ids"
-        problems.append(Problem(f"{message}{some}", str(path)))
+        log.add("none", f"{message}{some}", path)
+    problems = log.problems()
     if problems:
-        raise InputError(problems=problems[:20])
+        raise InputError(problems=problems)
     if len(texts.keys() - known):
         note(f"note: {path}: {len(texts.keys() - known)} ids are of no query and left out")
     return Answers(texts, {})
 
 
 def _records(
-    text: str, path: Path, problems: list[Problem]
-) -> list[tuple[int | None, Mapping[str, Any]]]:
+    text: str, path: Path, log: ProblemLog
+) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+    from tuner.datasets._tables import json_rows
+
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and "answer" not in whole:
-        return [(None, {"id": id_, "answer": answer}) for id_, answer in whole.items()]
-    records: list[tuple[int | None, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            problems.append(Problem(f"invalid JSON: {error}", str(path), number))
-            continue
-        if isinstance(record, dict):
-            records.append((number, record))
-        else:
-            problems.append(Problem("a line must be a JSON object", str(path), number))
-    return records
+        return iter([(None, {"id": id_, "answer": answer}) for id_, answer in whole.items()])
+    return json_rows(text, path, log)
 
 
 @contextmanager
