@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -224,3 +225,13 @@ def test_bad_input_is_told_with_exit_code_2(drift, tmp_path, arguments, message)
     (tmp_path / "late.csv").write_text(csv_of([0.8] * 40) + "9999-12-31,0.5\n")
     done = drift(*arguments, code=2)
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(("fall", "code"), [("0.2", 20), ("0", 0)])
+def test_the_made_up_nights_slip_as_they_say(drift, tmp_path, monkeypatch, fall, code):
+    script = Path(__file__).resolve().parents[2] / "experiments" / "drift" / "nightly.py"
+    monkeypatch.setattr("sys.argv", ["nightly.py", str(tmp_path), "--fall", fall])
+    runpy.run_path(str(script), run_name="__main__")
+    done = drift("nightly.csv", "--json", code=code)
+    alarms = [one for one in json.loads(done.stdout)["findings"] if one["is_alarm"]]
+    assert {one["group"] for one in alarms} == ({"", "bridge"} if code else set())
