@@ -1,0 +1,93 @@
+"""The notebooks run from top to bottom, and are kept without what their last run printed."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra 'test'")
+nbclient = pytest.importorskip("nbclient", reason="notebooks need the extra 'test'")
+kernelspec = pytest.importorskip("ipykernel.kernelspec", reason="notebooks need the extra 'test'")
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+# Each takes about ten seconds; a machine under load takes its time.
+TIMEOUT_S = 240
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A kernel of this very environment, whatever is installed on the machine."""
+    with warnings.catch_warnings():
+        # Jupyter says on import that its folders will move.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        kernelspec.write_kernel_spec(str(tmp_path / "jupyter" / "kernels" / "python3"))
+    settings = {
+        "JUPYTER_PATH": "jupyter",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTER_CONFIG_DIR": "config",
+        "IPYTHONDIR": "ipython",
+        "TUNER_CACHE_DIR": "cache",
+        "TMPDIR": "tmp",
+    }
+    for name, folder in settings.items():
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel has its own
+    return "python3"
+
+
+def outputs_of(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells for output in cell.get("outputs", ())]
+
+
+def printed(notebook: Any) -> str:
+    return "".join(o.text for o in outputs_of(notebook) if o.get("name") == "stdout")
+
+
+def test_there_are_notebooks() -> None:
+    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_nothing_of_a_run_is_kept(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert outputs_of(notebook) == []
+    for cell in notebook.cells:
+        assert cell.get("execution_count") is None
+        assert cell.metadata == {}
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.language_info == {"name": "python"}
+
+
+@pytest.mark.timeout(TIMEOUT_S + 60)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::DeprecationWarning:jupyter")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs(path: Path, kernel: str, tmp_path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=TIMEOUT_S,
+        startup_timeout=TIMEOUT_S,
+        kernel_name=kernel,
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    errors = [o.text for o in outputs_of(notebook) if o.get("name") == "stderr"]
+    assert errors == []
+    pictures = [o for o in outputs_of(notebook) if "image/png" in o.get("data", {})]
+    assert pictures
+    text = printed(notebook)
+    if path.stem.startswith("01"):
+        assert "in the composite on 203 held-out queries" in text
+        assert "queries better" in text
+    else:
+        assert "95 % interval" in text
+        assert "report.html" in text
