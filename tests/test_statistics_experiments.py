@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tuner.stats import compare_paired
+
 FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "statistics"
 
 
@@ -153,3 +155,37 @@ def test_real_runs(cache, tmp_path):
     (verdict,) = row["verdicts"]
     assert verdict["comparison"]["n"] == 203  # half of atlas' 406 queries
     assert verdict["outcome"] in ("deploy", "keep the baseline", "not enough queries")
+
+
+def test_nights_p_values_are_those_of_the_verdict(populations):
+    nights = importlib.import_module("nights")
+    try:
+        random = np.random.default_rng(0)
+        rows = random.choice([0.0, 0.0, 0.3, -0.1, 1.0], size=(20, 60))
+        rows[0] = 0.0
+        found = nights.p_values(rows)
+        alone = [compare_paired(row, 0 * row, seed=0, permutations=0, resamples=0) for row in rows]
+        np.testing.assert_allclose(found, [one.p_value for one in alone], rtol=1e-9)
+    finally:
+        sys.modules.pop("nights", None)
+
+
+def test_nights_runs(cache, tmp_path):
+    rows = run(
+        "nights.py",
+        cache,
+        tmp_path,
+        *("--years", "8", "--power-years", "1", "--configurations", "20"),
+        *("--queries", "60", "--power-queries", "60"),
+    )
+    without, with_one = rows[:6], rows[6:]
+    assert [row["values"] for row in without] == [
+        *("equalised", "equalised", "shuffled", "shuffled", "best", "best")
+    ]
+    for row in without:
+        # Of 8 years 4 would be a rate far over the 5 % that are allowed.
+        assert row["alpha_of_look"] <= row["levels_of_looks"] < 4 / 8
+        assert row["levels_of_looks"] <= row["5 % every night"]
+        assert row["looks"] <= (20 if row["challengers"] == "again" else 365)
+    assert len(with_one) == 24
+    assert all(row["5 % every night"] >= row["levels_of_looks"] for row in with_one)
