@@ -189,3 +189,38 @@ def _curve(uri: str, metric: str) -> dict[int, float]:
     client = MlflowClient(uri)
     (run,) = read_history(uri, "nights", tags={"tuner.role": "nights"})
     return {one.step: one.value for one in client.get_metric_history(run.run_id, metric)}
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_promotion_that_mlflow_missed_is_shown_by_the_next_night(nights: Any, link: Any) -> None:
+    nights.configure(
+        study={"name": "missed", "seed": 3},
+        tracking={"uri": link.uri, "experiment": "missed"},
+    )
+    registry = Registry(link.uri, "missed")
+    link.cut()
+    first = nights("2026-03-01")
+    assert (first["outcome"], first["exit_code"]) == ("promoted", 10)
+    assert first["challenger"]["version"] is None
+    assert not nights.records.promotions[-1].is_shown
+    link.restore()
+    assert registry.get("champion") is None
+    second = nights("2026-03-02")
+    assert second["champion"]["params"] == first["challenger"]["params"]
+    shown = registry.get("champion")
+    assert shown is not None
+    assert (shown.study_id, shown.params) == (
+        first["challenger"]["study_id"],
+        first["challenger"]["params"],
+    )
+    assert second["champion"]["version"] == shown.version
+    assert nights.records.promotions[-1].is_shown
+
+    # To go back to the baseline is to have no champion in the registry.
+    config, _ = load_config(nights.path)
+    promote(config, "baseline", why="", say=pytest.fail)
+    assert registry.get("champion") is None
+    third = nights("2026-03-03", "nightly.budget.trials=0")
+    assert third["champion"]["source"] == "config"
+    assert third["champion"]["params"] == nights.config["baseline"]

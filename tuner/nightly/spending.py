@@ -42,7 +42,8 @@ class Spending:
             return most
         name, part = part_of(queries)
         hashes = self.assembly.fingerprints()
-        pair = params_key({"pair": [first, second], **{key: hashes[key] for key in _SAME}})
+        same = {"pair": [first, second], "part": name, **{key: hashes[key] for key in _SAME}}
+        pair = params_key(same)
         earlier = [look for look in self.records.looks if _is_of_these(self.records, look, part)]
         known = next((look for look in earlier if look.pair == pair), None)
         if known is not None:
@@ -51,6 +52,7 @@ class Spending:
         number = 1 + len(earlier)
         alpha = alpha_of_look(number, alpha=most)
         self.look = Look(self.night, pair, name, number, alpha)
+        self.records.looks.append(self.look)
         remember_part(self.runs_dir, self.records, name, part)
         append(
             self.runs_dir,
