@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+@pytest.fixture
+def run_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., CompletedProcess[str]]]:
+    """Run ``tuner`` in a folder, but in this process, which need not import everything anew."""
+    from tuner.cli import main
+
+    folders: set[str] = set()
+
+    def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
+        folders.add(str(folder))
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        written = capsys.readouterr()
+        return CompletedProcess(arguments, int(left.value.code or 0), written.out, written.err)
+
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield run
+    for name, module in list(sys.modules.items()):  # another test's may have the same name
+        if str(getattr(module, "__file__", None)).startswith(tuple(folders)):
+            del sys.modules[name]

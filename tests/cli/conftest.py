@@ -6,12 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from tuner.cli import main
 
 RETRIEVER = '''
 """Ranks by the words that a query and a passage share; titles weigh more or less."""
@@ -149,36 +147,27 @@ class CommandLine:
 
 
 class InThisProcess(CommandLine):
-    """Runs ``tuner`` in this process, where nothing has to be imported anew."""
+    """Runs ``tuner`` in this process; for tests in which no process has to die."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
         super().__init__(folder)
-        self.capsys = capsys
+        self.run = run
 
     def __call__(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        self.capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main(list(arguments))
-        written = self.capsys.readouterr()
-        assert code in (None, left.value.code), f"exit {left.value.code}\n{written}"
-        exit_code = int(left.value.code or 0)
-        return subprocess.CompletedProcess(arguments, exit_code, written.out, written.err)
+        done = self.run(self.folder, *arguments)
+        assert code in (None, done.returncode), f"exit {done.returncode}\n{done}"
+        return done
 
 
 @pytest.fixture
 def tuner_here(
-    tuner: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[InThisProcess]:
-    """Return ``tuner`` in this process; for tests in which no process has to die."""
-    command_line = InThisProcess(tuner.folder, capsys)
-    monkeypatch.chdir(tuner.folder)
-    monkeypatch.syspath_prepend(tuner.folder)
-    for name, value in command_line.environment.items():
+    tuner: CommandLine,
+    run_here: Callable[..., subprocess.CompletedProcess[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> InThisProcess:
+    for name, value in tuner.environment.items():
         monkeypatch.setenv(name, value)
-    yield command_line
-    for name, module in list(sys.modules.items()):  # another test's may have the same name
-        if str(getattr(module, "__file__", None)).startswith(str(tuner.folder)):
-            del sys.modules[name]
+    return InThisProcess(tuner.folder, run_here)
 
 
 @pytest.fixture

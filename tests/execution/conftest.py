@@ -182,6 +182,13 @@ class DaskCluster:
         self.workers.append(worker)
         return worker
 
+    def add_workers(self, count: int) -> None:
+        for _ in range(count):
+            self.add_worker()
+
+    def lose_head(self) -> None:
+        self.scheduler.kill()
+
     def stop(self) -> None:
         for process in (*self.workers, self.scheduler):
             process.kill()
@@ -210,21 +217,6 @@ def dask_cluster(needs_dask: None, tmp_path: Path) -> Iterator[DaskCluster]:
     try:
         yield cluster
     finally:
-        cluster.stop()
-
-
-@pytest.fixture
-def restart_dask() -> Iterator[Callable[[DaskCluster], DaskCluster]]:
-    """Kill what is left of a cluster, and start a new scheduler at its address."""
-    started: list[DaskCluster] = []
-
-    def restart(cluster: DaskCluster) -> DaskCluster:
-        cluster.stop()
-        started.append(DaskCluster(cluster.folder, cluster.port))
-        return started[-1]
-
-    yield restart
-    for cluster in started:
         cluster.stop()
 
 
@@ -292,7 +284,7 @@ def dask_address(needs_dask: None, tmp_path_factory: pytest.TempPathFactory) -> 
 class RayCluster:
     """A head node on which evaluations run, and its processes."""
 
-    def __init__(self, folder: Path, *, cpus: int, port: int | None = None) -> None:
+    def __init__(self, folder: Path, *, cpus: int = 2, port: int | None = None) -> None:
         self.folder = folder
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
@@ -306,6 +298,12 @@ class RayCluster:
         started = folder / "ray.log"
         wait_for(lambda: b"Ray runtime started" in started.read_bytes(), "for Ray's head node")
 
+    def add_workers(self, count: int) -> None:
+        """Do nothing: the head evaluates itself, two at once."""
+
+    def lose_head(self) -> None:
+        self.stop()
+
     def stop(self) -> None:
         """Kill all processes of the node at once, as a machine that is switched off does."""
         for pid in reversed(descendants(self.head.pid)):
@@ -313,6 +311,9 @@ class RayCluster:
                 os.kill(pid, signal.SIGKILL)
         self.head.kill()
         self.head.wait()
+
+
+Cluster = DaskCluster | RayCluster
 
 
 def descendants(pid: int) -> list[int]:
@@ -336,7 +337,7 @@ def needs_ray() -> None:
 @pytest.fixture
 def ray_cluster(needs_ray: None, tmp_path: Path) -> Iterator[RayCluster]:
     """A node with two CPUs."""
-    cluster = RayCluster(tmp_path, cpus=2)
+    cluster = RayCluster(tmp_path)
     try:
         yield cluster
     finally:
@@ -344,16 +345,16 @@ def ray_cluster(needs_ray: None, tmp_path: Path) -> Iterator[RayCluster]:
 
 
 @pytest.fixture
-def restart_ray() -> Iterator[Callable[[RayCluster], RayCluster]]:
-    """Kill what is left of a cluster, and start a new one at its address."""
-    started: list[RayCluster] = []
+def restart() -> Iterator[Callable[[Cluster], Cluster]]:
+    """Kill what is left of a cluster, and start the head of a new one at its address."""
+    started: list[Cluster] = []
 
-    def restart(cluster: RayCluster) -> RayCluster:
+    def start(cluster: Cluster) -> Cluster:
         cluster.stop()
-        started.append(RayCluster(cluster.folder, cpus=2, port=cluster.port))
+        started.append(type(cluster)(cluster.folder, port=cluster.port))
         return started[-1]
 
-    yield restart
+    yield start
     for cluster in started:
         cluster.stop()
 

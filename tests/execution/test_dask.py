@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tuner
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
@@ -68,60 +68,6 @@ def test_an_evaluation_that_kills_workers_is_one_failed_trial(
     # had company.
     assert max(evaluations.values()) == 2
     assert list(evaluations.values()).count(2) <= 2
-
-
-def test_a_run_whose_scheduler_dies_ends_in_words_and_can_be_resumed(
-    project: Any,
-    dask_cluster: Any,
-    restart_dask: Callable[[Any], Any],
-) -> None:
-    project.configure("dask", dask_cluster.address)
-    project.order(9, "wait")
-    for _ in range(2):
-        dask_cluster.add_worker()
-    run = project.start("run", "far.yaml")
-    project.wait(run, lambda: len(project.events("told")) >= 8, "eight results")
-    dask_cluster.scheduler.kill()
-    said = project.end(run, 1)
-    assert f"the Dask scheduler at {dask_cluster.address} is gone" in said
-    before = project.told()
-    (project.folder / "go").touch()
-
-    assert "no Dask scheduler answers" in project.end(project.start("resume", project.run_dir), 2)
-
-    restart_dask(dask_cluster).add_worker()
-    project.end(project.start("resume", project.run_dir), 0)
-    told = project.told()
-    assert told.keys() == EVERY_X
-    assert all(event["state"] == "finished" for event in told.values())
-    assert {x: told[x] for x in before} == before
-    assert all(project.evaluations()[x] == 1 for x in before)
-
-
-def test_without_a_scheduler_nothing_begins(project: Any) -> None:
-    with socket.socket() as nobody:  # bound, but it does not listen
-        nobody.bind(("127.0.0.1", 0))
-        project.configure("dask", f"tcp://127.0.0.1:{nobody.getsockname()[1]}")
-        for command in ("run", "check"):
-            said = project.end(project.start(command, "far.yaml"), 2)
-            assert "far.yaml:9: execution.address: no Dask scheduler answers at tcp://" in said
-            assert "dask scheduler" in said
-    assert not (project.folder / "runs").exists()
-
-
-@pytest.mark.parametrize("address", ["", "10.0.0.1:8786", "http://10.0.0.1", 5, None])
-def test_a_wrong_address_is_refused(address: Any) -> None:
-    with pytest.raises(InputError, match="write tcp://host:8786") as caught:
-        Dask(address=address)
-    assert caught.value.problems[0].key == ("address",)
-
-
-def test_the_address_is_required(project: Any) -> None:
-    project.configure("dask", "tcp://127.0.0.1:1")
-    path: Path = project.folder / "far.yaml"
-    path.write_text(path.read_text().replace('address: "tcp://127.0.0.1:1", ', ""))
-    said = project.end(project.start("run", "far.yaml"), 2)
-    assert "execution.address: this option is required" in said
 
 
 def test_the_evaluate_function_reaches_a_worker_once(dask_address: str, relay: Any) -> None:
@@ -235,19 +181,3 @@ def test_tune_begins_nothing_without_a_scheduler(tmp_path: Path) -> None:
                 run_dir=tmp_path / "run",
             )
     assert not (tmp_path / "run").exists()
-
-
-def test_a_function_that_no_worker_can_load_ends_the_run(dask_address: str) -> None:
-    execution = Dask(2, address=dask_address)
-    with pytest.raises(TunerError, match=r"ImportError: no module.*\(on .*install there"):
-        list(execution.run(Unloadable(), [Trial(number, "arm", {}) for number in range(4)]))
-
-
-class Unloadable:
-    """Travels to another process, but cannot be unpickled there."""
-
-    def __call__(self, params: Params) -> Outcome:
-        return Outcome({"a": 1.0})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return exec, ("raise ImportError('no module named nowhere')",)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -80,27 +81,26 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "SEARCH_TOKEN": "tok-4711-very-secret",
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "tuner", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr
-    return done
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def tune(folder: Path, **sections) -> dict:
+@pytest.fixture
+def run(run_here: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in this process; the programs that it starts find this Python."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setenv("SEARCH_TOKEN", "tok-4711-very-secret")
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
+
+    def with_code(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = run_here(folder, *arguments)
+        assert done.returncode == code, done
+        return done
+
+    return with_code
+
+
+def tune(run: Run, folder: Path, **sections) -> dict:
     space = next(part["space"] for part in RETRIEVERS if "space" in part)
     config = {**yaml.safe_load(CONFIG), "space": space, **sections}
     (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
@@ -121,8 +121,8 @@ def check_tuned(result: dict) -> None:
 
 
 @pytest.mark.parametrize("kind", ["function", "command"])
-def test_functions_and_commands_are_tuned(folder, kind):
-    result = tune(folder, retriever=retriever(kind))
+def test_functions_and_commands_are_tuned(run, folder, kind):
+    result = tune(run, folder, retriever=retriever(kind))
     check_tuned(result)
     # From another folder the same study goes on: it holds what it needs with absolute paths.
     run_dir = (folder / result["run_dir"]).resolve()
@@ -147,18 +147,19 @@ class Handler(BaseHTTPRequestHandler):
         text = json.dumps({"hits": hits}).encode()
         self.send_response(200 if is_right else 401)
         self.send_header("Content-Length", str(len(text)))
+        self.send_header("Connection", "close")  # this process lives on, its connections should not
         self.end_headers()
         self.wfile.write(text)
 
 
-def test_services_are_tuned_and_their_secrets_are_nowhere(folder):
+def test_services_are_tuned_and_their_secrets_are_nowhere(run, folder):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/search"
         given = {**retriever("http"), "url": url}
         tracking = {"uri": "sqlite:///mlflow.db", "experiment": "plugged"}
-        result = tune(folder, retriever=given, tracking=tracking)
+        result = tune(run, folder, retriever=given, tracking=tracking)
         server.shutdown()
         thread.join()
     check_tuned(result)
@@ -168,12 +169,13 @@ def test_services_are_tuned_and_their_secrets_are_nowhere(folder):
     assert not holding
 
 
-def test_a_function_that_returns_metrics_needs_no_data_set(folder):
+def test_a_function_that_returns_metrics_needs_no_data_set(run, folder):
     code = (
         "def evaluate(title_weight, top_k):\n    return {'recall': 1 - (title_weight - 1) ** 2}\n"
     )
     (folder / "my_metrics.py").write_text(code, encoding="utf-8")
     result = tune(
+        run,
         folder,
         retriever={"kind": "function", "function": "my_metrics:evaluate"},
         objective={"maximize": {"recall": 1.0}},
