@@ -9,8 +9,7 @@ from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.datasets.split import split_queries
 
-# Measured on four sets in experiments/racing: more rungs and a stricter limit save as much as two
-# rungs and a limit of -1, and lose less.
+# Measured in experiments/racing: they save more than two rungs do, of 20 and 50 %.
 RUNGS = (0.1, 0.2, 0.3, 0.5, 0.7)
 # With fewer queries the standard error is itself too uncertain to stop by.
 FEWEST = 10
