@@ -109,6 +109,20 @@ def test_differences_are_paired_on_the_queries_of_both(study):
     )
 
 
+def test_what_is_added_up_is_said(study):
+    run_dir = study()
+    path = run_dir / "journal.jsonl"
+    text = path.read_text()
+    assert '"price": {}' in text
+    path.write_text(text.replace('"price": {}', '"price": {"context_tokens_per_1000": 0.02}', 1))
+    section = comparison.section(read_review(run_dir))
+    notes = [block.text for block in section.blocks if block.kind == "text"]
+    assert notes == [
+        "Composite = 0.6 × recall@10 + 0.4 × ndcg@10. "
+        "Objective = composite − 0.02 × context_tokens / 1000."
+    ]
+
+
 def test_without_answers_the_tune_values_are_compared(study):
     run_dir = study()
     (run_dir / "per_query.jsonl").unlink()

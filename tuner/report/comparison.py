@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tuner.evaluation.objective import paid_metric
 from tuner.evaluation.system_metrics import is_better_lower
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.compared import Compared, compare
@@ -37,6 +38,7 @@ def section(review: Review) -> Section:
         blocks = (
             *_figures(review, compared),
             _table(review, compared),
+            *_formula(review),
             *_guardrails(review.verdict.get("guardrails") or {}),
             *_parameters(review),
         )
@@ -135,6 +137,24 @@ def _figures(review: Review, compared: Sequence[Compared]) -> tuple[Block, ...]:
         has_legend=False,
     )
     return (Charts("differences", (chart,)),)
+
+
+def _formula(review: Review) -> tuple[Block, ...]:
+    """Say what the composite and the objective are made of."""
+    total = sum(review.weights.values())
+    if not total:
+        return ()
+    parts = (f"{weight / total:.3g} × {name}" for name, weight in review.weights.items() if weight)
+    text = f"Composite = {' + '.join(parts)}."
+    paid = [
+        f" − {price:g} × {metric}{f' / {units:g}' if units > 1 else ''}"
+        for name, price in review.header.objective.get("price", {}).items()
+        for metric, units in (paid_metric(name),)
+        if price
+    ]
+    if paid:
+        text += f" Objective = composite{''.join(paid)}."
+    return (Text(text, is_note=True),)
 
 
 def _guardrails(tests: Mapping[str, Mapping[str, Any]]) -> tuple[Block, ...]:
