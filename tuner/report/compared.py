@@ -48,6 +48,8 @@ class Compared:
         if self.interval is None:
             return "no interval"
         low, high = self.interval
+        if low == high == 0.0:
+            return "the same"
         if is_better_lower(self.name):
             low, high = -high, -low
         return "better" if low > 0 else "worse" if high < 0 else "not clear"
