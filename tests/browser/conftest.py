@@ -69,7 +69,10 @@ class Browser:
         from selenium.webdriver.support.wait import WebDriverWait
 
         wait = WebDriverWait(
-            self.driver, PATIENCE_S, poll_frequency=0.1, ignored_exceptions=[WebDriverException]
+            self.driver,
+            PATIENCE_S,
+            poll_frequency=0.1,
+            ignored_exceptions=[WebDriverException, LookupError, ValueError],
         )
         try:
             return wait.until(lambda _: found())

@@ -160,12 +160,71 @@ def test_the_pages_need_nothing_from_elsewhere(browser, served, server):
         assert [one for one in asked if not one.startswith(server.uri)] == []
 
 
+def test_the_description_is_a_summary_with_tables(browser, served):
+    browser.open(f"{served.run}?workflowType=machine_learning")
+    browser.click("//button[contains(., 'Show more')]")
+    browser.see("//strong[contains(., 'Deploy')]")
+    cells = {cell.text for cell in browser.find("td, th")}
+    winner, baseline = served.record["best"], served.record["baseline"]
+    assert {f"winner ({winner['arm']} #{winner['trial']})", "baseline"} <= cells
+    assert f"{winner['holdout_objective']:.4f}" in cells
+    assert f"{baseline['holdout_objective']:.4f}" in cells
+    browser.shot("description")
+
+
+def test_saved_views_show_the_columns_that_matter(browser, served):
+    browser.open(f"{served.experiment}/runs?workflowType=machine_learning")
+    browser.read("graphrag-atlas 20", within=NAME_LINKS)
+    browser.click("[data-testid=saved-views-trigger]")
+    browser.click("//*[@role='menu' or @role='dialog']//*[contains(text(), 'trials')]")
+    objectives = [told["objective"] for told in served.trials]
+    first = ".ag-row[row-index='0'] [col-id='metrics.`objective`']"
+    browser.until(
+        "the best trial first", lambda: float(browser.find(first)[0].text) == max(objectives)
+    )
+    headers = {cell.get_attribute("col-id") for cell in browser.find(".ag-header-cell")}
+    assert {"metrics.`recall_at_10`", "params.`graph_weight`", "params.`max_hops`"} <= headers
+    browser.shot("trials")
+
+
 def test_the_artifacts_can_be_looked_at(browser, served):
     browser.open(f"{served.run}/artifacts?workflowType=machine_learning")
-    browser.read("best.yaml", "config.yaml", "journal.jsonl")
+    browser.read("best.yaml", "config.yaml", "journal.jsonl", "report.html")
     browser.click("//*[text()='best.yaml']")
     browser.read("graph_weight:", "max_hops:")
-    browser.shot("best.yaml")
+    browser.click("//*[text()='per_query.json']")
+    browser.read("query_id", "winner composite", "baseline composite")
+    browser.shot("per_query")
+    browser.click("//*[text()='plots']")
+    browser.click("//*[text()='convergence.png']")
+    picture = browser.see("img[src^='blob:']")
+    browser.until(
+        "the picture", lambda: browser.script("return arguments[0].naturalWidth > 300", picture)
+    )
+    browser.shot("convergence")
+
+
+def test_the_report_is_shown_among_the_artifacts(browser, served):
+    browser.open(f"{served.run}/artifacts/report.html?workflowType=machine_learning")
+    frame = browser.see("iframe[src^='blob:']")
+    browser.driver.switch_to.frame(frame)
+    try:
+        browser.read("Deploy", "Winner against baseline", "Convergence")
+        browser.until("figures", lambda: browser.find(".js-plotly-plot .main-svg"))
+    finally:
+        browser.driver.switch_to.default_content()
+    browser.shot("report")
+
+
+def test_the_registered_model_tells_challenger_and_champion(browser, served, server):
+    from tuner.tracking.registry import Registry
+
+    registry = Registry(server.uri, "graphrag-atlas")
+    (version,) = registry.versions()
+    registry.set_alias("champion", version.version)
+    browser.open(f"{server.uri}/#/models/graphrag-atlas?workflowType=machine_learning")
+    browser.read("Version 1", "challenger", "champion", "deploy")
+    browser.shot("model")
 
 
 def test_the_arms_convergence_overlays_by_step(browser, served):
