@@ -71,7 +71,7 @@ def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
     total = level["latency"]["total"]
     assert 0.0 < total["error_rate"] < 1.0
     assert level["failures"] == {"RuntimeError: the river is dry": total["errors"]}
-    assert f"{total['errors']} of {total['count']} failed: RuntimeError" in done.stderr
+    assert f"{total['errors']} of {total['count']} failed, such as: RuntimeError" in done.stderr
 
     done = tuner("bench", "config.yaml", *FAST, "--params", '{"mode": "crash"}', code=1)
     assert "error: no query is answered: RuntimeError: the" in done.stderr
@@ -107,25 +107,6 @@ def test_a_system_that_measures_itself_answers_nothing(tuner):
     )
     done = tuner("bench", "own.yaml", *FAST, code=2)
     assert "measures itself" in done.stderr
-
-
-def test_what_was_measured_before_ctrl_c_is_shown(tuner):
-    text = (tuner.folder / "word_overlap.py").read_text()
-    # A call that meets other workers interrupts the process, as Ctrl-C would, and never ends.
-    interrupts = text.replace(
-        "        weight, depth",
-        "        import threading\n"
-        "        if sum(t.name.startswith('load-') for t in threading.enumerate()) > 2:\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "            time.sleep(600)\n"
-        "        weight, depth",
-    )
-    (tuner.folder / "word_overlap.py").write_text(interrupts)
-    done = tuner("bench", "config.yaml", *FAST, "--concurrency", "1,3", code=130)
-    assert "1 worker" in done.stdout
-    assert "3 workers" not in done.stdout
-    assert "interrupted" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 COMMAND = """\

@@ -108,7 +108,7 @@ def test_spreadsheets_write_csv_in_their_own_ways(tmp_path, apart, end, mark):
     [
         # read as date 2024-03-01, score 0, and 69 beyond the header, every score would be 0
         ("date,score\n2024-03-01,0,69\n", "daily.csv:2: 3 fields, but the header has 2"),
-        ("date,score\n2024-03-01\n", "daily.csv:2: 1 fields, but the header has 2"),
+        ("date,score\n2024-03-01\n", "daily.csv:2: 1 field, but the header has 2"),
         ("date;score;n\n2024-03-01;0,69;5\n", "must be a number, got '0,69'; write 0.69"),
         ("date,score,score\n2024-03-01,1,2\n", "more than once: score"),
         ("date,score\n2024-03-01,1e308\n", "must be a number up to 1e\\+100, got '1e308'"),
@@ -116,7 +116,10 @@ def test_spreadsheets_write_csv_in_their_own_ways(tmp_path, apart, end, mark):
         ("date,latency_ms\n2024-03-01,-5\n", "is a time, which cannot be negative, got '-5'"),
         ('date,score\n2024-03-01,1\n"2024-03-02,1\n2024-03-03,1\n', "daily.csv:3: not valid CSV"),
         (f"date,score,note\n2024-03-01,1,{'x' * 200_000}\n", "field larger than field limit"),
-        ('{"date": "2024-03-01", "score": 1' + "0" * 400 + "}\n", "must be a number, got 10000"),
+        (
+            '{"date": "2024-03-01", "score": 1' + "0" * 400 + "}\n",
+            r"must be a number, got 10{59}…;",
+        ),
         ('{"date": "2024-03-01", "score": [1]}\n', r"must be a number, got '\[1\]'"),
     ],
 )

@@ -255,7 +255,9 @@ def _remarks(levels: list[Level]) -> list[str]:
     for level in levels:
         summary = level.load.latencies.summary()
         for reason, times in level.load.failures.items():
-            lines.append(f"note: {level.label}: {times} of {summary.count} failed: {reason}")
+            lines.append(
+                f"note: {level.label}: {times} of {summary.count} failed, such as: {reason}"
+            )
         if level.load.not_started:
             lines.append(f"note: {level.label}: too much for the system; latencies are too low")
         elif (waiting := level.load.latencies.summary(WAITING)).p99_ms > 10.0:

@@ -38,7 +38,8 @@ def csv_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, list
                 header = [name.strip() for name in fields]
                 yield begin, header
             elif len(fields) != len(header):
-                message = f"{len(fields)} fields, but the header has {len(header)}"
+                plural = "s" if len(fields) > 1 else ""
+                message = f"{len(fields)} field{plural}, but the header has {len(header)}"
                 log.add("fields", message, file, begin)
             else:
                 yield begin, fields
@@ -76,9 +77,10 @@ def number_of(name: str, cell: Any) -> float:
     """
     number = _parsed(name, cell)
     if math.isinf(number):
-        raise ValueError(f"{name!r} must be a number, got {cell!r}; leave it empty where undefined")
+        message = f"{name!r} must be a number, got {_shown(cell)}; leave it empty where undefined"
+        raise ValueError(message)
     if abs(number) > _LARGEST:
-        raise ValueError(f"{name!r} must be a number up to {_LARGEST:g}, got {cell!r}")
+        raise ValueError(f"{name!r} must be a number up to {_LARGEST:g}, got {_shown(cell)}")
     if number < 0.0 and name.startswith("latency") and name.endswith("_ms"):
         raise ValueError(f"{name!r} is a time, which cannot be negative, got {cell!r}")
     return number
@@ -104,7 +106,12 @@ def _parsed(name: str, cell: Any) -> float:
             return float(text)
     except ValueError:
         pass
-    raise ValueError(f"{name!r} must be a number, got {text[:60]!r}{_with_point(text)}")
+    raise ValueError(f"{name!r} must be a number, got {_shown(text)}{_with_point(text)}")
+
+
+def _shown(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _with_point(text: str) -> str:
