@@ -25,13 +25,14 @@ def show_night(
     experiment: str,
     *,
     name: str,
-    night: date,
     run_id: str | None,
     tags: Mapping[str, str],
-    metrics: Mapping[str, float],
+    figures: Mapping[date, Mapping[str, float]],
     request_timeout_s: int = 10,
 ) -> None:
-    """Tag the run of a night's study, and add the night's figures to the curves of ``name``.
+    """Tag the run of a night's study, and complete the curves of ``name``.
+
+    ``figures`` are those of all nights by metric: a night that MLflow missed is made up for.
 
     Raises:
         TunerError: the store cannot be reached.
@@ -44,27 +45,30 @@ def show_night(
             if run_id is not None:
                 for key, value in tags.items():
                     client.set_tag(run_id, key, value)
-            _add(client, experiment, name, night, metrics)
+            _complete(client, experiment, name, figures)
     except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
         reason = hide(one_line(error), uri)
         raise TunerError(f"MLflow at {mask(uri)} was not told of the night: {reason}") from error
 
 
-def _add(
-    client: Any, experiment: str, name: str, night: date, metrics: Mapping[str, float]
+def _complete(
+    client: Any, experiment: str, name: str, figures: Mapping[date, Mapping[str, float]]
 ) -> None:
-    experiment_id = client.get_experiment_by_name(experiment).experiment_id
-    mine = f"tags.`{OF}` = '{name}'"
-    runs = client.search_runs([experiment_id], mine, max_results=1)
+    found = client.get_experiment_by_name(experiment)
+    experiment_id = client.create_experiment(experiment) if found is None else found.experiment_id
+    runs = client.search_runs([experiment_id], f"tags.`{OF}` = '{name}'", max_results=1)
     if runs:
         run = runs[0]
     else:
-        tags = {ROLE: "nights", OF: name, FIRST: night.isoformat()}
+        tags = {ROLE: "nights", OF: name, FIRST: min(figures).isoformat()}
         run = client.create_run(experiment_id, tags=tags, run_name=f"nights of {name}")
-    first = date.fromisoformat(run.data.tags[FIRST])
-    noon_ms = round(datetime.combine(night, time(12), tzinfo=UTC).timestamp() * 1000)
-    for metric, value in metrics.items():
-        client.log_metric(
-            run.info.run_id, metric, value, timestamp=noon_ms, step=(night - first).days
-        )
-    client.set_terminated(run.info.run_id)
+    run_id, first = run.info.run_id, date.fromisoformat(run.data.tags[FIRST])
+    for metric in dict.fromkeys(metric for of_one in figures.values() for metric in of_one):
+        there = {one.step for one in client.get_metric_history(run_id, metric)}
+        for night, of_one in sorted(figures.items()):
+            step = (night - first).days
+            if metric in of_one and step not in there:
+                noon = datetime.combine(night, time(12), tzinfo=UTC)
+                at_ms = round(noon.timestamp() * 1000)
+                client.log_metric(run_id, metric, of_one[metric], timestamp=at_ms, step=step)
+    client.set_terminated(run_id)
