@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tuner.nightly
+from tuner.config import load_config
 from tuner.core.errors import InputError
-from tuner.nightly.night import Locked, only_one
+from tuner.nightly.lock import Locked, only_one
+from tuner.nightly.promoting import promote
+from tuner.nightly.promotion import record_promotion
+from tuner.nightly.records import Champion
 
 
 def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> None:
@@ -244,3 +252,31 @@ def test_the_champion_may_be_a_policy(nights: Any) -> None:
 def _header(summary: dict[str, Any]) -> dict[str, Any]:
     with (Path(summary["run_dir"]) / "journal.jsonl").open(encoding="utf-8") as lines:
         return dict(json.loads(next(lines)))
+
+
+def test_a_champion_that_was_moved_while_the_night_ran_stays(nights: Any) -> None:
+    config, _ = load_config(nights.path)
+
+    def move(told: int) -> None:
+        if told == 3:
+            promote(config, "baseline", why="to be sure", say=pytest.fail)
+
+    summary = nights("2026-03-01", on_told=move)
+    assert summary["verdict"]["outcome"] == "deploy"
+    assert (summary["outcome"], summary["exit_code"]) == ("kept", 0)
+    assert any("was moved while the night ran" in note for note in summary["notes"])
+    assert [move.why for move in nights.records.promotions] == ["to be sure"]
+
+
+def test_a_champion_that_fits_no_knob_is_named(nights: Any) -> None:
+    nights.runs_dir.mkdir()
+    champion = Champion({"max_hopps": 2}, 4, "gone", "registry")
+    record_promotion(nights.runs_dir, nights.records, champion, before=None, who="anna", why="")
+    with pytest.raises(InputError, match="the champion, version 4, does not fit") as caught:
+        nights("2026-03-01")
+    assert "did you mean 'max_hops'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(tuner.nightly.__path__)])
+def test_examples_in_docstrings(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"tuner.nightly.{name}")).failed == 0

@@ -17,7 +17,7 @@ import pytest
 
 from tuner.config import load_config
 from tuner.nightly.drift import write_score
-from tuner.nightly.night import Locked
+from tuner.nightly.lock import Locked
 from tuner.nightly.promoting import promote
 from tuner.study.reading import read_journal
 from tuner.tracking.history import read_history

@@ -37,7 +37,8 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     3 another job is at work; 1 failed; 130 interrupted.
     """
     from tuner.config import load_config
-    from tuner.nightly.night import Locked, run_night
+    from tuner.nightly.lock import Locked
+    from tuner.nightly.night import run_night
     from tuner.nightly.summary import failed
 
     night = _night(day)

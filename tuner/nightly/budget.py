@@ -26,10 +26,6 @@ def with_budget(config: Config) -> Config:
     """Return the configuration with the night's trials shared among its backends.
 
     Each gets the share that its own ``trials`` are of all; one that gets none is left out.
-
-    >>> from types import SimpleNamespace
-    >>> shares([60, 40, 40], 12)
-    [5, 4, 3]
     """
     trials = config.nightly.budget.trials
     if not trials:
@@ -44,7 +40,11 @@ def with_budget(config: Config) -> Config:
 
 
 def shares(weights: list[int], total: int) -> list[int]:
-    """Divide a whole number in proportion to weights, by largest remainders, first ones first."""
+    """Divide a whole number in proportion to weights, by largest remainders, first ones first.
+
+    >>> shares([60, 40, 40], 12)
+    [5, 4, 3]
+    """
     exact = [total * weight / sum(weights) for weight in weights]
     parts = [int(share) for share in exact]
     order = sorted(range(len(weights)), key=lambda place: parts[place] - exact[place])

@@ -6,30 +6,29 @@ date the study stays as it is: its trials help that night's search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
-from filelock import FileLock, Timeout
-
 from tuner.assemble import Assembly, assemble, check_can_tune
 from tuner.config import Config, Source
 from tuner.config.model import NightlySection
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError
 from tuner.core.trial import Trial
 from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
 from tuner.nightly.data import data_record, params_key, what_changed
 from tuner.nightly.deciding import decide_night, find_challenger
 from tuner.nightly.drift import check_drift, record_score
+from tuner.nightly.lock import only_one
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Champion, Night, Records, append, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
-from tuner.nightly.summary import EXIT_LOCKED, Said, nothing_to_do, summarise_night
+from tuner.nightly.summary import Said, nothing_to_do, summarise_night
 from tuner.planning import make_plan
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
@@ -37,12 +36,6 @@ from tuner.tracking.registry import Registry
 from tuner.tuning import Session, begin, reopen
 
 Say = Callable[[str], None]
-
-
-class Locked(TunerError):
-    """Another job is at work on the same nights."""
-
-    exit_code = EXIT_LOCKED
 
 
 class Listener(Protocol):
@@ -107,32 +100,6 @@ def run_night(
         registry = registry_of(config)
         tonight = _Tonight(config, source, night, runs_dir, records, registry, heard)
         return _run(tonight, listen)
-
-
-@contextmanager
-def only_one(runs_dir: Path, study: str) -> Iterator[None]:
-    """Keep every other job off the nights of a study.
-
-    Raises:
-        Locked: another one has them.
-        InputError: the folder cannot be written to.
-    """
-    try:
-        runs_dir.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(runs_dir / f".nights-{study}.lock")
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise Locked(
-            f"another nightly job is at work on {study!r} in {runs_dir}; this one has done nothing"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {str(runs_dir)!r}: {error.strerror}", key=("study", "runs_dir")
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _run(

@@ -13,7 +13,6 @@ from tuner.evaluation.drift_report import DriftReport
 from tuner.nightly.records import Champion, Look, Night
 from tuner.tuning import Tuned
 
-EXIT_LOCKED = 3
 EXIT_PROMOTED = 10
 EXIT_ALARM = 20
 
