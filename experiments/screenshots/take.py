@@ -110,9 +110,9 @@ def main() -> None:
             pictures: dict[str, tuple[int, int, Callable[[Any], None]]] = {
                 "mlflow-trials": (1600, 760, lambda w: take_trials(w, experiment)),
                 "mlflow-run": (1500, 930, lambda w: take_run(w, experiment, run_id)),
-                "report-top": (1100, 1000, lambda w: take_report(w, report, heading=None)),
+                "report-top": (1100, 1120, lambda w: take_report(w, report, heading=None)),
                 "report-queries": (
-                    *(1100, 1000),
+                    *(1100, 1180),
                     lambda w: take_report(w, report, heading="wins and loses"),
                 ),
             }
