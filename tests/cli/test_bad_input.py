@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 CASES = {
@@ -143,3 +145,11 @@ def test_wrong_commands_exit_with_2(tuner, arguments):
     done = tuner(*arguments, code=2)
     assert done.stderr
     assert not (tuner.folder / "runs").exists()
+
+
+def test_text_that_the_output_s_encoding_lacks_is_no_failure(tuner):
+    environment = {**tuner.environment, "PYTHONIOENCODING": "ascii:strict"}
+    command = tuner.command("run", "config.yaml", "--quiet", "--set", 'study.name="plain"')
+    done = subprocess.run(command, cwd=tuner.folder, env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"   ?  " in done.stdout  # the dash of a value that is not there

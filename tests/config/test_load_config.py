@@ -49,6 +49,23 @@ def test_a_small_configuration_takes_the_defaults(tmp_path):
     assert config.tracking is not None
 
 
+@pytest.mark.parametrize(
+    ("section", "wanted", "got"),
+    [
+        ("retriever: hybrid", "{kind: …}", "'hybrid'"),
+        ("execution: dask", "{kind: …}", "'dask'"),
+        ("objective: ndcg@10", "{maximize: …}", "'ndcg@10'"),
+        ("racing: true", "{rungs: …}", "True"),
+        ("nightly: {keep: 5}", "{days: …}", "5"),
+    ],
+)
+def test_a_word_where_a_section_belongs_is_answered_with_the_sections_form(
+    tmp_path, section, wanted, got
+):
+    [message] = messages(tmp_path, SMALL + section + "\n")
+    assert message.endswith(f"should be a mapping such as {wanted}, got {got}")
+
+
 def test_every_problem_is_reported_at_once_with_its_line(tmp_path):
     text = SMALL.replace("seed: 7", "sed: 7").replace("trials: 5", "trials: 0") + "trackin: {}\n"
     assert messages(tmp_path, text) == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -64,6 +65,9 @@ def main(arguments: list[str] | None = None) -> None:
     if "" not in sys.path:
         # As `python -m tuner` does: retrievers are modules in the folder that one works in.
         sys.path.insert(0, "")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A dash that the terminal's encoding lacks is no reason to lose a result.
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = tuner.main(arguments, prog_name="tuner", standalone_mode=False)
     except click.exceptions.Abort:

@@ -49,6 +49,9 @@ def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:
                 f"{got!r} must start with a letter or digit and hold only letters, digits, "
                 "'.', '_' and '-'"
             )
+        case "model_type":
+            first = next(iter(_siblings(key, top)), "key")
+            message = f"should be a mapping such as {{{first}: …}}, got {_shown(got)}"
         case _:
             message = _lower_first(message.replace("Input should", "should"))
             if not isinstance(got, dict | list) or not got:
