@@ -7,7 +7,7 @@ of 100 configurations and, as it is warm-started, at yesterday's challenger; the
 queries, measured with a little noise, is tonight's challenger. It meets the champion on the held-out
 queries: naively at 5 % every night, or at the level of `alpha_of_look` or `levels_of_looks`. A
 promotion counts where `decide` says *deploy*; the p-values of all looks are computed at once, by the
-same formula, and `decide` is asked where they are small enough.
+same formula, and `decide` is asked where one is small enough.
 
 Without an improvement: `equalised` and `shuffled` configurations all have the champion's true mean;
 `best` are the real values, and the champion is the one with the highest true mean. Nights differ in
@@ -139,11 +139,11 @@ def one_year(random, values, champion, *, is_new, share=0.0, first_night=1):
     return Year(holdout[champion], challengers, nights + 1, is_better)
 
 
-def promotions(year, alphas):
-    """Return which looks say *deploy*, each at its own level, shape (looks,)."""
+def first_promotion(year, alphas, counted=True):
+    """Return the first look, of those that count, that says *deploy* at its own level, or None."""
     differences = year.challengers - year.champion
-    found = (p_values(differences) < alphas) & (differences.mean(axis=1) > 0)
-    for look in np.flatnonzero(found):
+    is_clear = (p_values(differences) < alphas) & (differences.mean(axis=1) > 0) & counted
+    for look in np.flatnonzero(is_clear):
         verdict = decide(
             Measured({"row": 1}, year.challengers[look]),
             Measured({"row": 0}, year.champion),
@@ -151,8 +151,9 @@ def promotions(year, alphas):
             permutations=0,
             resamples=0,
         )
-        found[look] = verdict.outcome == "deploy"
-    return found
+        if verdict.outcome == "deploy":
+            return int(look)
+    return None
 
 
 def levels(year):
@@ -182,7 +183,7 @@ def without_improvement(population, kind, *, is_new, queries, years, seed):
             continue
         found = levels(year)
         for rule in RULES:
-            promoted[rule] += bool(promotions(year, found[rule]).any())
+            promoted[rule] += first_promotion(year, found[rule]) is not None
         differences = year.challengers - year.champion
         lowest.append(p_values(differences)[differences.mean(axis=1) > 0].min(initial=1.0))
         last.append(found[JOINT][-1])
@@ -225,11 +226,11 @@ def with_improvement(population, kind, *, effect, first_night, is_new, queries, 
             first_night=first_night,
         )
         for rule, found in levels(year).items():
-            promoted = np.flatnonzero(promotions(year, found) & year.is_better)
-            if promoted.size:
-                waits[rule].append(int(year.nights[promoted[0]]) - first_night)
-            if rule == RULES[0] and promoted.size:
-                once += bool(promoted[0] == np.flatnonzero(year.is_better)[0])
+            promoted = first_promotion(year, found, year.is_better)
+            if promoted is not None:
+                waits[rule].append(int(year.nights[promoted]) - first_night)
+                if rule == RULES[0]:
+                    once += promoted == int(np.flatnonzero(year.is_better)[0])
     return {
         "values": kind,
         "challengers": "new" if is_new else "again",
