@@ -225,6 +225,19 @@ def test_types_are_compared_apart():
     assert second.comparison.mean_difference == pytest.approx(-0.09)
 
 
+def test_a_deployment_names_the_types_that_clearly_lose():
+    types = ["a"] * 40 + ["b"] * 20 + ["c"] * 20 + ["d"] * 20
+    # a gains .31, b and c lose .09, d varies by .2 around a loss of .01
+    noise = np.tile([0.2, -0.22], 10)
+    new = 0.5 + np.r_[0.3 + ALTERNATING[:40], -0.1 + ALTERNATING[:40], noise]
+    verdict = decide(measured("new", new), measured("old", np.full(100, 0.5)), query_types=types)
+    assert verdict.outcome == "deploy"
+    assert verdict.sentence.endswith(" (It is clearly worse on queries of the types b and c.)")
+    lost = decide(measured("new", 0.8 - new), measured("old", np.full(100, 0.5)), query_types=types)
+    assert lost.outcome != "deploy"
+    assert "clearly worse" not in lost.sentence
+
+
 def test_one_query_is_not_enough():
     assert decide(measured("new", [0.9]), measured("old", [0.1])).outcome == "not enough queries"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tuner.stats import PairedComparison
 from tuner.study.looks import LOOKS_FILE, EarlierLooks
 from tuner.study.more_queries import in_queries
@@ -18,15 +20,25 @@ def caveats(
     asked: int,
     run_shift: float = 0.0,
     looks: EarlierLooks | None = None,
+    worse_on: Sequence[str] = (),
 ) -> str:
     """Return every remark that applies, each in brackets after a space; "" where none does.
 
-    ``asked`` is how many queries were asked, also those without a value.
+    ``asked`` is how many queries were asked, also those without a value; ``worse_on`` names the
+    query types that clearly lose.
     """
     return (
-        f"{_left_out(comparison, asked)}{_few_queries(comparison)}{_moving(run_shift)}"
+        f"{_worse(worse_on)}{_left_out(comparison, asked)}{_few_queries(comparison)}{_moving(run_shift)}"
         f"{_second_look(looks)}{_unreadable(looks)}"
     )
+
+
+def _worse(types: Sequence[str]) -> str:
+    """Say which queries pay for the others' gain."""
+    if not types:
+        return ""
+    named = types[0] if len(types) == 1 else f"{', '.join(types[:-1])} and {types[-1]}"
+    return f" (It is clearly worse on queries of the type{'s' * (len(types) > 1)} {named}.)"
 
 
 def _left_out(comparison: PairedComparison, asked: int) -> str:

@@ -196,7 +196,13 @@ def decide(
     )
     reason = ruling.reason.replace(WINNER, called).replace(HELD_OUT, where)
     reason = reason.replace("held-out query", f"{where.removesuffix('ies')}y")
-    remarks = caveats(comparison, asked=len(winner.composite), run_shift=run_shift, looks=looks)
+    remarks = caveats(
+        comparison,
+        asked=len(winner.composite),
+        run_shift=run_shift,
+        looks=looks,
+        worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
+    )
     return Verdict(
         outcome=ruling.outcome,
         sentence=f"{ruling.outcome.capitalize()}: {reason}{remarks}",
@@ -212,6 +218,17 @@ def decide(
         seen_before=0 if looks is None else looks.seen,
         run_shift=run_shift,
     )
+
+
+def _worse_on(groups: Sequence[GroupComparison]) -> list[str]:
+    """Name the query types that clearly lose, corrected for the number of types."""
+    return [
+        one.group
+        for one in groups
+        if one.adjusted_p is not None
+        and one.adjusted_p < ALPHA
+        and (one.comparison.mean_difference or 0.0) < 0
+    ]
 
 
 def _price(
