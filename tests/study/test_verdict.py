@@ -8,6 +8,7 @@ import pytest
 from tuner.core.trial import Trial, TrialState
 from tuner.study.few_queries import decide_without_holdout
 from tuner.study.looks import EarlierLooks
+from tuner.study.more_queries import confidence
 from tuner.study.verdict import Guardrail, Measured, decide
 from tuner.study.winner import choose_winner
 
@@ -223,6 +224,13 @@ def test_types_are_compared_apart():
     first, second = verdict.by_type
     assert first.comparison.mean_difference == pytest.approx(0.11)
     assert second.comparison.mean_difference == pytest.approx(-0.09)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "shown"), [(0.05, "95 %"), (0.1, "90 %"), (0.012555, "98.7 %"), (8e-5, "99.992 %")]
+)
+def test_a_level_is_shown_as_exactly_as_it_needs(alpha, shown):
+    assert confidence(alpha) == shown
 
 
 def test_a_deployment_names_the_types_that_clearly_lose():

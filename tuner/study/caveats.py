@@ -28,8 +28,8 @@ def caveats(
     query types that clearly lose.
     """
     return (
-        f"{_worse(worse_on)}{_left_out(comparison, asked)}{_few_queries(comparison)}{_moving(run_shift)}"
-        f"{_second_look(looks)}{_unreadable(looks)}"
+        f"{_worse(worse_on)}{_left_out(comparison, asked)}{_few_queries(comparison)}"
+        f"{_moving(run_shift)}{_second_look(looks)}{_unreadable(looks)}"
     )
 
 

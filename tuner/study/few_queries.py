@@ -18,7 +18,13 @@ from tuner.stats import (
     compare_paired,
     per_group,
 )
-from tuner.study.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, in_queries, needed
+from tuner.study.more_queries import (
+    FEWEST_TO_PLAN,
+    POWER_SHOWN,
+    confidence,
+    in_queries,
+    needed,
+)
 from tuner.study.outcome import Outcome
 from tuner.study.price import is_as_good
 from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured
@@ -161,7 +167,7 @@ def _seen(corrected: CorrectedEstimate, alpha: float, is_priced: bool) -> str:
     return (
         f"{_opening(corrected.queries)}; corrected for the search's luck the gain over the "
         f"baseline{' in the objective, with its price,' if is_priced else ''} is "
-        f"{corrected.estimate:+.3f} ({100 * (1 - alpha):g} % interval {low:+.3f} to {high:+.3f}; "
+        f"{corrected.estimate:+.3f} ({confidence(alpha)} interval {low:+.3f} to {high:+.3f}; "
         f"uncorrected {corrected.naive:+.3f})"
     )
 

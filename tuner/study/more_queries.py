@@ -38,6 +38,16 @@ def in_queries(number: int, kind: str = "queries") -> str:
     return f"{number:,} {kind.replace('queries', 'query') if number == 1 else kind}"
 
 
+def confidence(alpha: float) -> str:
+    """Return the level of an interval, as exact as its error rate asks for.
+
+    >>> confidence(0.05), confidence(0.012555), confidence(0.00008)
+    ('95 %', '98.7 %', '99.992 %')
+    """
+    digits = max(0, 1 - math.floor(math.log10(100.0 * alpha)))
+    return f"{round(100.0 * (1.0 - alpha), digits):g} %"
+
+
 def to_label(more: int, held_out_share: float | None) -> str:
     """Say how many to label so that ``more`` are held out; "" where the share is moot."""
     if held_out_share is None or not 0.0 < held_out_share < 1.0:

@@ -12,6 +12,7 @@ from tuner.study.more_queries import (
     FEWEST_TO_PLAN,
     HELD_OUT,
     POWER_SHOWN,
+    confidence,
     in_queries,
     needed,
     to_label,
@@ -228,7 +229,7 @@ def _as_good_and_cheaper(evidence: Evidence, price: Price, min_effect: float, al
     check = f" ({price.objective.remark})" if price.objective.remark else ""
     return (
         f"the winner is as good in the composite ({found.mean_difference:+.3f} on "
-        f"{in_queries(found.n, HELD_OUT)}, {100 * (1 - alpha):g} % interval {low:+.3f} to "
+        f"{in_queries(found.n, HELD_OUT)}, {confidence(alpha)} interval {low:+.3f} to "
         f"{high:+.3f}: no worse than {min_effect:g}) and cheaper ({price.shown_costs()}): the "
         f"objective gains {price.shown_change()}{check}."
     )
@@ -249,7 +250,7 @@ def _seen(found: PairedComparison, alpha: float) -> str:
     low, high = found.interval or (math.nan, math.nan)
     return (
         f"{found.mean_difference:+.3f} in the composite on {in_queries(found.n, HELD_OUT)} "
-        f"({100 * (1 - alpha):g} % interval {low:+.3f} to {high:+.3f})"
+        f"({confidence(alpha)} interval {low:+.3f} to {high:+.3f})"
     )
 
 
