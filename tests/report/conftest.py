@@ -157,6 +157,7 @@ def write_study(run_dir: Path, plan: StudyPlan) -> Path:
         }
         if plan.has_dataset
         else {},
+        config={"racing": {"rungs": [0.5], "stop_below": -1.0}} if plan.stopped else {},
         fingerprints={"dataset": "f00d", "split": "5p11t", "objective": "0b1"},
         versions={"python": "3.11", "graphrag-tuner": "0.1.0"},
     )

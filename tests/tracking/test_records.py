@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.study_record import StudyHeader
+from tuner.core.study_record import Savings, StudyHeader
 from tuner.core.trial import Trial, TrialState
-from tuner.tracking._records import Curve, in_order_of_telling, trial_content
+from tuner.tracking._records import Curve, finished_study, in_order_of_telling, trial_content
 from tuner.tracking._values import clean_name
 
 
@@ -122,3 +122,10 @@ def test_numbers_are_logged_plainly_and_log_scaled_ones_twice(study):
         "log10_temperature": "-5.0",
         "log10_top_k": "2.0",
     }
+
+
+def test_what_racing_saved_is_a_metric_of_the_study(study):
+    raced = replace(study.summary, racing=Savings(192, 1320))
+    metrics = finished_study(study.header, raced, 1).metrics
+    assert metrics["query_evaluations_saved"] == 192
+    assert "query_evaluations_saved" not in finished_study(study.header, study.summary, 1).metrics

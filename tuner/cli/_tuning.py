@@ -82,9 +82,7 @@ def _savings(summary: StudySummary) -> list[str]:
     """Say what racing saved, and why where it could not."""
     if (racing := summary.racing) is None:
         return []
-    share = f" ({racing.saved / racing.of:.0%})" if racing.of else ""
-    lines = [f"{racing.saved:,} of {racing.of:,} query evaluations{share} saved by racing"]
-    return [*lines, f"note           {racing.note}"] if racing.note else lines
+    return [racing.sentence, *([f"note           {racing.note}"] if racing.note else [])]
 
 
 def _exhausted(tuned: Tuned, session: Session) -> list[str]:

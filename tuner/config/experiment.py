@@ -291,10 +291,10 @@ def _metric_problems(config: ExperimentConfig) -> list[Problem]:
             message = f"{better} is better here, so write {wanted}"
             problems.append(Problem(message, key=key))
     reserved = {config.unit, config.arm}
-    for key, other in (("arm", config.unit), ("date", config.unit), ("date", config.arm)):
-        if getattr(config, key) == other:
+    for column, other in (("arm", config.unit), ("date", config.unit), ("date", config.arm)):
+        if getattr(config, column) == other:
             message = f"the column {other!r} is named twice: units, arms and dates have one each"
-            problems.append(Problem(message, key=(key,)))
+            problems.append(Problem(message, key=(column,)))
     for name, metric in config.metrics.items():
         problems += [
             Problem(

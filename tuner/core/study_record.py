@@ -85,6 +85,12 @@ class Savings:
     of: int
     note: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """Return it for people."""
+        share = f" ({self.saved / self.of:.0%})" if self.of else ""
+        return f"{self.saved:,} of {self.of:,} query evaluations{share} saved by racing"
+
 
 @dataclass(frozen=True)
 class StudySummary:

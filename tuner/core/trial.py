@@ -73,8 +73,8 @@ class Trial:
     higher-is-better and None unless the trial is scored. ``violation`` adds up by how much the
     objective's constraints are broken (0: feasible). Times are seconds since the epoch. ``rival``
     is not recorded: the ``standing`` by query, shape (2, queries), of the trial that this one has
-    to beat; an evaluation that races ends early where it cannot. ``goals``, not recorded either, are
-    several objectives, each higher is better, where a search is told of them.
+    to beat; an evaluation that races ends early where it cannot. ``goals``, not recorded either,
+    are several objectives, each higher is better, where a search is told of them.
     """
 
     number: int

@@ -33,6 +33,9 @@ def section(review: Review) -> Section:
         blocks.append(
             Table("How trials ended", ("state", "trials", ""), rows, frozenset({"trials"}))
         )
+    if (racing := review.summary.racing) is not None:
+        note = f": {racing.note}" if racing.note else ""
+        blocks.append(Text(f"{racing.sentence}{note}."))
     failed = [trial for trial in review.trials if trial.state is TrialState.FAILED]
     if failed:
         blocks += _reasons(failed)

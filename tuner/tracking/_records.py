@@ -174,6 +174,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "raced_out_trials": summary.raced_out_trials,
         "seconds": summary.seconds,
     }
+    if summary.racing is not None:
+        values["query_evaluations_saved"] = summary.racing.saved
     chosen = summary.chosen
     if chosen is not None:
         values |= {"best_objective": chosen.tune_objective, **_standing(chosen)}
