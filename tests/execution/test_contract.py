@@ -217,6 +217,31 @@ def test_an_idle_worker_that_is_killed_costs_nothing(kind: str) -> None:
     assert len(set(pids[4:])) == 4  # a new process after every kill
 
 
+@pytest.mark.parametrize("kind", CONTAINED)
+def test_a_worker_whose_memory_grows_stays(kind: str) -> None:
+    def evaluate(params: Any) -> Outcome:
+        import os
+        import sys
+        import time
+
+        from joblib.externals.loky import process_executor
+
+        from tuner.core.trial import Outcome
+
+        time.sleep(0.06)  # long enough for `auto` to use workers
+        # loky's own limits are 300 MB and a second; a system's index soon takes more.
+        limits = ("_MAX_MEMORY_LEAK_SIZE", "_MEMORY_LEAK_CHECK_DELAY")
+        assert all(hasattr(process_executor, name) for name in limits)
+        process_executor._MAX_MEMORY_LEAK_SIZE = 1_000_000
+        process_executor._MEMORY_LEAK_CHECK_DELAY = 0.0
+        vars(sys).setdefault("kept", []).append(bytes(5_000_000).replace(b"\0", b"x"))
+        return Outcome({"pid": float(os.getpid())})
+
+    results = list(make(kind, 1).run(evaluate, trials(*range(12))))
+    assert [outcome.error for _, outcome in results] == [None] * 12
+    assert len({outcome.metrics["pid"] for _, outcome in results[-4:]}) == 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_closing_early_ends_what_is_under_way(kind: str) -> None:
     given = iter(trials(*range(1000)))

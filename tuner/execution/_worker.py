@@ -37,7 +37,12 @@ _process: dict[str, Any] = {}
 
 def enter(worker: Worker) -> None:
     """Set the process up; runs once, before anything else."""
+    from joblib.externals.loky import process_executor
+
     _process["worker"] = worker
+    # loky ends a worker whose memory grew by 300 MB, in order to outlive leaks. Here that is the
+    # index of a system, which the next process would read again, and so on.
+    process_executor._USE_PSUTIL = False
     if hasattr(os, "setsid"):
         # A group of its own: Ctrl-C in the terminal reaches the study only, which then lets the
         # evaluations end; and killing the group also ends whatever an evaluation started.
@@ -62,6 +67,9 @@ def evaluate_here(trial: Trial) -> Outcome:
     """Evaluate in this process."""
     _process["worker"].started.release()
     begin = time.perf_counter()
+    _, problem = load()  # loaded already, unless loky has replaced the process by itself
+    if problem is not None:
+        return failed(problem, time.perf_counter() - begin)
     try:
         return call(_process["evaluate"], trial)
     except KeyboardInterrupt as error:  # the user's does not come here, so it is the evaluation's
