@@ -9,13 +9,10 @@ import click
 from rich.table import Table
 
 from tuner.cli._console import console
-from tuner.core.study_record import Standing, StudySummary
+from tuner.core.study_record import Standing, StudySummary, is_clear
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.study.more_queries import in_queries
-
-# By Holm's correction over the query types.
-CLEAR = 0.05
 
 
 def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
@@ -71,12 +68,11 @@ def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
         comparison = group["comparison"]
         if comparison["mean_difference"] is None:
             continue
-        is_clear = group["adjusted_p"] is not None and group["adjusted_p"] < CLEAR
         console().print(
             f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
             f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
             f"{comparison['losses']} worse)"
-            f"{'  clear' if is_clear else ''}",
+            f"{'  clear' if is_clear(group['adjusted_p']) else ''}",
             highlight=False,
         )
 

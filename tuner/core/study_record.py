@@ -8,6 +8,17 @@ from typing import Any
 
 from tuner.core.trial import Params
 
+# By Holm's correction over the query types.
+_CLEAR = 0.05
+
+
+def is_clear(adjusted_p: float | None) -> bool:
+    """Say whether a query type's difference is clear although all the types were looked at.
+
+    ``adjusted_p`` is corrected for their number; None, for a type that was not tested, is not.
+    """
+    return adjusted_p is not None and adjusted_p < _CLEAR
+
 
 @dataclass(frozen=True)
 class ArmRecord:

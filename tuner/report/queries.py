@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tuner.core.study_record import is_clear
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.parts import (
     MISSING,
@@ -30,8 +31,6 @@ from tuner.stats import GroupComparison, per_group
 MOST_QUERIES = 10
 # More types than this make no figure that can be read; the table holds them all.
 MOST_TYPES = 40
-# By Holm's correction over the query types.
-CLEAR = 0.05
 # Values of the same answers, added up in another order.
 ROUNDING = 1e-12
 LONGEST_TEXT = 400
@@ -144,7 +143,7 @@ def _type_row(group: GroupComparison) -> tuple[str, ...]:
 
 
 def _reading(group: GroupComparison) -> str:
-    if group.adjusted_p is None or group.adjusted_p >= CLEAR:
+    if not is_clear(group.adjusted_p):
         return "not clear"
     return "clearly better" if (group.comparison.mean_difference or 0.0) > 0 else "clearly worse"
 

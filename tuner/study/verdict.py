@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tuner.core.rankings import FloatArray
+from tuner.core.study_record import is_clear
 from tuner.core.trial import Params
 from tuner.stats import (
     GroupComparison,
@@ -225,9 +226,7 @@ def _worse_on(groups: Sequence[GroupComparison]) -> list[str]:
     return [
         one.group
         for one in groups
-        if one.adjusted_p is not None
-        and one.adjusted_p < ALPHA
-        and (one.comparison.mean_difference or 0.0) < 0
+        if is_clear(one.adjusted_p) and (one.comparison.mean_difference or 0.0) < 0
     ]
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tuner.core.study_record import Standing, StudyHeader, StudySummary
+from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
 _LONGEST = 4900
 _LONGEST_CELL = 60
-_CLEAR = 0.05  # by Holm's correction over the query types
 _ACTIVE = re.compile(r"([\\`*_{}\[\]#~])")
 # A bar would end a table's cell; renderers differ in whether a backslash before it, or <, counts.
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
@@ -168,13 +167,12 @@ def _by_type(summary: StudySummary) -> str:
         found: Mapping[str, Any] = group["comparison"]
         if found["mean_difference"] is None:
             continue
-        is_clear = group["adjusted_p"] is not None and group["adjusted_p"] < _CLEAR
         change = f"{found['mean_difference']:+.3f}"
         rows.append(
             [
                 _plain(group["group"]),
                 str(found["n"]),
-                f"**{change}**" if is_clear else change,
+                f"**{change}**" if is_clear(group["adjusted_p"]) else change,
                 str(found["wins"]),
                 str(found["losses"]),
             ]

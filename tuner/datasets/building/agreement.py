@@ -12,8 +12,6 @@ from tuner.core.errors import InputError, did_you_mean
 
 Weights = Literal["none", "linear", "quadratic"]
 
-DEFAULT_GATE = 0.8
-
 
 @dataclass(frozen=True)
 class Agreement:
