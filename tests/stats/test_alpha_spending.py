@@ -117,7 +117,28 @@ def test_levels_are_no_less_than_shares_and_further_looks_change_none(
     levels = levels_of_looks(rows, shares, draws=2_000)
     assert (levels >= np.array(shares) * (1 - 1e-9)).all()
     assert (levels <= 1.0).all()
-    np.testing.assert_array_equal(levels_of_looks(rows[:5], shares[:5], draws=2_000), levels[:5])
+    fewer = levels_of_looks(rows[:5], shares[:5], draws=2_000)
+    np.testing.assert_allclose(fewer, levels[:5], rtol=1e-4)
+
+
+def test_queries_that_no_look_has_change_no_level() -> None:
+    rows, shares = rows_of(4), shares_of(12)
+    wider = np.insert(rows, [0, 3, 40], np.nan, axis=1)
+    levels = levels_of_looks(rows, shares, draws=2_000)
+    np.testing.assert_allclose(levels_of_looks(wider, shares, draws=2_000), levels, rtol=1e-4)
+    assert levels[0] == pytest.approx(shares[0])  # nothing to share yet, whatever the draws
+
+
+def test_many_looks_at_few_draws_spend_no_more_either() -> None:
+    # A draw too many for each look would be .014 more.
+    rows, shares = rows_of(5, looks=365, queries=200), shares_of(365)
+    levels = levels_of_looks(rows, shares, draws=5_000)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    z = np.abs(np.random.default_rng(99).standard_normal((20_000, rows.shape[1])) @ unit.T)
+    critical = np.array([statistics.NormalDist().inv_cdf(1 - level / 2) for level in levels])
+    # Standard errors: sqrt(.045 * .955 / 5,000) = .003 of the draws, .0015 of this simulation.
+    assert np.mean((z > critical).any(axis=1)) <= math.fsum(shares) + 0.009
 
 
 def test_undefined_and_constant_differences() -> None:

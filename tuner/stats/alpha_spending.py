@@ -23,7 +23,7 @@ does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ FIRST_LOOKS, FIRST_YEAR, LATER_YEARS = 0.5, 0.4, 0.1
 
 # Simulated years without anything to promote: .05 of them is known to a fiftieth of itself.
 DRAWS = 50_000
+LOOKS_AT_ONCE = 32
 
 
 def alpha_of_look(number: int, *, alpha: float, looks_a_year: int = 365) -> float:
@@ -95,31 +96,46 @@ def levels_of_looks(
     if rows.ndim != 2 or len(rows) != len(shares) or np.isinf(rows).any():
         message = "give the differences as looks x queries, finite or NaN, and a share for each"
         raise InputError(f"{message}; got shape {rows.shape} and {len(shares)} shares")
-    normal = np.random.default_rng(seed).standard_normal((draws, rows.shape[1]), dtype=np.float32)
+    distances = _distances(rows, draws, np.random.default_rng(seed))
     is_open = np.ones(draws, dtype=bool)
     levels = np.empty(len(rows))
     spent = 0.0
-    for look, (row, share) in enumerate(zip(rows, shares, strict=True)):
+    for look, (distance, share) in enumerate(zip(distances, shares, strict=True)):
         spent += share
-        direction = _direction(row)
-        distance = np.abs(normal @ direction)
         left = int(spent * draws) - int(np.count_nonzero(~is_open))
         critical = float(special.ndtri(1.0 - share / 2.0))
         candidates = distance[is_open]
-        # Where all differences are the same there is no luck that could be shared.
-        if direction.any() and 0 < left < candidates.size:
-            place = candidates.size - left - 1
+        # The first look shares with none; where all differences are the same there is no luck.
+        if look and distance.any() and 0 < left <= candidates.size:
+            # Beyond the n-th largest of N draws lies n / (N + 1) on average, beyond the next one
+            # more: in a year of looks a seventh of .05.
+            place = candidates.size - left
             critical = min(critical, float(np.partition(candidates, place)[place]))
         levels[look] = 2.0 * special.ndtr(-critical)
-        is_open &= distance <= critical
+        is_open &= distance < critical
     return levels
 
 
-def _direction(row: FloatArray) -> npt.NDArray[np.float32]:
+def _distances(
+    rows: FloatArray, draws: int, random: np.random.Generator
+) -> Iterator[npt.NDArray[np.float32]]:
+    """Draw each look's ``|Z|``, shape (draws,), in the order of the looks."""
+    directions = np.stack([_direction(row) for row in rows]) if len(rows) else rows
+    # Z = L N with the correlations L L'. As L has nothing above its diagonal, look k needs normal
+    # numbers 1 to k only, and neither a further look nor a further query changes those before.
+    upper = np.linalg.qr(directions.T).R
+    lower = (upper.T * np.where(np.diagonal(upper) < 0.0, -1.0, 1.0)).astype(np.float32)
+    normal = random.standard_normal((lower.shape[1], draws), dtype=np.float32)
+    for first in range(0, len(rows), LOOKS_AT_ONCE):
+        some = lower[first : first + LOOKS_AT_ONCE, : first + LOOKS_AT_ONCE]
+        yield from np.abs(some @ normal[: some.shape[1]])
+
+
+def _direction(row: FloatArray) -> FloatArray:
     """Return differences less their mean, as a vector of length 1; zeros where all are the same."""
     is_defined = ~np.isnan(row)
     if not is_defined.any():
-        return np.zeros(row.size, dtype=np.float32)
+        return np.zeros(row.size)
     centred = np.where(is_defined, row - row[is_defined].mean(), 0.0)
     length = float(np.linalg.norm(centred))
-    return (centred / length if length > 0.0 else centred).astype(np.float32)
+    return centred / length if length > 0.0 else centred
