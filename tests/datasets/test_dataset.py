@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, Evidence, builtin_names, open_dataset
-from tuner.datasets.dataset import corpus_fingerprint
 
 Write = Callable[[Path, list[object]], None]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 
 
@@ -46,3 +48,17 @@ class Corpus:
     triples: tuple[Triple, ...] = ()
     entities: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fingerprint: str = ""
+
+
+def corpus_fingerprint(corpus: Corpus) -> str:
+    """Hash the documents, triples and entities of a corpus: SHA-256 in hexadecimal.
+
+    The order of documents and triples counts, since an index on disk points into it.
+    """
+    parts = [
+        [[d.id, d.title, d.text] for d in corpus.documents],
+        [[t.document_id, t.subject, t.relation, t.object] for t in corpus.triples],
+        sorted(corpus.entities.items()),
+    ]
+    # JSON keeps "a", "bc" apart from "ab", "c", and in ASCII form it is the same everywhere.
+    return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.corpus import Corpus, Document, Query, Triple
+from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
 from tuner.core.errors import InputError, Problem, did_you_mean
 
 Step = tuple[str, str, str]
@@ -210,18 +210,6 @@ class Dataset:
     def _closest(self, query_id: str) -> str:
         hint = did_you_mean(query_id, [query.id for query in self.queries])
         return hint if hint.startswith("; did") else ""  # hundreds of known ids help nobody
-
-
-def corpus_fingerprint(corpus: Corpus) -> str:
-    """Hash the documents, triples and entities of a corpus: SHA-256 in hexadecimal.
-
-    The order of documents and triples counts, since an index on disk points into it.
-    """
-    return _digest(
-        [[d.id, d.title, d.text] for d in corpus.documents],
-        [[t.document_id, t.subject, t.relation, t.object] for t in corpus.triples],
-        sorted(corpus.entities.items()),
-    )
 
 
 def _fingerprinted(corpus: Corpus) -> Corpus:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuner.core.corpus import Corpus, Document, Triple
+from tuner.core.corpus import Corpus, Document, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.datasets._collected import Collected, document_id, one_line
 from tuner.datasets._folders import choose, files_by_role
 from tuner.datasets._items import Item, is_texts, peek, peek_keys, read_items
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets.base import DatasetFormat
-from tuner.datasets.dataset import Dataset, corpus_fingerprint
+from tuner.datasets.dataset import Dataset
 from tuner.datasets.hotpotqa import Hotpotqa
 from tuner.datasets.musique import Musique
 from tuner.datasets.samples import Samples, read_samples

@@ -8,7 +8,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from tuner.core.corpus import Corpus
 from tuner.retrieval.hybrid.sources import code_digest as shared_code_digest
 
 
@@ -31,16 +30,3 @@ def code_digest(name: str) -> str:
 def digest_of(parts: Any) -> str:
     """Return a fingerprint of plain data: 16 hexadecimal digits."""
     return sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def corpus_digest(corpus: Corpus) -> str:
-    """Hash a corpus's content, in its order."""
-    digest = sha256()
-    for document in corpus.documents:
-        digest.update(json.dumps([document.id, document.title, document.text]).encode())
-    for triple in corpus.triples:
-        fact = [triple.document_id, triple.subject, triple.relation, triple.object]
-        digest.update(json.dumps(fact).encode())
-    for document_id, names in corpus.entities.items():
-        digest.update(json.dumps([document_id, list(names)]).encode())
-    return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.core.corpus import Corpus
+from tuner.core.corpus import Corpus, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
 from tuner.datasets._facts import read_entities, read_triples
@@ -13,7 +13,6 @@ from tuner.datasets._folders import stem
 from tuner.datasets._items import peek_keys
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets._texts import only_variant, read_corpus, variants
-from tuner.datasets.dataset import corpus_fingerprint
 from tuner.datasets.openie import Openie, read_openie_corpus
 
 _CORPUS = "corpus.jsonl"

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
@@ -22,7 +22,7 @@ from tuner.retrieval._embedding import (
     identity,
     make_embedder,
 )
-from tuner.retrieval._identity import code_digest, corpus_digest, digest_of
+from tuner.retrieval._identity import code_digest, digest_of
 from tuner.retrieval._installed import installed_version
 from tuner.retrieval._vectors import Kept
 from tuner.retrieval.base import Knob
@@ -101,7 +101,7 @@ class GraphRetriever:
                 written.
         """
         version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
-        parts = [version, code_digest("graph_retriever"), corpus_digest(corpus)]
+        parts = [version, code_digest("graph_retriever"), corpus_fingerprint(corpus)]
         ids = [document.id for document in corpus.documents]
         if not ids:
             raise InputError("the corpus has no documents")

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.trial import Params
@@ -205,14 +205,8 @@ class Hybrid:
 
 def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
     """Hash the engine's code, the corpus's content, the options and the files that they name."""
-    digest = sha256(json.dumps([code_digest(), asdict(options)]).encode())
-    for document in corpus.documents:
-        digest.update(json.dumps([document.id, document.title, document.text]).encode())
-    for triple in corpus.triples:
-        fact = [triple.document_id, triple.subject, triple.relation, triple.object]
-        digest.update(json.dumps(fact).encode())
-    for document_id, names in corpus.entities.items():
-        digest.update(json.dumps([document_id, list(names)]).encode())
+    parts = [code_digest(), corpus_fingerprint(corpus), asdict(options)]
+    digest = sha256(json.dumps(parts).encode())
     if options.dense is not None and options.dense.model is None:
         for path in (options.dense.matrix, options.dense.queries, options.dense.query_ids):
             try:

@@ -13,13 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval._embedding import HASHED_WORDS, identity, load_embedder
-from tuner.retrieval._identity import code_digest, corpus_digest, digest_of
+from tuner.retrieval._identity import code_digest, digest_of
 from tuner.retrieval._installed import installed_version
 from tuner.retrieval._options import with_path_from_root
 from tuner.retrieval._vectors import Kept
@@ -91,7 +91,7 @@ class Lightrag:
                 working directory was made with; or the cache cannot be written.
         """
         version = installed_version(runtime.PACKAGE, oldest=(1, 5, 7), kind="lightrag")
-        parts = [version, code_digest("lightrag"), corpus_digest(corpus)]
+        parts = [version, code_digest("lightrag"), corpus_fingerprint(corpus)]
         if working_dir is not None and embedder == HASHED_WORDS:
             raise InputError(
                 "a working directory needs the embedder that its vectors were made with; write "

@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
-from tuner.retrieval._identity import code_digest, corpus_digest, digest_of
+from tuner.retrieval._identity import code_digest, digest_of
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.runs.fusion import best, fuse
@@ -158,7 +158,7 @@ def _fingerprint(corpus: Corpus, paths: Mapping[str, Path], read_run: ReadRun) -
         _each(paths, read_run)  # says in words what is wrong, and with any other file too
         raise
     hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
-    return digest_of([code_digest("runs"), corpus_digest(corpus), hashes])
+    return digest_of([code_digest("runs"), corpus_fingerprint(corpus), hashes])
 
 
 def _each(paths: Mapping[str, Path], read_run: ReadRun) -> dict[str, Run]:
