@@ -15,13 +15,8 @@ from tuner.abtest.units import (
     unit_values,
     values_before,
 )
-from tuner.config.experiment import (
-    CONTROL,
-    Amount,
-    ExperimentConfig,
-    MetricSection,
-    QuantileSection,
-)
+from tuner.config.amount import Amount
+from tuner.config.experiment import CONTROL, ExperimentConfig, MetricSection, QuantileSection
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.multiple import correct_holm

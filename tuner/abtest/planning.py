@@ -18,7 +18,8 @@ from tuner.abtest.units import (
     unit_values,
     values_before,
 )
-from tuner.config.experiment import CONTROL, Amount, ExperimentConfig
+from tuner.config.amount import Amount
+from tuner.config.experiment import CONTROL, ExperimentConfig
 from tuner.core.errors import InputError
 from tuner.datasets._lines import ProblemLog
 from tuner.monitoring.drift import parse_day

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, StrictInt, model_validator
+from pydantic import Field, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
+from tuner.config.amount import Amount, AmountField
 from tuner.config.checking import checked
 from tuner.config.model import Number, Section
 from tuner.config.source import Source, read_source, with_overrides
@@ -20,39 +20,7 @@ from tuner.stats.assignment import Assignment, Range
 CONTROL = "control"
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
 
-
-@dataclass(frozen=True)
-class Amount:
-    """A size of effect: in the metric's unit, or as a share of the control's value."""
-
-    value: float
-    is_relative: bool
-
-    def __str__(self) -> str:
-        return f"{self.value * 100:g} %" if self.is_relative else f"{self.value:g}"
-
-    def of(self, control: float) -> float:
-        """Return the amount in the metric's unit."""
-        return self.value * abs(control) if self.is_relative else self.value
-
-
-def _amount(written: Any) -> Amount:
-    if isinstance(written, Amount):
-        return written
-    if isinstance(written, int | float) and not isinstance(written, bool) and 0 <= written < 1e300:
-        return Amount(float(written), is_relative=False)
-    found = _PERCENT.fullmatch(written) if isinstance(written, str) else None
-    if found is None:
-        raise PydanticCustomError(
-            "amount",
-            "should be a number of at least 0, in the metric's unit, or a share such as 2%",
-        )
-    return Amount(float(found[1]) / 100.0, is_relative=True)
-
-
-AmountField = Annotated[Amount, PlainValidator(_amount)]
 Column = Annotated[str, Field(min_length=1)]
 
 

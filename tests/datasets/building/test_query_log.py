@@ -98,7 +98,7 @@ def test_every_broken_line_is_named(tmp_path):
     assert "log.jsonl:2: 'query' must be a string, got the number 7; write" not in said
     assert "log.jsonl:2: 'query' must be a string, got the number 7" in said
     assert "log.jsonl:3: a line must be a JSON object" in said
-    assert "log.jsonl:4: invalid JSON" in said
+    assert "log.jsonl:4: not valid JSON" in said
 
 
 @pytest.mark.parametrize("text", ["", "query\n", "query\n ?? \n"])

@@ -15,6 +15,7 @@ from typing import Any
 
 from tuner.core.errors import InputError, did_you_mean
 from tuner.datasets._lines import ProblemLog, json_type, read_text
+from tuner.datasets._tables import json_rows
 
 # What other systems call the columns, the most specific name first.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -95,7 +96,7 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
     log = ProblemLog()
     text = read_text(file, log) or ""
     is_json = text.lstrip().startswith("{")
-    rows = list(_json_rows(text, file, log) if is_json else _csv_rows(text, file, log))
+    rows = list(json_rows(text, file, log) if is_json else _csv_rows(text, file, log))
     if not rows and not log.mentions(file):
         log.add("none", "holds no query", file)
     names = list(dict.fromkeys(name for _, row in rows for name in row))
@@ -150,21 +151,6 @@ def _csv_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, dic
             yield reader.line_num, dict(zip(header, fields, strict=True))
     except csv.Error as error:
         log.add("csv", f"invalid CSV: {error}", file, reader.line_num)
-
-
-def _json_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            log.add("json", f"invalid JSON: {error}", file, number)
-            continue
-        if isinstance(row, dict):
-            yield number, row
-        else:
-            log.add("json", f"a line must be a JSON object, got {json_type(row)}", file, number)
 
 
 def _choose_columns(
