@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ ROUNDING = 1e-12
 
 Choice = Params | Policy
 Answering = tuple[Retriever, Params]
+# The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
+LevelOf = Callable[[Measured, Measured], float]
 
 
 @dataclass(frozen=True)
@@ -177,11 +179,11 @@ def judge(
     called: str = WINNER,
     where: str = HELD_OUT,
     same: str = NO_BETTER,
-    alpha: float | None = None,
+    level_of: LevelOf | None = None,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide; see ``decide``.
 
-    ``alpha`` takes the place of the configured one.
+    ``level_of`` takes the place of the configured alpha.
     """
     section = assembly.config.verdict
     pair = measured_pair(assembly, winner, baseline, queries)
@@ -189,7 +191,7 @@ def judge(
         *pair,
         query_types=[query.query_type for query in queries],
         guardrails=guardrails(assembly),
-        alpha=float(section.alpha) if alpha is None else alpha,
+        alpha=float(section.alpha) if level_of is None else level_of(*pair),
         min_effect=float(section.min_effect),
         looks=looks,
         called=called,
@@ -225,16 +227,26 @@ def judge_without_holdout(
     values: Mapping[int, FloatArray],
     journal: Path,
     *,
-    alpha: float | None = None,
+    level_of: LevelOf | None = None,
 ) -> FewQueriesVerdict | None:
     """Decide where no queries were held out; None where no values were kept.
 
-    ``values`` are the trials' ``utilities``; ``alpha`` takes the place of the configured one.
+    ``values`` are the trials' ``utilities``; ``level_of`` takes the place of the configured alpha.
     """
     if baseline.number not in values or winner.number not in values or len(values) < 2:
         return None
     section, objective = assembly.config.verdict, assembly.plan.objective
-    alpha = float(section.alpha) if alpha is None else alpha
+
+    def kept(trial: Trial) -> Measured:
+        number = trial.number if trial.shared_from is None else trial.shared_from
+        return Measured(
+            trial.params,
+            composite_values(read_per_query(journal, number), objective.weights),
+            objective=values[trial.number] if any(objective.price.values()) else None,
+        )
+
+    both = kept(winner), kept(baseline)
+    alpha = float(section.alpha) if level_of is None else level_of(*both)
     tests = {}
     if section.guardrails and winner.params != baseline.params:
         pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
@@ -247,18 +259,8 @@ def judge_without_holdout(
             )
             for guard in guardrails(assembly)
         }
-
-    def kept(trial: Trial) -> Measured:
-        number = trial.number if trial.shared_from is None else trial.shared_from
-        return Measured(
-            trial.params,
-            composite_values(read_per_query(journal, number), objective.weights),
-            objective=values[trial.number] if any(objective.price.values()) else None,
-        )
-
     return decide_without_holdout(
-        kept(winner),
-        kept(baseline),
+        *both,
         np.stack([row - values[baseline.number] for row in values.values()]),
         guardrails=tests,
         query_types=[query.query_type for query in assembly.tune_queries],

@@ -15,19 +15,18 @@ from tuner.assemble import Assembly, assemble, versions
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
 from tuner.evaluation.racing import standing
 from tuner.inspection import NothingFound, remarks
-from tuner.judge import judge, judge_without_holdout, look, utilities
+from tuner.judge import LevelOf, judge, judge_without_holdout, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.planning import make_plan
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
 from tuner.run_dir import (
     ANSWERS_DIR,
-    CONFIG_FILE,
-    JOURNAL_FILE,
     SUMMARY_NOTE,
     new_run_dir,
     no_run,
@@ -50,8 +49,6 @@ from tuner.warm_start import EARLIER_ARM, gather, read_earlier, write_earlier
 SLOW_TO_WRITE = 60
 
 Say = Callable[[str], None]
-# The level of a verdict of a winner against a baseline; None: the configured one.
-AlphaFor = Callable[[Params, Params], float | None]
 
 
 def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
@@ -60,10 +57,6 @@ def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
 
 def _never() -> bool:
     return False
-
-
-def _as_configured(winner: Params, baseline: Params) -> None:  # noqa: ARG001  # the form of AlphaFor
-    return None
 
 
 @dataclass(frozen=True)
@@ -99,13 +92,13 @@ class Session:
         on_event: Callable[[Event], None],
         say: Say,
         is_time_up: Callable[[], bool] = _never,
-        alpha_for: AlphaFor = _as_configured,
+        level_of: LevelOf | None = None,
     ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
         The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
-        it before its budget is spent. Where ``alpha_for`` gives a level for the verdict, that has
-        paid for earlier looks at these queries, and the verdict does not warn of them.
+        it before its budget is spent. A level that ``level_of`` gives the verdict has paid for
+        earlier looks at these queries, so the verdict does not warn of them.
         """
         tracker = _tracker(self.assembly.config, say)
         study = self.study
@@ -124,7 +117,7 @@ class Session:
                     doubt=NothingFound(self.assembly, study.trials),
                     is_time_up=is_time_up,
                 )
-            summary = self._summarise(state, time.monotonic() - begin, say, alpha_for)
+            summary = self._summarise(state, time.monotonic() - begin, say, level_of)
             self._put_side_by_side(summary, say)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
@@ -141,7 +134,9 @@ class Session:
             None if tracker is None else tracker.run_url,
         )
 
-    def _summarise(self, state: str, seconds: float, say: Say, alpha_for: AlphaFor) -> StudySummary:
+    def _summarise(
+        self, state: str, seconds: float, say: Say, level_of: LevelOf | None
+    ) -> StudySummary:
         trials = self.study.trials
         if state == "interrupted":
             return summarise(state, self.study.header, trials, seconds=seconds)
@@ -158,7 +153,7 @@ class Session:
         objective = self.assembly.plan.objective
         return replace(
             summary,
-            verdict=self._verdict(winner, values, say, alpha_for),
+            verdict=self._verdict(winner, values, say, level_of),
             remarks=() if winner is None else self._remarks(winner, say),
             front=front_record(trials, objective.pareto, objective.goals),
         )
@@ -175,7 +170,7 @@ class Session:
         winner: Trial | None,
         values: Mapping[int, FloatArray],
         say: Say,
-        alpha_for: AlphaFor,
+        level_of: LevelOf | None,
     ) -> dict[str, Any] | None:
         """Return the verdict as a record; None without a baseline, or where it cannot be had."""
         assembly = self.assembly
@@ -189,10 +184,11 @@ class Session:
             outcome = "keep the baseline"
             reason = "no configuration met the objective's constraints"
             return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
-        alpha = alpha_for(winner.params, baseline.params)
         if not assembly.holdout_queries:
             journal = self.run_dir / JOURNAL_FILE
-            few = judge_without_holdout(assembly, winner, baseline, values, journal, alpha=alpha)
+            few = judge_without_holdout(
+                assembly, winner, baseline, values, journal, level_of=level_of
+            )
             return None if few is None else few.to_record()
         decision = f"{self.study.header.study_id}/{winner.number}"
         looks = look(self.run_dir.parent, assembly, decision)
@@ -202,8 +198,8 @@ class Session:
                 winner.params,
                 baseline.params,
                 assembly.holdout_queries,
-                looks=looks if alpha is None else None,
-                alpha=alpha,
+                looks=looks if level_of is None else None,
+                level_of=level_of,
             )
         except Exception as error:  # the search is done: its result must not be lost
             say(f"no verdict: the held-out queries could not be answered: {error}")

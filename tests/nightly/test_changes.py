@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tuner.assemble import Assembly, assemble
@@ -21,6 +22,7 @@ from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, append, read_records
 from tuner.nightly.spending import Spending, remember_part
 from tuner.planning import make_plan
+from tuner.study.verdict import Measured
 
 DAY = date(2026, 3, 1)
 WORDS = "river market harbour bridge tower garden library station square mill".split()
@@ -81,7 +83,9 @@ def test_the_same_parameters_are_no_look(nights: Any) -> None:
     assembly = _assembly(nights)
     nights.runs_dir.mkdir()
     spending = Spending(nights.runs_dir, nights.records, assembly, DAY)
-    assert spending({"graph_weight": 0.0, "max_hops": 1}, assembly.baseline or {}) == 0.05
+    values = np.zeros(len(assembly.holdout_queries))
+    same = Measured({"graph_weight": 0.0, "max_hops": 1}, values)
+    assert spending(same, Measured(assembly.baseline or {}, values)) == 0.05
     assert spending.look is None
     assert not (nights.runs_dir / "nights.jsonl").exists()
 
@@ -171,7 +175,11 @@ def _look(nights: Any, assembly: Assembly, queries: tuple[Query, ...], hops: int
     nights.runs_dir.mkdir(exist_ok=True)
     tonight = replace(assembly, holdout_queries=queries)
     spending = Spending(nights.runs_dir, nights.records, tonight, DAY)
-    alpha = spending({"graph_weight": 0.5, "max_hops": hops}, assembly.baseline or {})
+    values = np.random.default_rng(hops).random((2, len(queries)))
+    alpha = spending(
+        Measured({"graph_weight": 0.5, "max_hops": hops}, values[0]),
+        Measured(assembly.baseline or {}, values[1]),
+    )
     assert spending.look is not None
     assert alpha == spending.look.alpha
     return spending.look.number

@@ -19,6 +19,8 @@ from tuner.nightly.lock import Locked, only_one
 from tuner.nightly.promoting import promote
 from tuner.nightly.promotion import record_promotion
 from tuner.nightly.records import Champion
+from tuner.stats import alpha_of_look
+from tuner.study.more_queries import confidence
 
 
 def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> None:
@@ -89,7 +91,7 @@ def test_the_budget_is_shared_and_the_clock_ends_the_night(nights: Any) -> None:
     assert late["outcome"] == "kept"
 
 
-def test_the_same_pair_is_judged_at_the_same_level_and_another_at_a_lower_one(
+def test_the_same_pair_is_judged_at_the_same_level_and_another_has_a_lower_share(
     nights: Any,
 ) -> None:
     levels = []
@@ -99,8 +101,10 @@ def test_the_same_pair_is_judged_at_the_same_level_and_another_at_a_lower_one(
     looks = nights.events("look")
     assert [look["number"] for look in looks] == list(range(1, len(looks) + 1))
     assert len({look["pair"] for look in looks}) == len(looks)
-    alphas = [look["alpha"] for look in looks]
-    assert alphas == sorted(alphas, reverse=True)
+    shares = [look["share"] for look in looks]
+    assert shares == [alpha_of_look(look["number"], alpha=0.05) for look in looks]
+    assert shares == sorted(shares, reverse=True)
+    assert all(look["share"] <= look["alpha"] < 0.05 for look in looks)
     for params, verdict in levels:
         same = [other["look"] for there, other in levels if there == params]
         assert set(same) == {verdict["look"]}
@@ -189,8 +193,8 @@ def test_with_nothing_held_out_the_level_is_shared_too(nights: Any) -> None:
     assert summary["verdict"]["difference"] is not None
     (look,) = nights.events("look")
     assert summary["verdict"]["alpha"] == look["alpha"] < 0.05
-    confidence = f"{100 * (1 - look['alpha']):g} %"
-    assert confidence in summary["verdict"]["sentence"]
+    assert look["composite"] == []
+    assert confidence(look["alpha"]) in summary["verdict"]["sentence"]
 
 
 def test_a_system_that_measures_itself_has_no_verdict_and_promotes_nothing(

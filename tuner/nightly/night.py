@@ -121,7 +121,7 @@ def _run(
     with listen(session) as listener:
         inner = _Heard(listener.say, heard.notes)
         tuned = session.run(
-            on_event=listener.show, say=inner.note, is_time_up=clock(config), alpha_for=spending
+            on_event=listener.show, say=inner.note, is_time_up=clock(config), level_of=spending
         )
     said = Said(
         night, records.study, "interrupted", champion, tuned, data, changes, is_resumed=is_resumed,

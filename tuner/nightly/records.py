@@ -7,9 +7,10 @@ A line is one event of one study: ``queries`` (what a part's queries are), ``beg
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -75,13 +76,27 @@ class Score:
 
 @dataclass(frozen=True)
 class Look:
-    """One verdict on a part of the queries: which pair, and the level that it was given at."""
+    """One verdict on a part of the queries: which pair, and the level that it was given at.
+
+    Attributes:
+        number: of the looks at these queries, from 1.
+        share: of the error rate that all looks have together.
+        alpha: the level of the verdict; not under its share.
+        champion: short name of its parameters; None in lines that do not have it.
+        composite: by query of the part, the challenger's composite less the champion's; None where
+            undefined. Empty where it is not known, or nothing is held out.
+        objective: the same of the objective, where it has a price that is known by query.
+    """
 
     night: date
     pair: str
     part: str
     number: int
+    share: float
     alpha: float
+    champion: str | None = None
+    composite: tuple[float | None, ...] = ()
+    objective: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,7 +243,16 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             )
         case "look":
             known = {name: record[name] for name in ("pair", "part", "number", "alpha")}
-            records.looks.append(Look(date.fromisoformat(record["night"]), **known))
+            records.looks.append(
+                Look(
+                    date.fromisoformat(record["night"]),
+                    **known,
+                    share=record.get("share", record["alpha"]),
+                    champion=record.get("champion"),
+                    composite=_values(record.get("composite")),
+                    objective=_values(record.get("objective")),
+                )
+            )
         case "ended":
             _end(records, record)
         case "champion":
@@ -248,6 +272,13 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             _show(records, record["version"])
         case "pruned":
             records.pruned.update(record["run_dirs"])
+
+
+def _values(row: Sequence[float | None] | None) -> tuple[float | None, ...]:
+    values = tuple(None if value is None else float(value) for value in row or ())
+    if not all(value is None or math.isfinite(value) for value in values):
+        raise ValueError("a value that is not finite")
+    return values
 
 
 def _end(records: Records, record: dict[str, Any]) -> None:

@@ -1,20 +1,31 @@
-"""The level of tonight's verdict: what earlier looks at the same queries have left of alpha."""
+"""The level of tonight's verdict: what earlier looks at the same queries have left of alpha.
+
+Every look has its share. Where the challengers of earlier nights met the same champion, the looks
+are alike, and what those have spent on the same luck is handed out again (``levels_of_looks``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 
 from tuner.assemble import Assembly
-from tuner.core.trial import Params
+from tuner.core.rankings import FloatArray
 from tuner.nightly.data import judged_part, params_key, part_of
 from tuner.nightly.records import Look, Part, Records, append
-from tuner.stats.alpha_spending import alpha_of_look
+from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
 from tuner.study.looks import SHARE_THAT_COUNTS
+from tuner.study.verdict import Measured
 
 _SAME = ("dataset", "retriever", "split")
+_DIGITS = 6
+
+Row = tuple[float | None, ...]
 
 
 @dataclass
@@ -31,16 +42,13 @@ class Spending:
     night: date
     look: Look | None = field(default=None, init=False)
 
-    def __call__(self, winner: Params, baseline: Params) -> float | None:
-        """Return the level for a winner against a baseline; None where no queries are judged."""
-        first, second = (self.assembly.params(params) for params in (winner, baseline))
-        queries = judged_part(self.assembly)
-        if not queries:
-            return None
+    def __call__(self, winner: Measured, baseline: Measured) -> float:
+        """Return the level for a winner against a baseline, measured on the judged queries."""
+        first, second = (self.assembly.params(one.params) for one in (winner, baseline))
         most = float(self.assembly.config.verdict.alpha)
         if first == second:  # nothing is decided, so it is no look
             return most
-        name, part = part_of(queries)
+        name, part = part_of(judged_part(self.assembly))
         hashes = self.assembly.fingerprints()
         same = {"pair": [first, second], "part": name, **{key: hashes[key] for key in _SAME}}
         pair = params_key(same)
@@ -49,22 +57,28 @@ class Spending:
         if known is not None:
             self.look = known
             return known.alpha
+        # Where nothing is held out, the challenger was chosen by these very queries: what is alike
+        # in its looks is no luck that it had no part in, and every look pays for itself.
+        is_held_out = bool(self.assembly.holdout_queries)
         number = 1 + len(earlier)
-        alpha = alpha_of_look(number, alpha=most)
-        self.look = Look(self.night, pair, name, number, alpha)
-        self.records.looks.append(self.look)
-        remember_part(self.runs_dir, self.records, name, part)
-        append(
-            self.runs_dir,
-            "look",
-            self.records.study,
-            night=self.night.isoformat(),
-            pair=pair,
-            part=name,
-            number=number,
-            alpha=alpha,
+        share = alpha_of_look(number, alpha=most)
+        look = Look(
+            self.night,
+            pair,
+            name,
+            number,
+            share=share,
+            alpha=share,
+            champion=params_key(second),
+            composite=_row(winner.composite, baseline.composite) if is_held_out else (),
+            objective=_row(winner.objective, baseline.objective) if is_held_out else (),
         )
-        return alpha
+        remember_part(self.runs_dir, self.records, name, part)
+        self.look = replace(look, alpha=_level(look, earlier, self.records.parts))
+        self.records.looks.append(self.look)
+        detail = {**asdict(self.look), "night": self.night.isoformat()}
+        append(self.runs_dir, "look", self.records.study, **detail)
+        return self.look.alpha
 
 
 def remember_part(runs_dir: Path, records: Records, name: str, part: Part) -> None:
@@ -80,3 +94,46 @@ def _is_of_these(records: Records, look: Look, part: Part) -> bool:
     then = records.parts.get(look.part)
     now = set(part.digests)
     return then is None or len(now.intersection(then.digests)) >= SHARE_THAT_COUNTS * len(now)
+
+
+def _row(winner: FloatArray | None, baseline: FloatArray | None) -> Row:
+    if winner is None or baseline is None:
+        return ()
+    found = (round(float(value), _DIGITS) for value in winner - baseline)
+    return tuple(None if math.isnan(value) else value for value in found)
+
+
+def _level(look: Look, earlier: Sequence[Look], parts: Mapping[str, Part]) -> float:
+    """Return the level that a look has together with the latest ones at the same champion.
+
+    Also with those before the index or some of the queries changed: what was judged then is what
+    they have written down. With a price there are two ways to a promotion, a better composite and
+    a better objective; the lower of their levels keeps the promise for both.
+    """
+    before = [*takewhile(lambda one: one.champion == look.champion, reversed(earlier))]
+    looks = [*reversed(before), look]
+    both = [[(one, one.composite) for one in looks], [(one, one.objective) for one in looks]]
+    return min((_joint(rows, parts) for rows in both if rows[-1][1]), default=look.share)
+
+
+def _joint(rows: Sequence[tuple[Look, Row]], parts: Mapping[str, Part]) -> float:
+    """Return the level of the last of the looks; those without values keep what they have spent."""
+    shares, found = [], []
+    for look, row in rows:
+        part = parts.get(look.part)
+        if part is not None and row and len(row) == len(part.digests):
+            shares.append(look.share)
+            found.append(_by_query(part, row))
+    queries = list(dict.fromkeys(query for values in found for query in values))
+    differences = [[values.get(query, math.nan) for query in queries] for values in found]
+    return float(levels_of_looks(differences, shares)[-1])
+
+
+def _by_query(part: Part, row: Row) -> dict[tuple[str, int], float]:
+    """Return values by query; those of the same words are told apart by their order."""
+    before: Counter[str] = Counter()
+    found = {}
+    for digest, value in zip(part.digests, row, strict=True):
+        found[digest, before[digest]] = math.nan if value is None else value
+        before[digest] += 1
+    return found

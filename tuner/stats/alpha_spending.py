@@ -103,6 +103,7 @@ def levels_of_looks(
     for look, (distance, share) in enumerate(zip(distances, shares, strict=True)):
         spent += share
         left = int(spent * draws) - int(np.count_nonzero(~is_open))
+        levels[look] = share
         critical = float(special.ndtri(1.0 - share / 2.0))
         candidates = distance[is_open]
         # The first look shares with none; where all differences are the same there is no luck.
@@ -110,8 +111,10 @@ def levels_of_looks(
             # Beyond the n-th largest of N draws lies n / (N + 1) on average, beyond the next one
             # more: in a year of looks a seventh of .05.
             place = candidates.size - left
-            critical = min(critical, float(np.partition(candidates, place)[place]))
-        levels[look] = 2.0 * special.ndtr(-critical)
+            drawn = float(np.partition(candidates, place)[place])
+            if drawn < critical:
+                critical = drawn
+                levels[look] = 2.0 * special.ndtr(-critical)
         is_open &= distance < critical
     return levels
 
