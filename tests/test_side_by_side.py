@@ -10,13 +10,9 @@ import pytest
 from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
+from tuner.core.run_files import QUERIES_FILE
 from tuner.planning import make_plan
-from tuner.side_by_side import (
-    PER_QUERY_FILE,
-    put_side_by_side,
-    read_side_by_side,
-    write_side_by_side,
-)
+from tuner.side_by_side import put_side_by_side, read_side_by_side, write_side_by_side
 
 CORPUS = {"d1": ("Lima", "old river"), "d2": ("Oslo", "old market"), "d3": ("", "new bridge")}
 QRELS = {"q1": {"d1": 2, "d3": 0}, "q2": {"d2": 1, "d3": 1}, "q3": {"d1": 0}}
@@ -130,18 +126,18 @@ def test_what_is_written_is_read_back_and_whole(opened, tmp_path):
     rows = put_side_by_side(opened(), {"order": "down"}, {"order": "up"})
     write_side_by_side(tmp_path, rows)
     assert read_side_by_side(tmp_path) == rows
-    lines = (tmp_path / PER_QUERY_FILE).read_text().splitlines()
+    lines = (tmp_path / QUERIES_FILE).read_text().splitlines()
     assert [json.loads(line)["query_id"] for line in lines] == [row.query_id for row in rows]
-    assert [path.name for path in tmp_path.glob(f".{PER_QUERY_FILE}*")] == []
+    assert [path.name for path in tmp_path.glob(f".{QUERIES_FILE}*")] == []
 
 
 def test_no_queries_no_file(tmp_path):
     write_side_by_side(tmp_path, ())
-    assert not (tmp_path / PER_QUERY_FILE).exists()
+    assert not (tmp_path / QUERIES_FILE).exists()
     assert read_side_by_side(tmp_path) == ()
 
 
 def test_a_broken_line_is_named(tmp_path):
-    (tmp_path / PER_QUERY_FILE).write_text('\n{"query_id": "q1"}\n')
-    with pytest.raises(InputError, match=rf"{PER_QUERY_FILE}:2.*no query with two answers"):
+    (tmp_path / QUERIES_FILE).write_text('\n{"query_id": "q1"}\n')
+    with pytest.raises(InputError, match=rf"{QUERIES_FILE}:2.*no query with two answers"):
         read_side_by_side(tmp_path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.assemble import versions
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
@@ -170,7 +171,7 @@ def tune(
         baseline=baseline,
         versions=versions(),
     )
-    journal = None if run_dir is None else Path(run_dir) / "journal.jsonl"
+    journal = None if run_dir is None else Path(run_dir) / JOURNAL_FILE
     study = _open(header, arms, search_space, objective, journal)
     begin = time.monotonic()
     try:

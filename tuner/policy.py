@@ -11,17 +11,16 @@ import yaml
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError
 from tuner.core.policy import Policy
+from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.judge import judge, look, utilities
 from tuner.retrieval._policy import POLICY
-from tuner.run_dir import BEST_FILE, JOURNAL_FILE, last_summary
+from tuner.run_dir import last_summary
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.study.reading import JournalContent
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import Verdict
 from tuner.study.winner import choose_winner
-
-POLICY_FILE = "policy.yaml"
 
 
 @dataclass(frozen=True)

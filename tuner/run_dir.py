@@ -13,6 +13,7 @@ import yaml
 from tuner.assemble import Assembly
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
+from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
@@ -20,10 +21,6 @@ from tuner.study.reading import JournalContent, read_journal
 from tuner.study.tuned_on import TunedOn
 from tuner.tracking._uri import absolute, holds_password, mask
 
-CONFIG_FILE = "config.yaml"
-JOURNAL_FILE = "journal.jsonl"
-BEST_FILE = "best.yaml"
-REPORT_FILE = "report.html"
 ANSWERS_DIR = "answers"
 SUMMARY_NOTE = "summary"
 

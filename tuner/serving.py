@@ -18,12 +18,12 @@ from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.policy import Policy, is_policy
 from tuner.core.rankings import Rankings
+from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets import open_dataset
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Retriever, Serves
-from tuner.run_dir import BEST_FILE, CONFIG_FILE
 from tuner.systems import build_retriever
 
 _ENGINE = "hybrid"

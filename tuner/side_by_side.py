@@ -15,12 +15,12 @@ from tuner.assemble import Assembly
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, Rankings
+from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import composite_values
 from tuner.retrieval.base import Explains
 
-PER_QUERY_FILE = "per_query.jsonl"
 # Nobody reads further down a ranking, and a data set may have many queries.
 SHOWN_PASSAGES = 10
 
@@ -124,9 +124,9 @@ def write_side_by_side(run_dir: Path, rows: Iterable[SideBySide]) -> None:
     lines = [json.dumps(row.to_record(), ensure_ascii=False, allow_nan=False) for row in rows]
     if not lines:
         return
-    temporary = run_dir / f".{PER_QUERY_FILE}.{os.getpid()}"
+    temporary = run_dir / f".{QUERIES_FILE}.{os.getpid()}"
     temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    temporary.replace(run_dir / PER_QUERY_FILE)
+    temporary.replace(run_dir / QUERIES_FILE)
 
 
 def read_side_by_side(run_dir: Path) -> tuple[SideBySide, ...]:
@@ -135,7 +135,7 @@ def read_side_by_side(run_dir: Path) -> tuple[SideBySide, ...]:
     Raises:
         InputError: a line that cannot be right, with its number.
     """
-    path = run_dir / PER_QUERY_FILE
+    path = run_dir / QUERIES_FILE
     if not path.is_file():
         return ()
     rows = []

@@ -12,14 +12,13 @@ from typing import Any
 
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError, TunerError
+from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.objective import Objective
 from tuner.study.reading import JournalContent, read_journal
 from tuner.tracking.mlflow import Mlflow
 
 EARLIER_ARM = "earlier"
-EARLIER_FILE = "earlier.jsonl"
-JOURNAL = "journal.jsonl"
 # What has to be equal for an earlier objective to mean the same now. The split is among them:
 # a study of another split has been tuned on queries that this one holds out.
 _SAME = ("space", "dataset", "split", "fixed", "retriever")
@@ -104,17 +103,19 @@ def _numbered(trials: Sequence[Trial]) -> list[Trial]:
 
 def _content(assembly: Assembly, source: str, key: tuple[str | int, ...]) -> JournalContent:
     folder = Path(source).expanduser()
-    if (folder / JOURNAL).is_file():
-        return read_journal(folder / JOURNAL)
+    if (folder / JOURNAL_FILE).is_file():
+        return read_journal(folder / JOURNAL_FILE)
     tracking = assembly.config.tracking
     if folder.exists() or not re.fullmatch(r"[0-9a-f]{32}", source) or tracking is None:
-        message = f"{source!r} is neither a run directory (with a {JOURNAL}) nor an MLflow run id"
+        message = (
+            f"{source!r} is neither a run directory (with a {JOURNAL_FILE}) nor an MLflow run id"
+        )
         if tracking is None:
             message += ", and there is no `tracking:` to look a run up in"
         raise InputError(message, key=key)
     with TemporaryDirectory() as temporary:
         try:
-            return read_journal(Mlflow.fetch(tracking.uri, source, JOURNAL, Path(temporary)))
+            return read_journal(Mlflow.fetch(tracking.uri, source, JOURNAL_FILE, Path(temporary)))
         except InputError:
             raise
         except TunerError as error:

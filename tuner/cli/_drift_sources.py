@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import InputError, did_you_mean
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.evaluation.drift_reading import read_observations
 from tuner.monitoring.drift import Observation
 
@@ -26,7 +27,6 @@ def observations_of(sources: Sequence[str], *, of: str) -> list[Observation]:
     Raises:
         InputError: none of these, or a broken one.
     """
-    from tuner.run_dir import JOURNAL_FILE
 
     found: list[Observation] = []
     for source in sources:

@@ -9,7 +9,7 @@ import click
 
 from tuner.cli._progress import progress_for
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
-from tuner.run_dir import REPORT_FILE
+from tuner.core.run_files import REPORT_FILE
 
 if TYPE_CHECKING:
     from tuner.core.study_record import StudySummary

@@ -12,6 +12,7 @@ import click
 from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.run_files import BEST_FILE
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
@@ -110,7 +111,6 @@ def command(
 
 def _tuned_on(written: str | None) -> TunedOn | None:
     """Return what the configuration in a file was tuned on; None where none says so."""
-    from tuner.config.params import BEST_FILE
     from tuner.config.source import read_source
     from tuner.study.tuned_on import TunedOn
 

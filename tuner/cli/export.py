@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tuner.core.run_files import JOURNAL_FILE
+
 
 @click.command("export", short_help="Write a study for Optuna's dashboard and plots.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
@@ -25,7 +27,7 @@ def command(run_dir: Path, storage: str, name: str | None) -> None:
     """
     from tuner.core.errors import InputError
     from tuner.report.optuna_study import optuna_study
-    from tuner.run_dir import JOURNAL_FILE, no_run
+    from tuner.run_dir import no_run
     from tuner.study.reading import read_journal
     from tuner.tracking._uri import mask
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tuner.cli._options import FiniteRange, note
+from tuner.core.run_files import CONFIG_FILE
 
 
 @click.command("policy", short_help="Parameters by query type, from a study's trials.")
@@ -33,7 +34,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     from tuner.config import load_config
     from tuner.planning import make_plan
     from tuner.policy import derive_policy, write_policy
-    from tuner.run_dir import CONFIG_FILE, read_run
+    from tuner.run_dir import read_run
     from tuner.tuning import check_same_data
 
     content, _ = read_run(run_dir)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tuner.core.run_files import CONFIG_FILE
+
 
 @click.command("ui", short_help="Open MLflow's pages on a study's store.")
 @click.argument("where", required=False, metavar="[CONFIG|RUN_DIR]")
@@ -36,7 +38,7 @@ def _store(where: str | None) -> str:
     if where is None:
         return TrackingSection().uri
     path = Path(where)
-    config, source = load_config(path / "config.yaml" if path.is_dir() else path)
+    config, source = load_config(path / CONFIG_FILE if path.is_dir() else path)
     if config.tracking is None:
         raise InputError("tracking is off, so there is no store", file=source.file)
     return config.tracking.uri

@@ -7,8 +7,7 @@ from typing import Any
 
 from tuner.config.source import read_source
 from tuner.core.errors import InputError
-
-BEST_FILE = "best.yaml"
+from tuner.core.run_files import BEST_FILE
 
 
 def read_params_file(written: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from tuner.assemble import Assembly
 from tuner.config import Config
 from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Night, Records
-from tuner.run_dir import JOURNAL_FILE
 from tuner.warm_start import gather
 
 Say = Callable[[str], None]

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from tuner.assemble import Assembly
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.trial import Trial
 from tuner.evaluation.drift import Measure, find_drift
 from tuner.evaluation.drift_report import DriftReport
@@ -17,7 +18,6 @@ from tuner.monitoring.drift import Observation, Windows
 from tuner.nightly.data import part_of
 from tuner.nightly.records import Records, Score, append
 from tuner.nightly.spending import remember_part
-from tuner.run_dir import JOURNAL_FILE
 from tuner.study.reading import read_per_query
 
 SCORE = "score"

@@ -10,8 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tuner.core.errors import TunerError
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Champion, Promotion, Records, append
-from tuner.run_dir import JOURNAL_FILE, last_summary, read_run
+from tuner.run_dir import last_summary, read_run
 from tuner.tracking.mlflow import Mlflow
 from tuner.tracking.registry import CHAMPION, ModelVersion, Registry
 

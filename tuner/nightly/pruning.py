@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 
 from tuner.config.model import KeepSection
 from tuner.core.errors import InputError
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Night, Records, append
-from tuner.run_dir import JOURNAL_FILE
 from tuner.study.reading import read_journal
 
 Say = Callable[[str], None]

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Literal
 
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.drift_report import DriftReport
 from tuner.nightly.records import Champion, Look, Night
@@ -75,7 +76,7 @@ def exit_code(outcome: str, *, is_alarm: bool) -> int:
 def summarise_night(said: Said) -> dict[str, Any]:
     """Return the summary of a night as a JSON-ready mapping."""
     summary, drift = said.tuned.summary, said.drift
-    report = said.tuned.run_dir / "report.html"
+    report = said.tuned.run_dir / REPORT_FILE
     return {
         "night": said.night.isoformat(),
         "study": said.study,

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import TunerError
-from tuner.run_dir import CONFIG_FILE, JOURNAL_FILE
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, TABLE_FILE
 from tuner.side_by_side import Passage, Side, SideBySide, write_side_by_side
 from tuner.tracking.mlflow import Mlflow
 
 # The same queries as per_query.jsonl holds, as a table that MLflow shows; without the titles.
-TABLE_FILE = "per_query.json"
 
 
 def fetch_study(uri: str, run_id: str, folder: Path) -> Path:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from tuner.core.run_files import CONFIG_FILE
 from tuner.report.parts import Block, Command, Section, Table, Text, counted
 from tuner.report.review import Review
-from tuner.run_dir import CONFIG_FILE
 
 
 def section(review: Review) -> Section:

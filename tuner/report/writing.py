@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tuner.core.errors import InputError
+from tuner.core.run_files import FIGURES_DIR, PLOTS_DIR, REPORT_FILE
 from tuner.report import (
     comparison,
     convergence,
@@ -26,10 +27,7 @@ from tuner.report.page_view import to_html
 from tuner.report.parts import Page, Section
 from tuner.report.review import Review, read_review
 from tuner.report.static_view import write_png
-from tuner.run_dir import REPORT_FILE
 
-FIGURES_DIR = "figures"
-PLOTS_DIR = "plots"
 INTERACTIVE_FILE = "interactive.html"
 
 

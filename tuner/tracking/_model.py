@@ -12,13 +12,13 @@ from typing import Any
 
 import yaml
 
+from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._files import uploadable
 from tuner.tracking._records import STUDY_ID, TRIAL
 from tuner.tracking._versions import OUTCOME, PARAMS, VersionContent
 
-_BEST = "best.yaml"
-_DATA = (_BEST, "config.yaml")
+_DATA = (BEST_FILE, CONFIG_FILE)
 _NEEDS = ("graphrag-tuner", "mlflow")
 _LOADER = "tuner.serving"
 _REFUSED_IN_NAMES = re.compile(r"[^\w .-]")
@@ -41,7 +41,7 @@ def version_content(
     has_files = all((run_dir / name).is_file() for name in _DATA)
     if summary.state != "finished" or chosen is None or not has_files:
         return None
-    best = yaml.safe_load((run_dir / _BEST).read_text(encoding="utf-8"))
+    best = yaml.safe_load((run_dir / BEST_FILE).read_text(encoding="utf-8"))
     verdict = summary.verdict or {"outcome": "no verdict", "sentence": "No verdict."}
     scores = {"tune": chosen.tune_objective, "holdout": chosen.holdout_objective}
     tags = {

@@ -9,6 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tuner.core.run_files import (
+    BEST_FILE,
+    FIGURES_DIR,
+    JOURNAL_FILE,
+    PLOTS_DIR,
+    REPORT_FILE,
+    TABLE_FILE,
+)
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
@@ -26,12 +34,12 @@ _ADVICE = {
     "the two apart.",
 }
 _WHAT_FILES_HOLD = {
-    "report.html": "the whole story on one page: intervals, convergence, what matters, failures",
-    "per_query.json": "each query with both answers, as a table",
-    "plots": "the figures",
-    "figures": "the numbers of each figure",
-    "best.yaml": "the winner, ready for `tuner compare` and for a service",
-    "journal.jsonl": "every trial",
+    REPORT_FILE: "the whole story on one page: intervals, convergence, what matters, failures",
+    TABLE_FILE: "each query with both answers, as a table",
+    PLOTS_DIR: "the figures",
+    FIGURES_DIR: "the numbers of each figure",
+    BEST_FILE: "the winner, ready for `tuner compare` and for a service",
+    JOURNAL_FILE: "every trial",
 }
 
 

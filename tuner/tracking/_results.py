@@ -6,22 +6,26 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tuner.core.run_files import (
+    BEST_FILE,
+    FIGURES_DIR,
+    JOURNAL_FILE,
+    PLOTS_DIR,
+    POLICY_FILE,
+    QUERIES_FILE,
+    REPORT_FILE,
+    TABLE_FILE,
+)
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._client import Client, FoundRun
 from tuner.tracking._files import uploadable
 from tuner.tracking._model import version_content, write_model
-from tuner.tracking._table import (
-    LOGGED_TABLES,
-    QUERIES_FILE,
-    TABLE_FILE,
-    with_table,
-    write_query_table,
-)
+from tuner.tracking._table import LOGGED_TABLES, with_table, write_query_table
 
 # Uploaded at the end of the study, where the run directory has them.
 RESULTS = (
-    *("best.yaml", "journal.jsonl", "policy.yaml", "report.html"),
-    *("plots", "figures", QUERIES_FILE),
+    *(BEST_FILE, JOURNAL_FILE, POLICY_FILE, REPORT_FILE),
+    *(PLOTS_DIR, FIGURES_DIR, QUERIES_FILE),
 )
 NOTE = "mlflow.note.content"
 _NOTE_DIGEST = "tuner.note"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-QUERIES_FILE = "per_query.jsonl"
-TABLE_FILE = "per_query.json"
+from tuner.core.run_files import QUERIES_FILE, TABLE_FILE
+
 LOGGED_TABLES = "mlflow.loggedArtifacts"
 
 _SIDES = ("winner", "baseline")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tuner.core.run_files import CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, best_trial
 from tuner.tracking._client import Client, FoundRun
@@ -206,10 +207,10 @@ class StudyView:
             "environment.json": dict(self._header.versions),
             "study.json": masked_header(self._header),
         }
-        if not (self._run_dir / "config.yaml").is_file():
-            records["config.yaml"] = records["study.json"]["config"]
+        if not (self._run_dir / CONFIG_FILE).is_file():
+            records[CONFIG_FILE] = records["study.json"]["config"]
         with self._artifacts():
-            self._upload("config.yaml")
+            self._upload(CONFIG_FILE)
             for name, record in records.items():
                 self._client.log_json(self.run_id, record, name)
             self._set_tags(self._parent, {"tuner.described": "true"})

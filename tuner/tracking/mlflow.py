@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tuner.core.errors import TunerError
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
@@ -99,7 +100,7 @@ class Mlflow:
             )
         else:
             self._writer = ProcessWriter(target, say=self._say)
-        for trial in in_order_of_telling(_journal_trials(run_dir / "journal.jsonl")):
+        for trial in in_order_of_telling(_journal_trials(run_dir / JOURNAL_FILE)):
             self._writer.add(trial)
         self._writer.start()
 
