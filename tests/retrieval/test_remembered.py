@@ -107,6 +107,43 @@ def test_what_was_answered_before_a_failure_is_not_lost(tmp_path: Path) -> None:
     assert mended.asked == ["q6", "q7", "q8", "q9"]
 
 
+class OneByOne(Counting):
+    queries_at_once: int | None = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[int] = []
+
+    def retrieve(self, queries, params):
+        self.calls.append(len(queries))
+        return super().retrieve(queries, params)
+
+
+@pytest.mark.parametrize(
+    ("call_s", "at_once", "calls"),
+    [
+        (0.0, 2, [4, 4, 2]),  # slow: two rounds of what it answers side by side
+        (1e9, 2, [4, 6]),  # fast, as the first call shows: as many as there are
+        (0.0, 1, [2, 2, 2, 2, 2]),
+        (0.0, None, [10]),
+    ],
+)
+def test_where_a_batch_is_no_cheaper_it_is_as_small_as_its_time_demands(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call_s: float,
+    at_once: int | None,
+    calls: list[int],
+) -> None:
+    monkeypatch.setattr(_remembered, "BATCH", 64)
+    monkeypatch.setattr(_remembered, "CALL_S", call_s)
+    inner = OneByOne()
+    inner.queries_at_once = at_once
+    found = Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS)
+    assert inner.calls == calls
+    assert_equal(found, Counting().retrieve(QUERIES, PARAMS))
+
+
 def test_a_torn_line_costs_its_own_answer_only(tmp_path: Path) -> None:
     Remembered(Counting(), tmp_path).retrieve(QUERIES, PARAMS)
     (path,) = tmp_path.iterdir()

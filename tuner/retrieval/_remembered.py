@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,10 +16,14 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob, Retriever, Serves
+from tuner.retrieval.base import AnswersOneByOne, Knob, Retriever, Serves
 
-# What is lost at most when a run is killed: the queries that one call asks.
+# What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
+# Where queries are answered one by one, a call asks fewer, in order to take about so long; but two
+# rounds of those that it asks at once, so that few wait for the slowest.
+CALL_S = 5.0
+ROUNDS = 2
 # Quicker answers are not kept: reading them back would take as long as asking again.
 QUICK_S = 0.002
 
@@ -28,15 +33,16 @@ Answer = dict[str, Any]
 class Remembered:
     """A retriever whose answers are kept in a folder, one file a set of parameters.
 
-    Queries are asked in batches of 64, and each batch is on the disk before the next is asked. A
-    system that answers a query within 2 ms is asked directly. Where the folder is not there (on
-    another machine of a cluster), nothing is kept.
+    Queries are asked in batches of up to 64, and each batch is on the disk before the next is
+    asked. A system that answers a query within 2 ms is asked directly. Where the folder is not
+    there (on another machine of a cluster), nothing is kept.
     """
 
     def __init__(self, inner: Retriever, folder: Path) -> None:
         self.inner = inner
         self._folder = folder
         self._is_quick = False
+        self._query_s = math.inf  # of the last call; unknown, so the first one asks few
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -60,7 +66,9 @@ class Remembered:
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
         seconds: dict[str, float] = {}
-        for batch in _batches(missing):
+        while missing:
+            size = self._batch_size()
+            batch, missing = missing[:size], missing[size:]
             part = self._ask(batch, params, path)
             if len(batch) == len(queries):
                 return part
@@ -75,10 +83,19 @@ class Remembered:
             return self.inner.serve(query, params)
         return self.inner.retrieve([query], params)
 
+    def _batch_size(self) -> int:
+        at_once = None
+        if isinstance(self.inner, AnswersOneByOne):
+            at_once = self.inner.queries_at_once
+        if at_once is None:
+            return BATCH
+        return min(BATCH, max(ROUNDS * at_once, int(CALL_S / self._query_s)))
+
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
         rankings = self.inner.retrieve(queries, params)
-        self._is_quick = time.perf_counter() - begin < QUICK_S * len(queries)
+        self._query_s = max(time.perf_counter() - begin, 1e-9) / len(queries)
+        self._is_quick = self._query_s < QUICK_S
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))
         return rankings
@@ -87,11 +104,6 @@ class Remembered:
 def _digest(fingerprint: str, params: Params) -> str:
     text = json.dumps([fingerprint, params], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _batches(queries: Sequence[Query]) -> Iterator[Sequence[Query]]:
-    for start in range(0, len(queries), BATCH):
-        yield queries[start : start + BATCH]
 
 
 def _answers(rankings: Rankings) -> Iterator[Answer]:

@@ -140,6 +140,19 @@ class Serves(Protocol):
 
 
 @runtime_checkable
+class AnswersOneByOne(Protocol):
+    """A retriever for which a batch may be no cheaper than its queries, and so a small one.
+
+    Answers are kept after each batch: the smaller, the less is paid again when a study is killed.
+    """
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return how many queries it answers side by side; None where a batch is cheaper."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A retriever that can tell which names and paths of its graph led to its answers.
 

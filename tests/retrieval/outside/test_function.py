@@ -374,3 +374,11 @@ def test_folders_are_those_of_the_configuration_and_then_the_working_one(tmp_pat
     resolved = Function.resolve_options({"function": "a:b"}, tmp_path)
     assert resolved == {"function": "a:b", "search_path": [str(tmp_path), str(Path().resolve())]}
     assert Function.resolve_options(resolved, Path("elsewhere")) == resolved
+
+
+@pytest.mark.parametrize(
+    ("form", "at_once"), [("mapping", 1), ("async", 5), ("async instance", 5), ("class", None)]
+)
+def test_queries_that_are_answered_one_by_one_say_so(make, form: str, at_once: int | None) -> None:
+    options = {"concurrency": 5} if "async" in form else {}
+    assert make(SEARCHES[form], **options).queries_at_once == at_once

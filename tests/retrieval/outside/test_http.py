@@ -508,3 +508,8 @@ def test_what_is_asked_decides_the_fingerprint_and_how_it_is_asked_does_not(make
     assert make(timeout_s=5, retries=0, headers={}).fingerprint == first
     assert make(request={"query": "query", "params": "params"}).fingerprint != first
     assert make(response="results[*].id").fingerprint != first
+
+
+def test_queries_at_once_are_those_of_all_requests_that_may_run(make):
+    assert make(concurrency=3).queries_at_once == 3
+    assert make(concurrency=3, batch_size=4).queries_at_once == 12

@@ -98,6 +98,11 @@ class Command:
         """Return none: the command is sent whatever the configuration names."""
         return ()
 
+    @property
+    def queries_at_once(self) -> int:
+        """Return 1: a process answers one query after the other."""
+        return 1
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Do nothing: a process is started where a trial runs."""
 

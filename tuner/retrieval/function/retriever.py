@@ -132,6 +132,13 @@ class Function:
         """Return the knobs that the function has by itself, whatever a space says."""
         return Target.read(function, search_path).knobs(None, None)
 
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return the concurrency of an async function, 1 for another, None for an object."""
+        if self.target.answers_batches:
+            return None
+        return self.target.concurrency if self.target.signature().is_async else 1
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Let an object that has a ``prepare`` of its own prepare the queries."""
         prepare = getattr(self.target.object, "prepare", None)

@@ -134,6 +134,11 @@ class Http:
         """Return none: the service is sent whatever the configuration names."""
         return ()
 
+    @property
+    def queries_at_once(self) -> int:
+        """Return how many queries are in the requests that may run at once."""
+        return self.concurrency * self.batch_size
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Do nothing: a connection is opened where a trial runs."""
 
