@@ -8,7 +8,7 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial
-from tuner.inspection import dead_knobs
+from tuner.inspection import dead_knobs, is_alive_elsewhere
 
 QUERIES = [Query(f"q{n}", "") for n in range(30)]
 SPACE = SearchSpace.from_mapping(
@@ -78,6 +78,28 @@ def test_values_with_which_no_trial_was_scored_are_not_tried() -> None:
     assert {params["mode"] for params in asked} == {"graph"}
     assert {params["top_k"] for params in asked} == {2, 5}  # one that changes something is enough
     assert {params["decoration"] for params in asked} == {0.2, 0.3, 0.7, 0.8}
+
+
+def test_a_knob_may_be_dead_around_the_chosen_configuration_only() -> None:
+    space = SearchSpace.from_mapping(
+        {name: {"type": "real", "low": 0.0, "high": 1.0} for name in ("graph", "text", "dead")}
+    )
+
+    def retrieve(queries, params):  # two legs: with the graph's weight 0, the text's does nothing
+        order = ["a", "b"] if params["graph"] > params["text"] else ["b", "a"]
+        return Rankings.from_ids([query.id for query in queries], [order for _ in queries])
+
+    chosen = {"graph": 0.0, "text": 0.7, "dead": 0.1}
+    given = [
+        chosen,
+        {"graph": 0.5, "text": 0.9, "dead": 0.4},
+        {"graph": 0.8, "text": 0.2, "dead": 0.9},
+    ]
+    trials = [Trial(n, "tpe", params, objective=0.5) for n, params in enumerate(given)]
+    assert dead_knobs(retrieve, QUERIES, space, chosen, trials=trials) == ["text", "dead"]
+    assert is_alive_elsewhere(retrieve, QUERIES, space, "text", chosen, trials)
+    assert not is_alive_elsewhere(retrieve, QUERIES, space, "dead", chosen, trials)
+    assert not is_alive_elsewhere(retrieve, QUERIES, space, "text", chosen, trials[:1])
 
 
 @pytest.mark.parametrize("queries", [QUERIES[:1], QUERIES[:3]])

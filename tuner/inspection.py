@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from tuner.core.trial import Params, Scalar, Trial
 from tuner.retrieval.base import Measures
 from tuner.study.results import BASELINE_ARM
 
+Item = TypeVar("Item")
 Retrieve = Callable[[Sequence[Query], Params], Rankings]
 
 # A knob is turned to so many other values, and looked at on so many queries: together they cost
 # less than one trial where knobs work.
 OTHER_VALUES = 3
 PROBED_QUERIES = 10
+# A knob that is dead around the chosen configuration is turned at so many others: the weight of a
+# leg changes nothing where the other leg has none.
+OTHER_PLACES = 2
 SHOWN_IDS = 3
 # So many evaluations without a hit are no accident.
 TRIALS_WITHOUT_HIT = 10
@@ -119,25 +123,52 @@ def dead_knobs(
     ``trials`` only values with which one of them was scored: what failed could crash or hang the
     process that asks.
     """
-    tried = None if trials is None else _scored_values(trials)
     sample = _spread(queries, PROBED_QUERIES)
+    changes = _changes(retrieve, sample, space, at, space.parameters, trials)
+    return [name for name, is_seen in changes if not is_seen]
+
+
+def _changes(
+    retrieve: Retrieve,
+    sample: Sequence[Query],
+    space: SearchSpace,
+    at: Params,
+    names: Iterable[str],
+    trials: Sequence[Trial] | None,
+) -> Iterator[tuple[str, bool]]:
+    """Yield each parameter that can be turned, and whether that changes a ranking."""
+    tried = None if trials is None else _scored_values(trials)
     before = None
-    dead = []
-    for name, parameter in space.parameters.items():
+    for name in names:
+        known = None if tried is None else tried.get(name, [])
         turned = [
             params
-            for value in _other_values(
-                parameter, at.get(name), None if tried is None else tried.get(name, [])
-            )
+            for value in _other_values(space.parameters[name], at.get(name), known)
             if name in at and space.contains(params := {**at, name: value})
         ]
         if not turned:
             continue
         if before is None:
             before = _answers(retrieve, sample, at)
-        if all(_answers(retrieve, sample, params) == before for params in turned):
-            dead.append(name)
-    return dead
+        yield name, any(_answers(retrieve, sample, params) != before for params in turned)
+
+
+def is_alive_elsewhere(
+    retrieve: Retrieve,
+    queries: Sequence[Query],
+    space: SearchSpace,
+    name: str,
+    chosen: Params,
+    trials: Sequence[Trial],
+) -> bool:
+    """Say whether a parameter changes a ranking at one of two other scored trials."""
+    sample = _spread(queries, PROBED_QUERIES)
+    others = [t.params for t in trials if t.is_scored and name in t.params and t.params != chosen]
+    return any(
+        is_seen
+        for at in _spread(others, OTHER_PLACES)
+        for _, is_seen in _changes(retrieve, sample, space, at, [name], trials)
+    )
 
 
 def _dead_knob_remarks(
@@ -151,12 +182,18 @@ def _dead_knob_remarks(
     def retrieve(queries: Sequence[Query], params: Params) -> Rankings:
         return retriever.retrieve(queries, {**fixed, **params})
 
-    space = assembly.plan.space
-    for name in dead_knobs(retrieve, assembly.tune_queries, space, chosen, trials=trials):
-        yield (
-            f"{name} changes no ranking around the chosen configuration: take it out of the space, "
-            "or look whether the system reads it"
-        )
+    queries, space = assembly.tune_queries, assembly.plan.space
+    for name in dead_knobs(retrieve, queries, space, chosen, trials=trials):
+        if is_alive_elsewhere(retrieve, queries, space, name, chosen, trials):
+            yield (
+                f"{name} changes no ranking around the chosen configuration, but does around "
+                "others: any value of it will do"
+            )
+        else:
+            yield (
+                f"{name} changes no ranking around the chosen configuration: take it out of the "
+                "space, or look whether the system reads it"
+            )
 
 
 def _baseline_remarks(assembly: Assembly, trials: Sequence[Trial]) -> Iterator[str]:
@@ -206,9 +243,9 @@ def _other_values(
     return [other for other in dict.fromkeys(places) if other != value]
 
 
-def _spread(queries: Sequence[Query], count: int) -> list[Query]:
-    places = np.unique(np.linspace(0, len(queries) - 1, count).astype(np.int64))
-    return [queries[place] for place in places] if queries else []
+def _spread(items: Sequence[Item], count: int) -> list[Item]:
+    places = np.unique(np.linspace(0, len(items) - 1, count).astype(np.int64))
+    return [items[place] for place in places] if items else []
 
 
 def _some(ids: Sequence[str]) -> str:
