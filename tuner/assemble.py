@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.config import Config, Source
-from tuner.config.model import (
-    DatasetSection,
-)
+from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.core.policy import Policy, is_policy
@@ -25,21 +23,16 @@ from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.planning import Plan, below
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
-from tuner.retrieval.base import (
-    Knob,
-    Measures,
-    Retriever,
-)
+from tuner.retrieval.base import Knob, Measures, Retriever
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
 from tuner.tracking._git import git_commit
 
 Say = Callable[[str], None]
-
-CONTEXT_TOKENS = "context_tokens"
 
 # What stands in the place of a data set where the system measures itself.
 NO_DATASET = Dataset("", "", Corpus(()), (), {})

@@ -24,6 +24,7 @@ from tuner.evaluation.system_metrics import (
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Retriever
 from tuner.stats import PairedComparison, compare_paired, correct_holm
+from tuner.stats.pairs import ROUNDING
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
 from tuner.study.more_queries import HELD_OUT
@@ -42,8 +43,6 @@ from tuner.study.verdict import (
 # does not count as the system's.
 LATENCY_QUERIES = 200
 LATENCY_REPEATS = 3
-# Values of the same answers, added up in another order.
-ROUNDING = 1e-12
 
 Choice = Params | Policy
 Answering = tuple[Retriever, Params]

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import FiniteRange, note
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from tuner.evaluation.drift import Measure
     from tuner.monitoring.drift import Observation
 
-EXIT_ALARM = 20
 
 # What is watched where nobody names a measure, in this order: scores, then inputs and costs.
 _WATCHED = ("score", "objective", "without_graph", "empty", "latency_ms", "latency_p95_ms")

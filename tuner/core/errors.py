@@ -9,6 +9,7 @@ from difflib import get_close_matches
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
+EXIT_ALARM = 20  # quality slips
 EXIT_INTERRUPTED = 130
 
 

@@ -13,6 +13,7 @@ from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Outcome, Params, Scalar
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
+    CONTEXT_TOKENS,
     GRAPH_USED,
     SYSTEM_METRICS,
     needs_latency,
@@ -172,8 +173,8 @@ class Evaluator:
             metric.name: metric.per_query(inputs[metric.kind]) for metric in self.metrics
         }
         sources = observed(rankings)
-        if self.passages is not None and (self.counts_tokens or "context_tokens" not in sources):
-            sources["context_tokens"] = self.passages.context_tokens(rankings)
+        if self.passages is not None and (self.counts_tokens or CONTEXT_TOKENS not in sources):
+            sources[CONTEXT_TOKENS] = self.passages.context_tokens(rankings)
         for name in self.system_metrics:
             source = SYSTEM_METRICS[name].source
             if source == "latency_ms":

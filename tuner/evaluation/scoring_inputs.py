@@ -11,7 +11,7 @@ from tuner.core.corpus import Document
 from tuner.core.errors import InputError, MetricError, Problem
 from tuner.core.rankings import FloatArray, Rankings, RelationPath
 from tuner.datasets.dataset import Evidence
-from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS, SYSTEM_METRICS, is_better_lower
 from tuner.metrics import Metric, Qrels, depth_needed
 from tuner.metrics.base import Judged, Kind
 from tuner.metrics.context import Discount, check_fitted
@@ -20,7 +20,6 @@ from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.metrics.passages import Passages
 
-CONTEXT_TOKENS = "context_tokens"
 _ELSEWHERE = {
     "context_tokens_p95": "is no mean: write context_tokens, and see --aggregates",
     "retrieved": "is a column of --per-query FILE.csv",

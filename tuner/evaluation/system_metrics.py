@@ -40,14 +40,15 @@ def _quantile(share: float) -> Callable[[FloatArray], float]:
     return summary
 
 
+CONTEXT_TOKENS = "context_tokens"
 GRAPH_USED = "graph_used"
 
 SYSTEM_METRICS: Mapping[str, SystemMetric] = {
-    "context_tokens": SystemMetric(
-        _mean, "context_tokens", "mean tokens of the retrieved passages of a query"
+    CONTEXT_TOKENS: SystemMetric(
+        _mean, CONTEXT_TOKENS, "mean tokens of the retrieved passages of a query"
     ),
     "context_tokens_p95": SystemMetric(
-        _quantile(0.95), "context_tokens", "95th percentile of the tokens of a query"
+        _quantile(0.95), CONTEXT_TOKENS, "95th percentile of the tokens of a query"
     ),
     "retrieved": SystemMetric(_mean, "retrieved", "mean number of retrieved passages of a query"),
     GRAPH_USED: SystemMetric(
@@ -99,7 +100,7 @@ def observed(rankings: Rankings) -> dict[str, FloatArray]:
     retrieved = np.count_nonzero(rankings.documents != NO_DOCUMENT, axis=1)
     sources = {"retrieved": retrieved.astype(np.float64)}
     if rankings.context_tokens is not None:
-        sources["context_tokens"] = np.asarray(rankings.context_tokens, dtype=np.float64)
+        sources[CONTEXT_TOKENS] = np.asarray(rankings.context_tokens, dtype=np.float64)
     if rankings.graph_used is not None:
         sources[GRAPH_USED] = np.asarray(rankings.graph_used, dtype=np.float64)
     return sources

@@ -12,12 +12,11 @@ from tuner.core.errors import InputError, TunerError
 from tuner.nightly.champion import registry_of
 from tuner.nightly.promotion import record_promotion, show_promotion, who_is_it
 from tuner.nightly.records import Champion, Night, Promotion, Records, read_records
-from tuner.tracking.registry import CHAMPION, Registry
+from tuner.tracking.registry import CHALLENGER, CHAMPION, Registry
 
 Say = Callable[[str], None]
 
 BASELINE = "baseline"
-LATEST = "challenger"
 
 
 def promote(config: Config, target: str, *, why: str, say: Say) -> Promotion:
@@ -58,7 +57,7 @@ def _target(config: Config, records: Records, registry: Registry | None, target:
         if not isinstance(config.baseline, dict):
             raise InputError("there is no baseline to go back to", key=("baseline",))
         return Champion(dict(config.baseline))
-    if target == LATEST:
+    if target == CHALLENGER:
         found = [night for night in records.nights if _has_challenger(night)]
         if not found:
             raise InputError("no night has found a challenger yet")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
-from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.core.errors import EXIT_ALARM, EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.drift_report import DriftReport
@@ -15,7 +15,6 @@ from tuner.nightly.records import Champion, Look, Night
 from tuner.tuning import Tuned
 
 EXIT_PROMOTED = 10
-EXIT_ALARM = 20
 
 Outcome = Literal["kept", "promoted", "waiting for approval", "nothing to do", "failed"]
 

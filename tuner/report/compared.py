@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tuner.core.rankings import FloatArray
+from tuner.evaluation.objective import COMPOSITE
 from tuner.evaluation.system_metrics import is_better_lower
 from tuner.report.parts import MISSING
-from tuner.report.review import COMPOSITE, Review
+from tuner.report.review import Review
 from tuner.stats import PairedComparison, compare_paired
 
 OBJECTIVE = "objective, with its price"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuner.evaluation.objective import paid_metric
+from tuner.evaluation.objective import COMPOSITE, paid_metric
 from tuner.evaluation.system_metrics import is_better_lower
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.compared import Compared, compare
@@ -20,7 +20,7 @@ from tuner.report.parts import (
     shown_param,
     signed,
 )
-from tuner.report.review import COMPOSITE, Review
+from tuner.report.review import Review
 
 
 def section(review: Review) -> Section:

@@ -14,14 +14,13 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
-from tuner.evaluation.objective import composite_values
+from tuner.evaluation.objective import COMPOSITE, composite_values
 from tuner.run_dir import SUMMARY_NOTE, last_summary, no_run
 from tuner.side_by_side import SideBySide, read_side_by_side
 from tuner.study.reading import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.study.results import BASELINE_ARM, summarise
 
 UNFINISHED = "unfinished"
-COMPOSITE = "composite"
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Trial, best_trial
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.stats import within_one_standard_error
 from tuner.study.results import BASELINE_ARM
 
-TOKENS = "context_tokens"
 LATENCY = "latency_p95_ms"
 
 
@@ -50,7 +50,7 @@ def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) 
 
 def _cost(trial: Trial) -> tuple[float, float, float, int]:
     return (
-        trial.metrics.get(TOKENS, 0.0),
+        trial.metrics.get(CONTEXT_TOKENS, 0.0),
         trial.metrics.get(LATENCY, 0.0),
         -_number(trial.objective),
         trial.number,
