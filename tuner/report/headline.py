@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from tuner.report.parts import Headline, counted, shown, signed
+from collections import Counter
+
+from tuner.core.study_record import Standing
+from tuner.report.parts import (
+    LONGEST_VALUE,
+    MISSING,
+    Headline,
+    counted,
+    percent,
+    shortened,
+    shown,
+    shown_param,
+    signed,
+)
 from tuner.report.review import UNFINISHED, Review
 from tuner.study.results import BASELINE_ARM
+
+TOKENS = "context_tokens"
 
 # Outcome: its tone on the page, and a mark that tells them apart without colour.
 _OUTCOMES = {
@@ -83,14 +98,56 @@ def _next_step(review: Review) -> str:
     if state in ("interrupted", UNFINISHED):
         return f"Go on with: tuner resume {review.run_dir}"
     if review.chosen is None:
-        return "Look at the failures below."
+        return _most_frequent_failure(review)
     if outcome == "deploy":
-        return "Its parameters are below, and in best.yaml of the run directory."
+        return f"{_changes(review)}All its parameters are in best.yaml of the run directory."
     more, to_show = review.verdict.get("more_queries"), review.verdict.get("difference_to_show")
     if outcome == "not enough queries" and more and to_show:
         queries = counted(more, "query", "queries")
         return f"{queries} held out would show a difference of {shown(to_show)}, in 4 of 5 studies."
     return ""
+
+
+def _most_frequent_failure(review: Review) -> str:
+    reasons = Counter(trial.error for trial in review.trials if trial.error)
+    if not reasons:
+        return "Look at the failures below."
+    return f"Look at the failures below, such as: {shortened(reasons.most_common(1)[0][0], 300)}"
+
+
+def _changes(review: Review) -> str:
+    """Say what to set in a service that runs the baseline."""
+    chosen, baseline = review.chosen, review.baseline
+    if chosen is None or baseline is None:
+        return ""
+    changes = [
+        f"{name} {shortened(then, LONGEST_VALUE)} → {shortened(now, LONGEST_VALUE)}"
+        for name, value in chosen.params.items()
+        if (now := shown_param(value)) != (then := shown_param(baseline.params.get(name, MISSING)))
+    ]
+    return f"Set {', '.join(changes)}. " if changes else ""
+
+
+def _price(review: Review) -> tuple[tuple[str, str, str], ...]:
+    """Return what the chosen configuration costs a query, beside the baseline."""
+    chosen, baseline = review.chosen, review.baseline
+    if chosen is None:
+        return ()
+    is_held_out = chosen.holdout_objective is not None
+
+    def tokens(standing: Standing | None) -> float | None:
+        if standing is None:
+            return None
+        metrics = standing.holdout_metrics if is_held_out else standing.tune_metrics
+        return metrics.get(TOKENS)
+
+    mine, theirs = tokens(chosen), tokens(baseline)
+    if mine is None:
+        return ()
+    remark = ""
+    if theirs and not review.is_baseline:
+        remark = f"baseline {shown(theirs)}, {percent(mine, theirs)}"
+    return (("tokens of context a query", shown(mine), remark),)
 
 
 def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
@@ -114,6 +171,7 @@ def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
         won, lost = sum(c > 1e-12 for c in changes), sum(c < -1e-12 for c in changes)
         tied = len(changes) - won - lost
         facts.append(("queries better / worse", f"{won} / {lost}", f"{tied} the same"))
+    facts += _price(review)
     summary = review.summary
     told = sum(trial.is_told for trial in review.trials)
     arms = ", ".join(review.arms)

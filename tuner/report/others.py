@@ -16,12 +16,21 @@ def section(review: Review, others: Sequence[Review]) -> Section:
     """Tabulate the studies, and lay their searches over each other."""
     studies = [review, *others]
     labels = _labels(studies)
-    columns = ("study", "verdict", "objective", "held out", "baseline", "trials", "parameters")
+    columns = (
+        "study",
+        "verdict",
+        "held out",
+        "baseline, held out",
+        "tune",
+        "baseline, tune",
+        "trials",
+        "parameters",
+    )
     table = Table(
-        "On the tune queries, and on the held-out ones",
+        "Objective of winner and baseline, on the held-out queries and on the tune queries",
         columns,
         tuple(_row(label, one) for label, one in zip(labels, studies, strict=True)),
-        frozenset(columns[2:6]),
+        frozenset(columns[2:7]),
         frozenset({0}),
     )
     curves = [(label, one.trials) for label, one in zip(labels, studies, strict=True)]
@@ -49,8 +58,9 @@ def _row(label: str, review: Review) -> tuple[str, ...]:
     return (
         label,
         outcome,
-        shown(None if chosen is None else chosen.tune_objective),
         shown(None if chosen is None else chosen.holdout_objective),
+        shown(None if baseline is None else baseline.holdout_objective),
+        shown(None if chosen is None else chosen.tune_objective),
         shown(None if baseline is None else baseline.tune_objective),
         f"{sum(trial.is_told for trial in review.trials):,}",
         MISSING if chosen is None else shown_params(chosen.params),

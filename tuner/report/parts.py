@@ -171,6 +171,16 @@ def signed(value: float | None, like: float | None = None) -> str:
     return f"{'−' if value < 0 else '+'}{text}"
 
 
+def percent(value: float, base: float) -> str:
+    """Write by how much a value is above or below another, which is not 0.
+
+    >>> percent(1032.0, 570.0), percent(4.0, 5.0), percent(573.0, 572.9)
+    ('+81 %', '−20 %', '+0 %')
+    """
+    share = 100 * (value - base) / base
+    return f"{'−' if share < 0 else '+'}{abs(share):.0f} %"
+
+
 def shown_param(value: Scalar) -> str:
     """Write a parameter's value: floats to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

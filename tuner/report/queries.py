@@ -34,6 +34,7 @@ MOST_TYPES = 40
 # Values of the same answers, added up in another order.
 ROUNDING = 1e-12
 LONGEST_TEXT = 400
+LONGEST_TITLE = 120
 
 
 def section(review: Review) -> Section:
@@ -210,5 +211,5 @@ def _found(side: Side) -> str:
 
 def _shown(passages: Sequence[Passage]) -> tuple[Shown, ...]:
     return tuple(
-        Shown(one.id, shortened(one.title, LONGEST_TEXT), one.is_relevant) for one in passages
+        Shown(one.id, shortened(one.title, LONGEST_TITLE), one.is_relevant) for one in passages
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tuner.core.parameters import Categorical
 from tuner.core.trial import Trial
 from tuner.report.chart import Axis, Chart, Numbers, Series
 from tuner.report.parts import Block, Charts, Section, Text, shown_param
@@ -27,6 +28,7 @@ def section(review: Review, importances: Mapping[str, float]) -> Section:
     pair = pair_of(review, names)
     if pair is not None:
         blocks.append(Charts("surface", (surface(review, known, *pair),)))
+    blocks += _at_edges(review)
     charts = tuple(_slice(review, known, name) for name in names[:MOST_SLICES])
     blocks.append(Charts("slices", charts, is_small=True, legend=_legend(charts)))
     if len(names) > MOST_SLICES:
@@ -39,6 +41,24 @@ def section(review: Review, importances: Mapping[str, float]) -> Section:
         )
         blocks.append(Text(text, True))
     return Section("slices", title, lead, tuple(blocks))
+
+
+def _at_edges(review: Review) -> list[Block]:
+    """Name what was chosen at an end of its range, where the search could go no further."""
+    chosen, found = review.chosen, []
+    if chosen is None or review.is_baseline:
+        return []
+    for name, parameter in review.space.parameters.items():
+        value = chosen.params.get(name)
+        if isinstance(parameter, Categorical) or parameter.low == parameter.high:
+            continue
+        if value in (parameter.low, parameter.high):
+            end = "least" if value == parameter.low else "greatest"
+            found.append(f"{name} {shown_param(value)}, the {end} allowed")
+    if not found:
+        return []
+    text = f"The {review.called} lies at an end of a range: {'; '.join(found)}."
+    return [Text(f"{text} Where the system takes values beyond it, a wider range may be better.")]
 
 
 def _slice(review: Review, known: Sequence[Trial], name: str) -> Chart:

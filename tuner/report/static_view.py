@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ def write_png(group: Charts, path: Path) -> None:
         _draw(figure, figure.add_subplot(rows, columns, number), chart)
     if group.legend:
         _legend(figure)
-    figure.savefig(path, format="png", metadata={"Software": None})
+    with warnings.catch_warnings():
+        # A letter that the font lacks, such as an emoji, becomes a box; the page shows it.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure.savefig(path, format="png", metadata={"Software": None})
 
 
 def _draw(figure: Any, axes: Any, chart: Chart) -> None:

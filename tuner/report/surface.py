@@ -12,7 +12,6 @@ from tuner.report.parts import shown_params
 from tuner.report.places import axis, edges, place
 from tuner.report.points import marked, shown_trials, trial_text, worth
 from tuner.report.review import Review
-from tuner.study.results import BASELINE_ARM
 
 # The pair of parameters that a GraphRAG system has, wherever it has them.
 GRAPH_PAIR = ("graph_weight", "max_hops")
@@ -40,7 +39,7 @@ def surface(review: Review, known: Sequence[Trial], x_name: str, y_name: str) ->
     in_cells: dict[tuple[int, int], list[Trial]] = {}
     for (x, y), trial in placed:
         column, row = cell(x_edges, x), cell(y_edges, y)
-        if column is None or row is None or trial.arm == BASELINE_ARM:
+        if column is None or row is None:
             continue
         if trial.violation <= 0.0 or not is_any_feasible:
             in_cells.setdefault((row, column), []).append(trial)

@@ -13,6 +13,7 @@ from tuner.report.parts import (
     Section,
     Table,
     Text,
+    percent,
     shown,
     shown_params,
 )
@@ -116,11 +117,19 @@ def _reading(review: Review, cost: str) -> str:
     chosen, baseline = review.chosen, review.baseline
     if chosen is None or baseline is None:
         return ""
-    mine, theirs = chosen.tune_metrics.get(cost), baseline.tune_metrics.get(cost)
+    is_held_out = cost in chosen.holdout_metrics and cost in baseline.holdout_metrics
+    sides = [one.holdout_metrics if is_held_out else one.tune_metrics for one in (chosen, baseline)]
+    mine, theirs = (side.get(cost) for side in sides)
     if mine is None or theirs is None or review.is_baseline:
         return ""
-    share = f" ({100 * (mine - theirs) / theirs:+.1f} %)" if theirs else ""
-    return f"The {review.called} takes {shown(mine)}, the baseline {shown(theirs)}{share}."
+    share = f" ({percent(mine, theirs)})" if theirs else ""
+    takes = f"he {review.called} takes {shown(mine)}, the baseline {shown(theirs)}{share}."
+    where = "On the held-out queries t" if is_held_out else "T"
+    if cost.startswith("latency"):
+        # The baseline is evaluated first and alone, later trials beside others.
+        noise = "Trials that run beside others are slower than they are alone: dots show a trend."
+        return f"{noise} {where}{takes}"
+    return f"{where}{takes}"
 
 
 def _front(review: Review) -> list[Block]:
