@@ -84,17 +84,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_message_and_nothing_half_written(tuner, case):
+def test_one_message_and_nothing_half_written(tuner_here, case):
     old, new, expected = CASES[case]
-    tuner.edit(old, new)
-    done = tuner("run", "config.yaml", code=2)
+    tuner_here.edit(old, new)
+    done = tuner_here("run", "config.yaml", code=2)
     assert done.stdout == ""
     lines = done.stderr.splitlines()
     assert all(line.startswith("error: config.yaml:") for line in lines), done.stderr
     for part in expected:
         assert part in done.stderr
-    assert not (tuner.folder / "runs").exists()
-    assert not list(tuner.folder.glob("mlflow.db*"))
+    assert not (tuner_here.folder / "runs").exists()
+    assert not list(tuner_here.folder.glob("mlflow.db*"))
 
 
 def test_broken_data_is_reported_whole(tuner):
@@ -122,8 +122,8 @@ def test_broken_data_is_reported_whole(tuner):
         ('{"top_k": ' + "9" * 5000 + "}", "--params is not valid JSON"),
     ],
 )
-def test_params_that_make_no_sense(tuner, params, expected):
-    assert expected in tuner("evaluate", "config.yaml", "--params", params, code=2).stderr
+def test_params_that_make_no_sense(tuner_here, params, expected):
+    assert expected in tuner_here("evaluate", "config.yaml", "--params", params, code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_params_that_make_no_sense(tuner, params, expected):
         ("evaluate", "config.yaml", "--per-query", "no/such/folder.csv"),
     ],
 )
-def test_wrong_commands_exit_with_2(tuner, arguments):
-    done = tuner(*arguments, code=2)
+def test_wrong_commands_exit_with_2(tuner_here, arguments):
+    done = tuner_here(*arguments, code=2)
     assert done.stderr
-    assert not (tuner.folder / "runs").exists()
+    assert not (tuner_here.folder / "runs").exists()
 
 
 def test_text_that_the_output_s_encoding_lacks_is_no_failure(tuner):
