@@ -37,9 +37,10 @@ from populations import (
 )
 from scipy import stats
 
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.study.few_queries import decide_without_holdout
 from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured, decide
-from tuner.study.winner import TOKENS, choose_winner
+from tuner.study.winner import choose_winner
 
 QUERIES = (60, 100, 200, 500)
 FEW_QUERIES = (10, 20, 30, 50)
@@ -80,7 +81,7 @@ def held_out_with_price(values, tokens):
             {"row": row},
             values[row, half:],
             objective=objective[row, half:],
-            costs={TOKENS: float(tokens[row, half:].mean())},
+            costs={CONTEXT_TOKENS: float(tokens[row, half:].mean())},
         )
 
     return decide(measured(winner), measured(BASELINE), permutations=0, resamples=0).outcome

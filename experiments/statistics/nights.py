@@ -48,7 +48,7 @@ FIRST_NIGHTS = (1, 30, 180)
 EFFECTS = (0.03, 0.05)
 KINDS = {"equalised": equalised, "shuffled": shuffled, "best": real}
 COLUMNS_FOR_TRUTH = 20_000
-DRAWS = 4_000  # of `levels_of_looks`, whose own are more: so that many years can be simulated
+DRAWS = 10_000  # of `levels_of_looks`, whose own are more: so that many years can be simulated
 JOINT = "levels_of_looks"
 RULES = ("5 % every night", "alpha_of_look", JOINT)
 

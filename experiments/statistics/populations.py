@@ -40,9 +40,9 @@ from tuner.core.trial import Params, Trial, TrialState  # noqa: E402
 from tuner.datasets import open_dataset  # noqa: E402
 from tuner.evaluation.evaluator import Evaluator  # noqa: E402
 from tuner.evaluation.objective import composite_values  # noqa: E402
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS  # noqa: E402
 from tuner.retrieval.hybrid import Hybrid  # noqa: E402
 from tuner.study.results import BASELINE_ARM  # noqa: E402
-from tuner.study.winner import TOKENS  # noqa: E402
 from tuner.systems import cache_dir  # noqa: E402
 
 ATLAS = "builtin:atlas"
@@ -89,8 +89,8 @@ def measure_population(path: str, *, configurations: int, seed: int) -> Populati
         dataset.name,
         params,
         values[:, is_defined],
-        np.array([one.metrics[TOKENS] for one in outcomes]),
-        np.stack([one.per_query[TOKENS] for one in outcomes])[:, is_defined],
+        np.array([one.metrics[CONTEXT_TOKENS] for one in outcomes]),
+        np.stack([one.per_query[CONTEXT_TOKENS] for one in outcomes])[:, is_defined],
     )
 
 
@@ -173,7 +173,7 @@ def as_trials(values: FloatArray, tokens: FloatArray) -> list[Trial]:
             params={"row": row},
             state=TrialState.FINISHED,
             objective=mean,
-            metrics={TOKENS: token},
+            metrics={CONTEXT_TOKENS: token},
         )
         for row, (mean, token) in enumerate(
             zip(values.mean(axis=1).tolist(), tokens.tolist(), strict=True)

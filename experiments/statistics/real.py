@@ -26,10 +26,11 @@ from tuner.core.trial import Outcome, Trial, TrialState
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import composite_values
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.metrics.aggregate import mean_defined
 from tuner.retrieval.hybrid import Hybrid
 from tuner.study.verdict import Measured, decide
-from tuner.study.winner import TOKENS, choose_winner
+from tuner.study.winner import choose_winner
 from tuner.systems import cache_dir
 
 KINDS = ("grid", "tpe")
@@ -54,7 +55,7 @@ class Answers:
 def utility(per_query):
     """Return the objective of each query: the composite less the price of its tokens."""
     price = OBJECTIVE.price["context_tokens_per_1000"] / 1_000
-    return composite_values(per_query, OBJECTIVE.weights) - price * per_query[TOKENS]
+    return composite_values(per_query, OBJECTIVE.weights) - price * per_query[CONTEXT_TOKENS]
 
 
 def one_split(dataset, answers, seed):
@@ -95,13 +96,13 @@ def one_split(dataset, answers, seed):
             params,
             composite[name][holdout],
             objective=utility(answers.of(params))[holdout],
-            costs={TOKENS: float(answers.of(params)[TOKENS][holdout].mean())},
+            costs={CONTEXT_TOKENS: float(answers.of(params)[CONTEXT_TOKENS][holdout].mean())},
         )
         for name, params in sides.items()
     ]
     verdict = decide(*pair, permutations=0, resamples=0)
     tune_gain = float(np.nanmean((composite["winner"] - composite["baseline"])[tune]))
-    tokens = [float(answers.of(params)[TOKENS].mean()) for params in (winner.params, DEFAULT)]
+    tokens = [float(answers.of(params)[CONTEXT_TOKENS].mean()) for params in (winner.params, DEFAULT)]
     return verdict, tune_gain, tokens
 
 
