@@ -9,8 +9,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tuner.config import load_config
+from tuner.nightly.drift import write_score
 from tuner.nightly.night import run_night
 from tuner.nightly.records import Records, read_records
 from tuner.study.loop import Event
@@ -128,6 +129,14 @@ class Nights:
     def events(self, kind: str) -> list[dict[str, Any]]:
         lines = (self.runs_dir / "nights.jsonl").read_text(encoding="utf-8").splitlines()
         return [record for record in map(json.loads, lines) if record["event"] == kind]
+
+    def repeat_the_score(self, *, days: int) -> None:
+        """Let the last night's champion have had the same score on each of the days before."""
+        records = self.records
+        score = records.scores[-1]
+        for back in range(days, 0, -1):
+            earlier = replace(score, night=score.night - timedelta(days=back))
+            write_score(self.runs_dir, records, earlier)
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "tuner", *arguments]

@@ -54,6 +54,17 @@ def test_a_changed_corpus_is_told_and_begins_without_the_earlier_nights(own_data
     assert own_data("2026-03-03")["data"]["changes"] == []
 
 
+def test_a_score_by_another_objective_is_no_drift(nights: Any) -> None:
+    nights.configure(nightly={"budget": {"trials": 0}})
+    first = nights("2026-03-01")
+    nights.repeat_the_score(days=20)
+    nights.configure(objective={"maximize": {"recall@1": 1.0}}, metrics=["recall@1"])
+    later = [nights(f"2026-03-{day:02d}") for day in (12, 13, 14)]
+    assert later[-1]["champion"]["score"] < first["champion"]["score"] - 0.2
+    assert later[0]["notes"] == ["the objective changed"]
+    assert (later[-1]["exit_code"], later[-1]["drift"]["status"]) == (0, "insufficient data")
+
+
 def test_changed_judgements_are_told(own_data: Any) -> None:
     own_data("2026-03-01")
     with (own_data.folder / "data" / "qrels" / "test.tsv").open("a", encoding="utf-8") as file:

@@ -71,8 +71,10 @@ def test_a_guard_rail_keeps_the_champion(nights: Any) -> None:
 
 def test_with_no_trials_only_drift_is_looked_for(nights: Any) -> None:
     nights.configure(nightly={"budget": {"trials": 0}, "promote": "auto"})
-    for day in range(1, 15):
-        summary = nights(f"2026-02-{day:02d}")
+    nights("2026-02-01")
+    nights.repeat_the_score(days=13)
+    summary = nights("2026-02-02")
+    assert summary["notes"] == []
     assert summary["trials"]["evaluated"] == 1
     assert summary["verdict"] is None
     assert summary["challenger"] is None
@@ -141,6 +143,20 @@ def test_a_night_that_crashed_helps_the_next_one_and_stays_as_it_is(nights: Any)
     assert any("2026-03-01 was not finished" in note for note in summary["notes"])
     assert any("warm start: 3 trials" in note for note in summary["notes"])
     assert nights.records.nights[0].summary is None
+
+
+def test_a_night_that_was_killed_after_its_promotion_says_that_it_promoted(nights: Any) -> None:
+    first = nights("2026-03-01")
+    file = nights.runs_dir / "nights.jsonl"
+    *before, ended = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert json.loads(ended)["event"] == "ended"
+    file.write_text("".join(before), encoding="utf-8")
+    again = nights("2026-03-01")
+    assert again["is_resumed"]
+    assert (again["outcome"], again["exit_code"]) == ("promoted", 10)
+    assert again["champion"] == first["champion"]
+    assert again["challenger"] == first["challenger"]
+    assert len(nights.events("champion")) == len(nights.events("begun")) == 1
 
 
 def test_a_night_is_begun_anew_where_its_champion_is_another_one_now(nights: Any) -> None:

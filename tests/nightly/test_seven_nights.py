@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tuner.config import load_config
-from tuner.nightly.drift import write_score
 from tuner.nightly.lock import Locked
 from tuner.nightly.promoting import promote
 from tuner.study.reading import read_journal
@@ -86,7 +83,7 @@ def test_seven_nights(
     assert second["outcome"] == "kept"
     assert second["champion"]["version"] == 1
     assert second["champion"]["source"] == "registry"
-    _weeks_before(nights)
+    nights.repeat_the_score(days=20)
 
     # 3: while it runs another job leaves; then it is killed, and goes on when called again.
     (nights.folder / "closed").touch()
@@ -163,15 +160,6 @@ def test_seven_nights(
         13: alarm["champion"]["score"],
         14: seventh["champion"]["score"],
     }
-
-
-def _weeks_before(nights: Any) -> None:
-    """Let the second night's champion have had the same score on each of the 20 days before."""
-    records = nights.records
-    score = records.scores[-1]
-    for days in range(20, 0, -1):
-        earlier = replace(score, night=score.night - timedelta(days=days))
-        write_score(nights.runs_dir, records, earlier)
 
 
 def _told(nights: Any) -> list[tuple[int, float | None]]:

@@ -76,6 +76,8 @@ def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) ->
             earlier = gather(_from(assembly, [run_dir]), say=_silent)
         except TunerError:  # of other parameters, or a damaged journal: the search begins without
             continue
+        if not earlier:
+            continue
         found.append(run_dir)
         trials += len(earlier)
         if trials >= MOST_EARLIER_TRIALS:

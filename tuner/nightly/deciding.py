@@ -65,6 +65,9 @@ def decide_night(
     summary = tuned.summary
     if summary.state == "failed" or summary.baseline is None:
         return "failed"
+    begun = records.of(night)
+    if begun is not None and records.has_promoted(begun):  # and was killed before it said so
+        return "promoted"
     if summary.verdict is None and challenger is not None:
         say("there is no verdict on the challenger, so nothing is promoted")
     is_deploy = summary.verdict is not None and summary.verdict["outcome"] == DEPLOY

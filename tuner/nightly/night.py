@@ -6,6 +6,7 @@ date the study stays as it is: its trials help that night's search.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
@@ -71,6 +72,7 @@ class _Tonight:
     records: Records
     registry: Registry | None
     heard: _Heard
+    began: float
 
 
 def run_night(
@@ -87,6 +89,7 @@ def run_night(
         Locked: another job is at work on these nights.
         InputError: there is no baseline, or the champion does not fit the configuration.
     """
+    began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
     heard = _Heard(say)
     with only_one(runs_dir, study):
@@ -98,7 +101,7 @@ def run_night(
             lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
             heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
         registry = registry_of(config)
-        tonight = _Tonight(config, source, night, runs_dir, records, registry, heard)
+        tonight = _Tonight(config, source, night, runs_dir, records, registry, heard, began)
         return _run(tonight, listen)
 
 
@@ -117,6 +120,8 @@ def _run(
     for change in changes:
         heard.note(change)
     session, is_resumed = _session(tonight, champion, assembly, data)
+    if is_resumed and (begun := records.of(night)) is not None and records.has_promoted(begun):
+        champion = begun.champion  # whom its study was tested against
     spending = Spending(runs_dir, records, session.assembly, night)
     with listen(session) as listener:
         inner = _Heard(listener.say, heard.notes)
@@ -124,8 +129,8 @@ def _run(
             on_event=listener.show, say=inner.note, is_time_up=clock(config), level_of=spending
         )
     said = Said(
-        night, records.study, "interrupted", champion, tuned, data, changes, is_resumed=is_resumed,
-        notes=heard.notes,
+        night, records.study, "interrupted", champion, tuned, data, tonight.began, changes,
+        is_resumed=is_resumed, notes=heard.notes,
     )  # fmt: skip
     if tuned.summary.state == "interrupted":
         return summarise_night(said)
@@ -139,7 +144,9 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
     study_id, own = session.study.header.study_id, session.assembly
     settings = tonight.config.nightly
     challenger = find_challenger(own, tuned, study_id, tonight.registry, say=note)
-    key = params_key(own.params(own.baseline or {}))
+    # What is measured by another objective is no drift.
+    measured = {"params": own.params(own.baseline or {}), "by": own.fingerprints()["objective"]}
+    key = params_key(measured)
     if (baseline := _baseline(session)) is not None:
         record_score(runs_dir, records, own, baseline, tuned.run_dir, champion=key, night=night)
     drift = check_drift(records, key, night)
@@ -206,7 +213,8 @@ def _session(
     begun = records.of(tonight.night)
     if begun is not None and begun.summary is None:
         reason = ""
-        if params_key(begun.champion.params) != params_key(champion.params):
+        is_same = params_key(begun.champion.params) == params_key(champion.params)
+        if not is_same and not records.has_promoted(begun):
             reason = "the champion is another one now"
         elif begun.data["fingerprints"] != data["fingerprints"]:
             reason = "the data, the index or the configuration changed"

@@ -155,6 +155,11 @@ class Records:
         """Return the latest attempt at a night."""
         return next((one for one in reversed(self.nights) if one.night == night), None)
 
+    def has_promoted(self, night: Night) -> bool:
+        """Say whether a night made what it found the champion, and nobody has moved it since."""
+        last = self.promotions[-1] if self.promotions else None
+        return last is not None and (last.night, last.to.study_id) == (night.night, night.study_id)
+
 
 def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
     """Write one event; it is on the disk on return.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -44,7 +45,7 @@ class Challenger:
 
 @dataclass(frozen=True)
 class Said:
-    """Everything that goes into a night's summary."""
+    """Everything that goes into a night's summary; ``began`` is by the monotonic clock."""
 
     night: date
     study: str
@@ -52,6 +53,7 @@ class Said:
     champion: Champion
     tuned: Tuned
     data: Mapping[str, Any]
+    began: float
     changes: Sequence[str] = ()
     challenger: Challenger | None = None
     look: Look | None = None
@@ -104,7 +106,7 @@ def summarise_night(said: Said) -> dict[str, Any]:
             "shared": summary.shared_trials,
             "failed": summary.failed_trials,
         },
-        "seconds": round(summary.seconds, 3),
+        "seconds": round(time.monotonic() - said.began, 3),
         "is_resumed": said.is_resumed,
         "run_dir": str(said.tuned.run_dir),
         "report": str(report) if report.is_file() else None,
