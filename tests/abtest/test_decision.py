@@ -9,6 +9,7 @@ import pytest
 
 from tuner.abtest.analysis import analyze
 from tuner.abtest.decision import decide, decide_each
+from tuner.abtest.more_units import rounded
 from tuner.abtest.report import table_row, to_html
 from tuner.abtest.table import Table
 from tuner.config.experiment import ExperimentConfig
@@ -228,3 +229,43 @@ def test_a_ratio_needs_denominators_that_are_not_negative():
         analyze(plan, table(times=np.full(800, -1.0)))
     (primary, _) = analyze(plan, table(times=np.zeros(800))).results["treatment"]
     assert primary.comparison.p_value is None
+
+
+def test_a_guard_rail_with_too_few_values_yet_keeps_collecting():
+    plan = {
+        "metrics": {
+            "gain": {"mean": "gain", "better": "higher"},
+            "cost": {"quantile": {"of": "cost", "at": 0.99}, "better": "lower"},
+        }
+    }
+    rows = table(gain=2.0)  # 400 rows in each arm: four beyond the 99th percentile
+    decision = decide(analyze(config(**plan), rows))
+    assert decision.outcome == "keep collecting"
+    assert "cost is not shown to be kept" in decision.sentence
+    assert "cannot be told yet (cost: the control has 400 values" in decision.sentence
+    # One planned look has no later one.
+    found, sentence = outcome(config(**plan, decide="fixed_horizon"), rows)
+    assert found == "do not ship"
+    assert "a guard-rail was not tested (cost: the control has 400 values" in sentence
+
+
+def test_who_ships_is_told_which_secondary_metric_pays_for_it():
+    plan = config(guardrails={})
+    found, sentence = outcome(plan, table(gain=1.0, cost=1.2))
+    assert found == "ship"
+    assert "; but cost +2" in sentence
+    assert sentence.endswith("% is clearly worse.")
+    assert "worse" not in outcome(plan, table(gain=1.0, cost=0.8))[1]
+
+
+def test_a_broken_guard_rail_is_called_so_in_the_table_too():
+    plan = config()
+    analysis = analyze(plan, table(gain=1.0, cost=1.5))
+    assert "cost is broken" in decide(analysis).sentence
+    assert table_row(plan, analysis.results["treatment"][1])[-1] == "broken (allowed 10 %)"
+
+
+def test_a_forecast_is_rounded_up_to_two_digits():
+    assert [rounded(units) for units in (1, 99, 100, 4_094, 46_708, 1_569_369)] == [
+        1, 99, 100, 4_100, 47_000, 1_600_000,
+    ]  # fmt: skip

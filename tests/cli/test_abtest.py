@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tuner.abtest.more_units import rounded
 from tuner.abtest.table import read_table
 from tuner.cli import main
 from tuner.config.experiment import load_experiment
@@ -151,7 +152,7 @@ def test_undecided_says_how_many_more(abtest):
     decision = record["recommendation"]
     assert decision["outcome"] == "keep collecting"
     assert decision["more_units"] > 0
-    assert f"about {decision['more_units']:,} more units" in decision["sentence"]
+    assert f"about {rounded(decision['more_units']):,} more units" in decision["sentence"]
 
 
 def test_worse_is_not_shipped(abtest):

@@ -66,7 +66,11 @@ def test_no_drift_is_no_alarm():
 
 def test_an_improvement_is_no_alarm_and_for_a_cost_it_is():
     rising = scores([0.7] * 53 + [0.8] * 7)
-    assert look(rising).status == "no alarm"
+    better = look(rising)
+    assert better.status == "no alarm"
+    assert "score rose by 13." in better.sentence
+    assert "for the better" in better.sentence
+    assert "chance" not in better.sentence
     assert look(rising, (Measure("score", "higher"),)).status == "alarm"
 
 
@@ -75,7 +79,8 @@ def test_a_clear_change_below_the_minimum_effect_is_told_but_no_alarm():
     report = look(series)
     assert finding(report, "window").is_clear
     assert report.status == "no alarm"
-    assert "Clear, but too small to matter: score fell by 2." in report.sentence
+    told = "No alarm. Clear, but too small to matter: score fell by 2."
+    assert report.sentence.startswith(told)  # and once only
     assert look(series, (Measure("score", min_effect=0.01),)).status == "alarm"
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tuner.abtest.analysis import Analysis, MetricResult, deciding_p
+from tuner.abtest.more_units import rounded, units_for_guardrail, units_for_primary
 from tuner.config.experiment import CONTROL, ExperimentConfig
 from tuner.core.errors import InputError
-from tuner.stats.online_size import units_until
 
 Outcome = Literal["ship", "do not ship", "keep collecting", "stop"]
 
@@ -117,8 +117,7 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
     if is_clear and gain < 0.0:
         return _no(treatment, f"{change} is worse (p = {p_value:.2g})")
     for guard in guards:
-        test = guard.guardrail
-        if test is not None and test.broken_p is not None and test.broken_p <= config.alpha_each:
+        if is_broken(config, guard):
             return _no(
                 treatment,
                 f"the guard-rail {guard.metric} is broken: {shown_change(guard)}, allowed is "
@@ -132,7 +131,8 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             treatment,
             None,
             f"Ship {treatment}: {change} is better (p = {p_value:.2g}, "
-            f"{100 * (1 - config.alpha_each):.4g} % interval {_interval(config, primary)}){kept}.",
+            f"{100 * (1 - config.alpha_each):.4g} % interval {_interval(config, primary)}){kept}"
+            f"{_price(config, others)}.",
         )
     if not is_clear and config.decide == "fixed_horizon":
         return _no(treatment, f"{change} is not shown to be better (p = {p_value:.2g})")
@@ -143,7 +143,12 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             f"({shown_change(primary)}, interval {_interval(config, primary)})",
         )
     untested = [
-        guard for guard in open_guards if guard.guardrail and guard.guardrail.p_value is None
+        guard
+        for guard in open_guards
+        if guard.guardrail
+        and guard.guardrail.p_value is None
+        # Few values become more by waiting; where there is none in an arm nobody writes them down.
+        and (config.decide == "fixed_horizon" or not has_values(guard))
     ]
     if untested:
         names = "; ".join(f"{one.metric}: {one.remark}" for one in untested)
@@ -156,6 +161,17 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             treatment, f"{change} is better (p = {p_value:.2g}), but {names} not shown to be kept"
         )
     return _keep(config, treatment, primary, change, p_value, open_guards, is_clear)
+
+
+def has_values(result: MetricResult) -> bool:
+    """Say whether a unit of each arm has a value of the metric."""
+    return min(result.comparison.n_treatment, result.comparison.n_control) > 0
+
+
+def is_broken(config: ExperimentConfig, guard: MetricResult) -> bool:
+    """Say whether a guard-rail is shown to be broken, at any look."""
+    test = guard.guardrail
+    return test is not None and test.broken_p is not None and test.broken_p <= config.alpha_each
 
 
 def is_kept(config: ExperimentConfig, guard: MetricResult) -> bool:
@@ -180,71 +196,40 @@ def _keep(
     reasons: list[str] = []
     have = primary.comparison.n_treatment + primary.comparison.n_control
     if not is_clear:
-        needed.append(_units_for_primary(config, treatment, primary, have))
+        needed.append(units_for_primary(config, treatment, primary, gain_of(primary)))
         reasons.append(f"{change} is not clear yet (p = {p_value:.2g})")
     if open_guards:
-        needed += [_units_for_guardrail(config, treatment, one) for one in open_guards]
+        needed += [units_for_guardrail(config, treatment, one) for one in open_guards]
         names = _listed([one.metric for one in open_guards])
         reasons.append(f"{names} {'is' if len(open_guards) == 1 else 'are'} not shown to be kept")
     known = [units for units in needed if units is not None]
     more = max(max(known) - have, 1) if len(known) == len(needed) and known else None
-    count = (
-        f"about {more:,} more units of {treatment} and {CONTROL} together, if the figures stay "
-        "as they are"
-        if more is not None
-        else "how many more cannot be told: at the figures of today the margin would not be kept"
-    )
+    unseen = [f"{one.metric}: {one.remark}" for one in open_guards if one.remark]
+    if more is not None:
+        count = (
+            f"about {rounded(more):,} more units of {treatment} and {CONTROL} together, if the "
+            "figures stay as they are"
+        )
+    elif unseen:
+        count = f"how many more cannot be told yet ({'; '.join(unseen)})"
+    else:
+        count = "how many more cannot be told: at the figures of today the margin would not be kept"
     return Decision(
         "keep collecting", treatment, more, f"Keep collecting: {', and '.join(reasons)}; {count}."
     )
 
 
-def _units_for_primary(
-    config: ExperimentConfig, treatment: str, primary: MetricResult, have: int
-) -> int | None:
-    """Return with how many units 0 or the smallest gain that matters leaves the interval."""
-    comparison = primary.comparison
-    gain = gain_of(primary)
-    if gain is None or comparison.standard_error is None or comparison.control is None:
-        return None
-    least = config.primary.min_effect.of(comparison.control)
-    # At least half the smallest gain that matters, so that this is always finite.
-    distance = max(abs(gain), abs(least - gain))
-    return _until(
-        distance,
-        comparison.standard_error * math.sqrt(have),
-        config.planned_units(treatment),
-        config.alpha_each,
-    )
-
-
-def _units_for_guardrail(
-    config: ExperimentConfig, treatment: str, guard: MetricResult
-) -> int | None:
-    """Return with how many units the loss of today would be shown to be within the margin."""
-    comparison, test = guard.comparison, guard.guardrail
-    if test is None or test.loss is None or test.standard_error is None:
-        return None
-    if comparison.control is None or test.loss >= test.margin:
-        return None
-    unit = comparison.control if test.is_relative else 1.0
-    have = comparison.n_treatment + comparison.n_control
-    return _until(
-        (test.margin - test.loss) * unit,
-        test.standard_error * math.sqrt(have),
-        config.planned_units(treatment),
-        config.alpha_each,
-        sides=1,
-    )
-
-
-def _until(
-    distance: float, spread: float, planned: float, alpha: float, *, sides: int = 2
-) -> int | None:
-    try:
-        return units_until(distance, spread, planned_units=planned, alpha=alpha, sides=sides)
-    except InputError:
-        return None
+def _price(config: ExperimentConfig, others: list[MetricResult]) -> str:
+    """Return which secondary metrics got clearly worse: nothing decides by them, people should."""
+    worse = [
+        f"{one.metric} {shown_change(one)}"
+        for one in others
+        if one.adjusted_p is not None
+        and one.adjusted_p <= config.alpha
+        and (gain_of(one) or 0.0) < 0.0
+    ]
+    verb = "is" if len(worse) == 1 else "are"
+    return f"; but {_listed(worse)} {verb} clearly worse" if worse else ""
 
 
 def _is_futile(config: ExperimentConfig, primary: MetricResult) -> bool:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from tuner.abtest.analysis import Analysis, MetricResult
-from tuner.abtest.decision import Decision, decide_each, deciding_interval, is_kept
+from tuner.abtest.decision import Decision, decide_each, deciding_interval, is_broken, is_kept
 from tuner.config.experiment import ExperimentConfig
 
 NOT_TESTED = "not tested"
@@ -96,6 +96,7 @@ def _note(config: ExperimentConfig, one: MetricResult) -> str:
     if one.guardrail is not None:
         margin = config.guardrails[one.metric].margin
         state = "kept" if is_kept(config, one) else "not shown to be kept"
+        state = "broken" if is_broken(config, one) else state
         notes.append(f"{state} (allowed {margin})")
     if one.adjusted_p is not None:
         notes.append(f"p (Holm) {_p(one.adjusted_p)}")

@@ -71,6 +71,7 @@ class DriftReport:
         text = f"{head}: {'; '.join(_told(one, self) for one in told)}."
         minor = [one for one in self.findings if one.is_clear and not one.is_alarm]
         if minor and not self.alarms:
+            text = f"{head}." if told[:1] == tuple(minor[:1]) else text
             text += f" Clear, but too small to matter: {'; '.join(_told(o, self) for o in minor)}."
         return text
 
@@ -124,7 +125,10 @@ def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
         interval = f"{change.confidence:.0%} interval of the change {low:+.4g} to {high:+.4g}"
     moved = f"from {change.before:.4g} to {change.after:.4g}"
     size = "" if change.relative is None else f" by {abs(change.relative):.1%}"
+    verb = "fell" if change.difference < 0 else "rose"
     if finding.is_clear:
-        verb = "fell" if change.difference < 0 else "rose"
         return f"{subject} {verb}{size} {where}, {moved} ({interval})"
+    # One-sided: no change for the worse has a p-value this high where one for the better is clear.
+    if 1.0 - change.p_value <= report.alpha / 2.0:
+        return f"{subject} {verb}{size} {where}, {moved}, for the better ({interval})"
     return f"{subject} went {moved} {where}, which may be chance ({interval})"
