@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -41,10 +43,10 @@ def index_dir(tmp_path_factory):
 
 
 @pytest.fixture
-def small(tuner, index_dir):
-    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
-    tuner.environment["TUNER_CACHE_DIR"] = str(index_dir)
-    return tuner
+def small(tuner_here, index_dir, monkeypatch):
+    (tuner_here.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
+    return tuner_here
 
 
 def test_a_night_its_approval_and_the_history(small):
@@ -136,9 +138,9 @@ def hook():
     server.server_close()
 
 
-def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook):
+def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook, monkeypatch):
     small.edit("promote: ask", 'promote: ask, notify: {webhook: "${HOOK}"}')
-    small.environment["HOOK"] = f"http://127.0.0.1:{hook.server_port}/T0/sEcr3t"
+    monkeypatch.setenv("HOOK", f"http://127.0.0.1:{hook.server_port}/T0/sEcr3t")
     done = small("nightly", "config.yaml", "--date", "2026-03-01", code=None)
     assert hook.posted == [("/T0/sEcr3t", json.loads(done.stdout))]
     hook.answer = 500
@@ -150,7 +152,7 @@ def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook):
     files = [path for path in (small.folder / "runs").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if b"sEcr3t" in path.read_bytes()]
-    del small.environment["HOOK"]
+    monkeypatch.delenv("HOOK")
     unset = small("nightly", "config.yaml", "--date", "2026-03-03", code=None)
     assert "the environment variable HOOK is not set" in unset.stderr
 
@@ -163,7 +165,42 @@ def test_the_configuration_and_the_schedules_that_ship_are_right():
     job = yaml.safe_load((folder / "kubernetes-cronjob.yaml").read_text())
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
     workflow = yaml.safe_load((folder / "github-actions.yml").read_text())
-    assert "tuner nightly" in json.dumps(workflow["jobs"])
+    steps = workflow["jobs"]["night"]["steps"]
+    before, night, after = steps[3:6]
+    assert "tuner nightly" in night["run"]
+    # What a night has judged counts in all later ones, whatever its exit code.
+    assert after["if"] == "always()"
+    assert after["with"]["path"] == before["with"]["path"]
+    assert after["with"]["path"].split() == ["runs", "mlflow.db", "mlruns"]
     for name in ("crontab", "graphrag-nightly.service"):
         assert "tuner nightly" in (folder / name).read_text()
+    assert ".venv/bin/tuner" in (folder / "crontab").read_text()  # cron has a short PATH
     assert "OnCalendar" in (folder / "graphrag-nightly.timer").read_text()
+
+
+@pytest.mark.parametrize(("left", "seen"), [(0, 0), (10, 0), (20, 20), (3, 3), (1, 1), (2, 2)])
+def test_the_pod_fails_where_the_night_does_and_not_by_a_promotion(tmp_path, left, seen):
+    pod = subprocess.run(pod_command(), env=with_tuner(tmp_path, f"exit {left}"), check=False)
+    assert pod.returncode == seen
+
+
+def test_the_end_of_a_pod_is_told_to_the_night(tmp_path):
+    waits = "trap 'exit 130' TERM; echo here; while :; do sleep 0.01; done"
+    environment = with_tuner(tmp_path, waits)
+    with subprocess.Popen(pod_command(), env=environment, stdout=subprocess.PIPE) as pod:
+        assert pod.stdout.readline() == b"here\n"
+        pod.terminate()
+        assert pod.wait(timeout=240) == 130
+
+
+def pod_command():
+    job = yaml.safe_load((ROOT / "configs" / "nightly" / "kubernetes-cronjob.yaml").read_text())
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    return [*container["command"], *container["args"]]
+
+
+def with_tuner(folder, script):
+    """Return an environment in which `tuner` is a shell script."""
+    (folder / "tuner").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / "tuner").chmod(0o755)
+    return {**os.environ, "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
