@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -75,6 +77,46 @@ def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
 
     done = tuner("bench", "config.yaml", *FAST, "--params", '{"mode": "crash"}', code=1)
     assert "error: no query is answered: RuntimeError: the" in done.stderr
+
+
+def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner):
+    text = (tuner.folder / "word_overlap.py").read_text()
+    # One call to warm up and one that counts at the first rate; the third is never answered.
+    hangs = text.replace(
+        "class WordOverlap",
+        "import itertools, threading\nCALLS = itertools.count()\n\nclass WordOverlap",
+    ).replace(
+        "        weight, depth",
+        "        if next(CALLS) >= 2:\n            threading.Event().wait()\n        weight, depth",
+    )
+    (tuner.folder / "word_overlap.py").write_text(hangs)
+    process = subprocess.Popen(
+        tuner.command("bench", "config.yaml", *FAST, "--rate", "10,20"),
+        cwd=tuner.folder,
+        env=tuner.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        told = []
+        for line in process.stderr:
+            told.append(line.strip())
+            if "calls have not ended 5 s after their load" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert told[-2:] == [
+        "rate 10/s: 1 queries",
+        "calls have not ended 5 s after their load; they are waited for, as they count (Ctrl-C "
+        "ends it)",
+    ]
+    assert process.returncode == 130
+    assert errors.strip() == "interrupted"
+    assert "rate 10/s" in output
+    assert "rate 20/s" not in output
 
 
 def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):

@@ -185,8 +185,8 @@ def command(
                 reason, times = next(iter(warm.failures.items()))
                 raise TunerError(f"no query is answered: {reason} ({times} times)")
             level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
+            levels.append(level)  # before it is told: who then stops is shown what was told
             note(f"{level.label}: {level.load.latencies.summary().count} queries")
-            levels.append(level)
     except KeyboardInterrupt:
         if levels:
             tables.print_levels(levels, choice)
