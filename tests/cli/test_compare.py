@@ -8,15 +8,15 @@ import pytest
 import yaml
 
 
-def test_the_figures_are_those_of_evaluate(tuner):
+def test_the_figures_are_those_of_evaluate(tuner_here):
     a, b = {"title_weight": 0.0, "top_k": 3}, {"title_weight": 4.0, "top_k": 12}
-    done = tuner(
+    done = tuner_here(
         "compare", "config.yaml", "--a", json.dumps(a), "--b", json.dumps(b), "--json"
     )  # fmt: skip
     record = json.loads(done.stdout)
     for params, side in ((a, "control_mean"), (b, "treatment_mean")):
         evaluated = json.loads(
-            tuner(
+            tuner_here(
                 "evaluate", "config.yaml", "--params", json.dumps(params),
                 "--queries", "holdout", "--json",
             ).stdout
@@ -28,34 +28,34 @@ def test_the_figures_are_those_of_evaluate(tuner):
     assert (tokens["wins"], tokens["losses"]) == (0, 10)  # more tokens are worse
 
 
-def test_a_run_directory_is_compared_with_the_baseline(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
-    done = tuner("compare", "config.yaml", "--b", str(run_dir))
+def test_a_run_directory_is_compared_with_the_baseline(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    done = tuner_here("compare", "config.yaml", "--b", str(run_dir))
     assert done.stdout.startswith("A  title_weight=1 top_k=10")
     assert "B less A" in done.stdout
     assert "market" in done.stdout
 
 
-def test_a_configuration_does_not_differ_from_itself(tuner):
+def test_a_configuration_does_not_differ_from_itself(tuner_here):
     same = '{"title_weight": 1.0, "top_k": 10}'
-    done = tuner("compare", "config.yaml", "--a", same, "--b", same)
+    done = tuner_here("compare", "config.yaml", "--a", same, "--b", same)
     assert "Keep the baseline: A and B are the same." in done.stdout
     assert "paired t-test with degrees of freedom by the kurtosis" in done.stdout
     # Nothing was decided, so the held-out queries are as fresh as before.
-    assert not list(tuner.folder.glob("runs/holdouts.jsonl"))
+    assert not list(tuner_here.folder.glob("runs/holdouts.jsonl"))
 
 
-def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
+def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
     best = str(run_dir / "best.yaml")
     tuned_on = yaml.safe_load((run_dir / "best.yaml").read_text())["tuned_on"]
     assert tuned_on["study"] == "small"
     assert (tuned_on["seed"], tuned_on["holdout"]) == (3, 0.5)
 
     def remarks(*options):
-        done = tuner("compare", "config.yaml", "--b", best, "--json", *options)
+        done = tuner_here("compare", "config.yaml", "--b", best, "--json", *options)
         return json.loads(done.stdout)["remarks"]
 
     assert remarks() == []
@@ -69,23 +69,23 @@ def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner):
     assert "of these 10 queries were among those that B was tuned on" in other
     a, b = remarks("--a", best, "--queries", "tune")
     assert ("that A was tuned on" in a, "that B was tuned on" in b) == (True, True)
-    done = tuner("compare", "config.yaml", "--b", str(run_dir), "--queries", "tune")
+    done = tuner_here("compare", "config.yaml", "--b", str(run_dir), "--queries", "tune")
     assert "All these 10 queries were among those that B was tuned on" in done.stdout
 
 
-def test_a_new_version_of_the_data_leaves_open_what_b_was_tuned_on(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
-    corpus = tuner.folder / "data" / "corpus.jsonl"
+def test_a_new_version_of_the_data_leaves_open_what_b_was_tuned_on(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    corpus = tuner_here.folder / "data" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().replace("is old", "is rather old"))
-    done = tuner("compare", "config.yaml", "--b", str(run_dir))
+    done = tuner_here("compare", "config.yaml", "--b", str(run_dir))
     assert "B was tuned on another version of data" in done.stdout
 
 
-def test_other_held_out_queries_are_no_fresh_ones(tuner):
+def test_other_held_out_queries_are_no_fresh_ones(tuner_here):
     b = '{"title_weight": 3.0, "top_k": 4}'
-    tuner("compare", "config.yaml", "--b", b)
-    done = tuner("compare", "config.yaml", "--b", b, "--set", "study.seed=4", "--json")
+    tuner_here("compare", "config.yaml", "--b", b)
+    done = tuner_here("compare", "config.yaml", "--b", b, "--set", "study.seed=4", "--json")
     verdict = json.loads(done.stdout)["verdict"]
     assert 0 < verdict["seen_before"] < 10  # the other half of 20, drawn anew
     assert verdict["looks"] == 1
@@ -107,5 +107,5 @@ def test_other_held_out_queries_are_no_fresh_ones(tuner):
         (("--b", "{}", "--a", "nowhere.yaml"), "no such file"),
     ],
 )
-def test_wrong_input(tuner, arguments, expected):
-    assert expected in tuner("compare", "config.yaml", *arguments, code=2).stderr
+def test_wrong_input(tuner_here, arguments, expected):
+    assert expected in tuner_here("compare", "config.yaml", *arguments, code=2).stderr

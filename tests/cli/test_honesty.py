@@ -10,64 +10,66 @@ import pytest
 import yaml
 
 
-def test_a_study_without_a_feasible_configuration_says_so(tuner):
-    tuner.edit("price:", "constraints: {context_tokens: {max: 1}}\n  price:")
-    done = tuner("run", "config.yaml")
+def test_a_study_without_a_feasible_configuration_says_so(tuner_here):
+    tuner_here.edit("price:", "constraints: {context_tokens: {max: 1}}\n  price:")
+    done = tuner_here("run", "config.yaml")
     assert "no configuration met the constraints" in done.stdout
     assert "Keep the baseline: no configuration met" in done.stdout
-    (run_dir,) = tuner.runs()
+    (run_dir,) = tuner_here.runs()
     assert yaml.safe_load((run_dir / "best.yaml").read_text())["is_feasible"] is False
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["best"]["violation"] > 0
 
 
-def test_parameters_that_are_not_tuned_are_the_baselines_in_every_trial(tuner):
-    tuner.edit("  top_k: {type: integer, low: 1, high: 12}\n", "")
-    tuner.edit("top_k: 10}", "top_k: 2}")
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+def test_parameters_that_are_not_tuned_are_the_baselines_in_every_trial(tuner_here):
+    tuner_here.edit("  top_k: {type: integer, low: 1, high: 12}\n", "")
+    tuner_here.edit("top_k: 10}", "top_k: 2}")
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     for standing in (record["best"], record["baseline"], *record["arms"].values()):
         assert standing["tune_metrics"]["context_tokens"] == pytest.approx(16.0)  # 2 passages of 8
-    best = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
+    best = yaml.safe_load((tuner_here.folder / record["run_dir"] / "best.yaml").read_text())
     assert best["params"]["top_k"] == 2
 
 
-def test_an_arm_that_ran_out_of_points_is_named(tuner):
-    tuner.edit("high: 12}", "high: 2}")
-    tuner.edit(
+def test_an_arm_that_ran_out_of_points_is_named(tuner_here):
+    tuner_here.edit("high: 12}", "high: 2}")
+    tuner_here.edit(
         "title_weight: {type: real, low: 0.0, high: 4.0}",
         "mode: {type: categorical, choices: [plain]}",
     )
-    tuner.edit("title_weight: 1.0, top_k: 10", "mode: plain, top_k: 2")
-    done = tuner("run", "config.yaml")
+    tuner_here.edit("title_weight: 1.0, top_k: 10", "mode: plain, top_k: 2")
+    done = tuner_here("run", "config.yaml")
     assert "grid           2 of 6 trials: it has no further point to try" in done.stdout
 
 
-def test_why_trials_failed_is_printed(tuner):
-    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {")
-    done = tuner("run", "config.yaml", code=None)
+def test_why_trials_failed_is_printed(tuner_here):
+    tuner_here.edit(
+        "  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {"
+    )
+    done = tuner_here("run", "config.yaml", code=None)
     assert "last failure   RuntimeError: the index is on fire" in done.stdout
 
 
-def test_without_tracking_nobody_is_sent_to_the_ui(tuner):
-    assert "tuner ui" not in tuner("run", "config.yaml").stdout
+def test_without_tracking_nobody_is_sent_to_the_ui(tuner_here):
+    assert "tuner ui" not in tuner_here("run", "config.yaml").stdout
 
 
-def test_progress_stays_on_standard_error_with_json(tuner):
-    done = tuner("run", "config.yaml", "--json")
+def test_progress_stays_on_standard_error_with_json(tuner_here):
+    done = tuner_here("run", "config.yaml", "--json")
     json.loads(done.stdout)
     assert "random" in done.stderr
-    assert tuner("run", "config.yaml", "--json", "--quiet").stderr == ""
+    assert tuner_here("run", "config.yaml", "--json", "--quiet").stderr == ""
 
 
-def test_a_space_without_any_point_is_known_before_the_run(tuner):
-    tuner.edit("objective:", "space_constraints: ['top_k < 0']\nobjective:")
-    done = tuner("check", "config.yaml", code=2)
+def test_a_space_without_any_point_is_known_before_the_run(tuner_here):
+    tuner_here.edit("objective:", "space_constraints: ['top_k < 0']\nobjective:")
+    done = tuner_here("check", "config.yaml", code=2)
     assert "config.yaml:7: space_constraints" in done.stderr
 
 
-def test_a_cost_is_not_maximised(tuner):
-    tuner.edit("recall@5: 0.5, ", "context_tokens: 0.5, ")
-    assert "better when it is lower" in tuner("check", "config.yaml", code=2).stderr
+def test_a_cost_is_not_maximised(tuner_here):
+    tuner_here.edit("recall@5: 0.5, ", "context_tokens: 0.5, ")
+    assert "better when it is lower" in tuner_here("check", "config.yaml", code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -82,23 +84,23 @@ def test_a_cost_is_not_maximised(tuner):
         ),
     ],
 )
-def test_a_retriever_that_cannot_start_is_one_line(tuner, old, new, code, expected):
-    with (tuner.folder / "word_overlap.py").open("a") as module:
+def test_a_retriever_that_cannot_start_is_one_line(tuner_here, old, new, code, expected):
+    with (tuner_here.folder / "word_overlap.py").open("a") as module:
         module.write(
             "\nclass Broken:\n    @classmethod\n    def build(cls, corpus, *, cache_dir):\n"
             "        raise OSError('no server')\n"
         )
-    tuner.edit(old, new)
-    assert expected in tuner("run", "config.yaml", code=code).stderr
-    assert not (tuner.folder / "runs").exists()
+    tuner_here.edit(old, new)
+    assert expected in tuner_here("run", "config.yaml", code=code).stderr
+    assert not (tuner_here.folder / "runs").exists()
 
 
-def test_a_reader_that_leaves_is_no_failure(tuner):
+def test_a_reader_that_leaves_is_no_failure(tuner_here):
     command = " ".join([sys.executable, "-m", "tuner", "check", "config.yaml", "|", "head", "-1"])
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
-        cwd=tuner.folder,
-        env=tuner.environment,
+        cwd=tuner_here.folder,
+        env=tuner_here.environment,
         capture_output=True,
         text=True,
         timeout=120,
@@ -107,12 +109,12 @@ def test_a_reader_that_leaves_is_no_failure(tuner):
     assert done.stdout.startswith("dataset")
 
 
-def test_a_full_disk_is_one_line(tuner):
+def test_a_full_disk_is_one_line(tuner_here):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            tuner.command("check", "config.yaml"),
-            cwd=tuner.folder,
-            env=tuner.environment,
+            tuner_here.command("check", "config.yaml"),
+            cwd=tuner_here.folder,
+            env=tuner_here.environment,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -122,15 +124,15 @@ def test_a_full_disk_is_one_line(tuner):
     assert "Traceback" not in done.stderr
 
 
-def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner):
-    path = tuner.folder / "word_overlap.py"
+def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner_here):
+    path = tuner_here.folder / "word_overlap.py"
     path.write_text(path.read_text().replace("[id_ for", '["chunk-" + id_ for'))
-    done = tuner("run", "config.yaml", code=1)
+    done = tuner_here("run", "config.yaml", code=1)
     words = " ".join(done.stderr.split())
     assert "no relevant document for any of the 10 queries, so there is nothing to tune" in words
     assert "it returned 'chunk-" in words
     assert "judged are '" in words
-    (run_dir,) = tuner.runs()
+    (run_dir,) = tuner_here.runs()
     told = [line for line in (run_dir / "journal.jsonl").read_text().splitlines() if "told" in line]
     assert len(told) == 1
     assert "failed after" in done.stdout
@@ -138,61 +140,61 @@ def test_a_system_that_finds_nothing_stops_the_study_at_once(tuner):
     assert "Keep the baseline" not in done.stdout
 
 
-def test_a_weak_start_is_no_reason_to_stop(tuner):
+def test_a_weak_start_is_no_reason_to_stop(tuner_here):
     # The first trials find nothing, but they return documents of the data set.
-    path = tuner.folder / "word_overlap.py"
+    path = tuner_here.folder / "word_overlap.py"
     text = path.read_text().replace(
         '"title_weight", "real", 1.0, 0.0', '"title_weight", "real", 1.0, -4.0'
     )
     path.write_text(text)
-    tuner.edit("low: 0.0, high: 4.0", "low: -4.0, high: 4.0")
-    tuner.edit("title_weight: 1.0, top_k: 10", "title_weight: -4.0, top_k: 1")
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    tuner_here.edit("low: 0.0, high: 4.0", "low: -4.0, high: 4.0")
+    tuner_here.edit("title_weight: 1.0, top_k: 10", "title_weight: -4.0, top_k: 1")
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["state"] == "finished"
     assert record["baseline"]["tune_metrics"]["recall@5"] == 0.0
     assert record["best"]["tune_metrics"]["recall@5"] > 0.0
 
 
-def test_a_budget_that_leaves_nothing_is_named(tuner):
-    tuner.edit("  price:", "  budget_tokens: 1\n  price:")
-    done = tuner("run", "config.yaml", code=1)
+def test_a_budget_that_leaves_nothing_is_named(tuner_here):
+    tuner_here.edit("  price:", "  budget_tokens: 1\n  price:")
+    done = tuner_here("run", "config.yaml", code=1)
     assert "is a budget of 1 tokens (objective.budget_tokens) too small?" in " ".join(
         done.stderr.split()
     )
 
 
-def test_a_baseline_that_fails_is_said_to_take_the_verdict_away(tuner):
-    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain]}\n  top_k: {")
-    tuner.edit("top_k: 10}", "top_k: 10, mode: crash}")
-    done = tuner("run", "config.yaml")
+def test_a_baseline_that_fails_is_said_to_take_the_verdict_away(tuner_here):
+    tuner_here.edit("  top_k: {", "  mode: {type: categorical, choices: [plain]}\n  top_k: {")
+    tuner_here.edit("top_k: 10}", "top_k: 10, mode: crash}")
+    done = tuner_here("run", "config.yaml")
     assert "the baseline could not be evaluated (RuntimeError: the index is on fire)" in done.stdout
     assert "best found" in done.stdout
     assert "use it" not in done.stdout
 
 
-def test_a_parameter_that_changes_nothing_is_named(tuner):
-    path = tuner.folder / "word_overlap.py"
+def test_a_parameter_that_changes_nothing_is_named(tuner_here):
+    path = tuner_here.folder / "word_overlap.py"
     knob = 'Knob("decoration", "real", 0.5, 0.0, 1.0),\n        '
     path.write_text(path.read_text().replace('Knob("top_k"', f'{knob}Knob("top_k"'))
-    tuner.edit("  top_k: {", "  decoration: {type: real, low: 0.0, high: 1.0}\n  top_k: {")
-    tuner.edit("top_k: 10}", "top_k: 10, decoration: 0.5}")
-    done = tuner("run", "config.yaml")
+    tuner_here.edit("  top_k: {", "  decoration: {type: real, low: 0.0, high: 1.0}\n  top_k: {")
+    tuner_here.edit("top_k: 10}", "top_k: 10, decoration: 0.5}")
+    done = tuner_here("run", "config.yaml")
     assert "note           decoration changes no ranking" in done.stdout
     assert "top_k changes no ranking" not in done.stdout
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert [remark.split()[0] for remark in record["remarks"]] == ["decoration"]
 
 
-def test_a_graph_that_is_mostly_silent_is_said(tuner):
-    path = tuner.folder / "word_overlap.py"
+def test_a_graph_that_is_mostly_silent_is_said(tuner_here):
+    path = tuner_here.folder / "word_overlap.py"
     told = "context_tokens=tokens, graph_used=np.array([q.id.endswith('river') for q in queries]))"
     path.write_text(path.read_text().replace("context_tokens=tokens)", told))
-    done = tuner("run", "config.yaml")
+    done = tuner_here("run", "config.yaml")
     assert "the graph contributed to 50% of the queries at most" in done.stdout
 
 
-def test_a_system_that_answers_differently_every_time_is_said(tuner):
-    path = tuner.folder / "word_overlap.py"
+def test_a_system_that_answers_differently_every_time_is_said(tuner_here):
+    path = tuner_here.folder / "word_overlap.py"
     begun = "self.calls = 0\n        self.corpus, self.fingerprint ="
     # Every other time, questions about markets lose their best answer.
     moving = (
@@ -203,11 +205,11 @@ def test_a_system_that_answers_differently_every_time_is_said(tuner):
     )
     text = path.read_text().replace("self.corpus, self.fingerprint =", begun)
     path.write_text(text.replace("tokens =", moving, 1))
-    verdict = json.loads(tuner("run", "config.yaml", "--json").stdout)["verdict"]
+    verdict = json.loads(tuner_here("run", "config.yaml", "--json").stdout)["verdict"]
     assert verdict["run_shift"] > 0
     assert "Asked twice, the same configuration differed from itself" in verdict["sentence"]
 
 
-def test_a_system_that_answers_alike_is_not_suspected(tuner):
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+def test_a_system_that_answers_alike_is_not_suspected(tuner_here):
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["verdict"]["run_shift"] == 0.0

@@ -18,23 +18,23 @@ tracking: null
 """
 
 
-def seek(tuner, goals="[composite, context_tokens]"):
-    tuner.edit("  price: {context_tokens_per_1000: 0.1}", f"  pareto: {goals}")
+def seek(tuner_here, goals="[composite, context_tokens]"):
+    tuner_here.edit("  price: {context_tokens_per_1000: 0.1}", f"  pareto: {goals}")
 
 
-def test_the_front_is_printed_with_its_knee_and_written_down(tuner):
-    (tuner.folder / "config.yaml").write_text(ATLAS, encoding="utf-8")
-    done = tuner("run", "config.yaml")
+def test_the_front_is_printed_with_its_knee_and_written_down(tuner_here):
+    (tuner_here.folder / "config.yaml").write_text(ATLAS, encoding="utf-8")
+    done = tuner_here("run", "config.yaml")
     assert "Pareto front: " in done.stdout
     assert done.stdout.count("(knee)") == 1
-    (run_dir,) = tuner.runs()
+    (run_dir,) = tuner_here.runs()
     events = [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
     (summary,) = [event for event in events if event.get("kind") == "summary"]
     goals = [tuple(point["goals"].values()) for point in summary["front"]]
     assert goals == sorted(goals, reverse=True)
     assert len(goals) == len({tokens for _, tokens in goals}) >= 2
     assert sum(point["is_knee"] for point in summary["front"]) == 1
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["front"] == summary["front"]
 
 
@@ -45,12 +45,14 @@ def test_the_front_is_printed_with_its_knee_and_written_down(tuner):
         ("[composite, context_token]", "objective.pareto.1: unknown metric 'context_token'"),
     ],
 )
-def test_goals_that_cannot_be(tuner, goals, line):
-    seek(tuner, goals)
-    assert line in tuner("run", "config.yaml", code=2).stderr
+def test_goals_that_cannot_be(tuner_here, goals, line):
+    seek(tuner_here, goals)
+    assert line in tuner_here("run", "config.yaml", code=2).stderr
 
 
-def test_a_front_and_a_race_exclude_each_other(tuner):
-    seek(tuner)
-    tuner.edit("tracking: null", "racing: {}\ntracking: null")
-    assert "racing: a race is run for the objective" in tuner("run", "config.yaml", code=2).stderr
+def test_a_front_and_a_race_exclude_each_other(tuner_here):
+    seek(tuner_here)
+    tuner_here.edit("tracking: null", "racing: {}\ntracking: null")
+    assert (
+        "racing: a race is run for the objective" in tuner_here("run", "config.yaml", code=2).stderr
+    )

@@ -7,76 +7,76 @@ import json
 import yaml
 
 
-def test_the_run_ends_with_a_verdict_that_is_written_everywhere(tuner):
-    done = tuner("run", "config.yaml", "--json")
+def test_the_run_ends_with_a_verdict_that_is_written_everywhere(tuner_here):
+    done = tuner_here("run", "config.yaml", "--json")
     record = json.loads(done.stdout)
     verdict = record["verdict"]
     assert verdict["outcome"] in {"deploy", "keep the baseline", "not enough queries"}
     assert verdict["baseline"]["top_k"] == 10
     assert {group["group"] for group in verdict["by_type"]} == {"market", "river"}
-    best = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
+    best = yaml.safe_load((tuner_here.folder / record["run_dir"] / "best.yaml").read_text())
     assert best["verdict"] == verdict["sentence"]
     assert best["params"] == {**record["winner"]["params"], "mode": "plain"}
 
 
-def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner):
-    first = json.loads(tuner("run", "config.yaml", "--json").stdout)
-    second = json.loads(tuner("run", "config.yaml", "--json").stdout)
+def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner_here):
+    first = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    second = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert first["verdict"]["looks"] == 0
     assert second["verdict"]["looks"] == 1
     assert "have decided once before" in second["verdict"]["sentence"]
 
 
-def test_few_queries_are_not_split_unless_asked(tuner):
-    tuner.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
-    done = tuner("run", "config.yaml")
+def test_few_queries_are_not_split_unless_asked(tuner_here):
+    tuner_here.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
+    done = tuner_here("run", "config.yaml")
     assert "too few to hold some out" in done.stderr
     assert "none was held out; corrected for the search's luck" in done.stdout
     assert "market" in done.stdout.split("none was held out")[1]  # the breakdown by type
 
 
-def test_one_query_is_refused_before_the_search(tuner):
-    queries = tuner.folder / "data" / "queries.jsonl"
-    qrels = tuner.folder / "data" / "qrels" / "test.tsv"
+def test_one_query_is_refused_before_the_search(tuner_here):
+    queries = tuner_here.folder / "data" / "queries.jsonl"
+    qrels = tuner_here.folder / "data" / "qrels" / "test.tsv"
     for path, lines in ((queries, 1), (qrels, 2)):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]))
     for command in ("check", "run"):
-        done = tuner(command, "config.yaml", "--set", "dataset.split.holdout=0", code=2)
+        done = tuner_here(command, "config.yaml", "--set", "dataset.split.holdout=0", code=2)
         assert "the data set has 1 query" in done.stderr
-    assert tuner.runs() == []
+    assert tuner_here.runs() == []
 
 
-def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner):
-    tuner.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
-    tuner("resume", str(run_dir), "--quiet")
-    done = tuner("policy", str(run_dir))
+def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner_here):
+    tuner_here.edit(", split: {holdout: 0.5, stratify_by: [query_type]}", "")
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    tuner_here("resume", str(run_dir), "--quiet")
+    done = tuner_here("policy", str(run_dir))
     assert "policy.yaml" in done.stdout
     assert "No verdict: no query was held out" in done.stdout
-    assert json.loads(tuner("policy", str(run_dir), "--json").stdout)["no_verdict"]
+    assert json.loads(tuner_here("policy", str(run_dir), "--json").stdout)["no_verdict"]
 
 
-def test_a_comparison_is_a_look_and_says_on_which_queries(tuner):
+def test_a_comparison_is_a_look_and_says_on_which_queries(tuner_here):
     b = '{"title_weight": 3.0, "top_k": 4}'
-    first = json.loads(tuner("compare", "config.yaml", "--b", b, "--json").stdout)
-    second = json.loads(tuner("compare", "config.yaml", "--b", b, "--json").stdout)
+    first = json.loads(tuner_here("compare", "config.yaml", "--b", b, "--json").stdout)
+    second = json.loads(tuner_here("compare", "config.yaml", "--b", b, "--json").stdout)
     assert (first["verdict"]["looks"], second["verdict"]["looks"]) == (0, 1)
-    done = tuner("compare", "config.yaml", "--b", b, "--queries", "all")
+    done = tuner_here("compare", "config.yaml", "--b", b, "--queries", "all")
     assert "held-out" not in done.stdout
 
 
-def test_without_a_baseline_there_is_no_verdict(tuner):
-    tuner.edit("baseline: {title_weight: 1.0, top_k: 10}\n", "")
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+def test_without_a_baseline_there_is_no_verdict(tuner_here):
+    tuner_here.edit("baseline: {title_weight: 1.0, top_k: 10}\n", "")
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["verdict"] is None
     assert record["baseline"] is None
 
 
-def test_guardrails_are_tested_and_checked(tuner):
+def test_guardrails_are_tested_and_checked(tuner_here):
     rail = "{latency_p95_ms: {max_increase: 5.0}, context_tokens: {max_increase: 0.5}}"
     record = json.loads(
-        tuner("run", "config.yaml", "--json", "--set", f"verdict.guardrails={rail}").stdout
+        tuner_here("run", "config.yaml", "--json", "--set", f"verdict.guardrails={rail}").stdout
     )
     assert set(record["verdict"]["guardrails"]) == {"latency_p95_ms", "context_tokens"}
     for wrong, expected in (
@@ -86,5 +86,5 @@ def test_guardrails_are_tested_and_checked(tuner):
         ("{context_tokens: {max_decrease: 1}}", "bound it by max_increase"),
         ("{recall@5: {max_increase: 1}}", "bound it by max_decrease"),
     ):
-        done = tuner("check", "config.yaml", "--set", f"verdict.guardrails={wrong}", code=2)
+        done = tuner_here("check", "config.yaml", "--set", f"verdict.guardrails={wrong}", code=2)
         assert expected in done.stderr
