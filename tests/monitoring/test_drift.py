@@ -59,12 +59,42 @@ def test_several_runs_a_day_are_one_value_and_a_query_counts_once():
     assert daily.values == pytest.approx([0.6, 1.0])
     assert np.diff(daily.days).tolist() == [2]  # the gap is a gap
     cells = by_query(observations, "score")
-    assert list(cells.queries) == ["a", "b", "a"]
+    assert cells.queries.tolist() == [0, 1, 0]
     assert cells.values == pytest.approx([0.3, 0.9, 1.0])
     # Without ids every line is a query of its own.
     assert by_day([seen(0, 0.2), seen(0, 0.4), seen(0, 0.9)], "score").values == pytest.approx(
         [0.5]
     )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from(["", "b", "a", "c"]), st.floats(0.0, 1.0)),
+        max_size=30,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_days_and_queries_are_averaged_as_a_loop_does_in_any_order(rows, random):
+    observations = [seen(day, value, query) for day, query, value in rows]
+    expected = {}
+    for number, (day, query, value) in enumerate(rows):
+        expected.setdefault(day, {}).setdefault(query or number, []).append(value)
+    means = {
+        day: {query: math.fsum(values) / len(values) for query, values in found.items()}
+        for day, found in expected.items()
+    }
+    daily, cells = by_day(observations, "score"), by_query(observations, "score")
+    assert (daily.days - MONDAY.toordinal()).tolist() == sorted(means)
+    assert daily.values == pytest.approx(
+        [math.fsum(means[day].values()) / len(means[day]) for day in sorted(means)]
+    )
+    known = [(day, query) for day in sorted(means) for query in "abc" if query in means[day]]
+    ids = sorted({query for _, query in known})
+    assert (cells.days - MONDAY.toordinal()).tolist() == [day for day, _ in known]
+    assert cells.queries.tolist() == [ids.index(query) for _, query in known]
+    assert cells.values == pytest.approx([means[day][query] for day, query in known])
+    random.shuffle(observations)
+    assert by_query(observations, "score").values.tolist() == cells.values.tolist()
 
 
 def test_undefined_values_are_left_out_and_percentiles_are_numpys():

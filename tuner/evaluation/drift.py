@@ -186,7 +186,7 @@ def _window_change(
     reference, recent = daily.within(windows.reference), daily.within(windows.recent)
     if measure.percentile is None:
         cells = by_query(observations, measure.name)
-        names, query = np.unique(np.asarray(cells.queries, dtype=np.str_), return_inverse=True)
+        query = cells.queries
         before, after = (
             _is_within(cells.days, window) for window in (windows.reference, windows.recent)
         )
@@ -198,9 +198,7 @@ def _window_change(
                 worse=measure.worse, confidence=1.0 - alpha,
             )  # fmt: skip
             line = is_common & _is_within(cells.days, windows.trend)
-            return change, _level_days(
-                cells.days[line], query[line], cells.values[line], names.size
-            )
+            return change, _level_days(cells.days[line], query[line], cells.values[line])
     change = compare_windows(
         reference.days, reference.values, recent.days, recent.values,
         worse=measure.worse, confidence=1.0 - alpha,
@@ -221,10 +219,9 @@ def _can_be_paired(
     )
 
 
-def _level_days(days: IntArray, query: IntArray, values: FloatArray, size: int) -> Daily:
+def _level_days(days: IntArray, query: IntArray, values: FloatArray) -> Daily:
     """Return daily means that do not depend on which of the queries were asked on a day."""
-    count = np.maximum(np.bincount(query, minlength=size), 1)
-    level = np.bincount(query, weights=values, minlength=size) / count
+    level = np.bincount(query, weights=values) / np.maximum(np.bincount(query), 1)
     dates, place = np.unique(days, return_inverse=True)
     means = np.bincount(place, weights=values - level[query]) / np.bincount(place)
     return Daily(dates, means + float(level[np.unique(query)].mean()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ TYPE = "query_type"
 FIGURES = ("score", "objective", "graph_used", "retrieved", "without_graph", "empty", "latency_ms")
 
 Row = Mapping[str, Any]
+
+_parse_day = lru_cache(maxsize=4096)(parse_day)  # the lines of a day stand together
 
 
 def read_observations(path: Path) -> tuple[Observation, ...]:
@@ -36,19 +40,22 @@ def read_observations(path: Path) -> tuple[Observation, ...]:
     if text is None:
         raise InputError(problems=log.problems())
     is_json = text.lstrip().startswith(("{", "["))
-    rows = list(json_rows(text, path, log) if is_json else _csv_rows(text, path, log))
-    if not rows and not log.mentions(path):
+
+    def rows(log: ProblemLog) -> Iterator[tuple[int, Row]]:
+        return json_rows(text, path, log) if is_json else _csv_rows(text, path, log)
+
+    # Read twice: the rows of a year of logs take many times the room of what is kept of them.
+    names, figures = _columns(row for _, row in rows(log))
+    if not names and not log.mentions(path):
         raise InputError("holds no observation", file=str(path))
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
     date_column = next((name for name in DATE_COLUMNS if name in names), None)
     if date_column is None:
-        if rows:
+        if names:
             message = f"no column is called {' or '.join(DATE_COLUMNS)}; the columns are: "
             log.add("date", message + ", ".join(names), path)
         raise InputError(problems=log.problems())
-    figures = _figures(rows, names)
     found = []
-    for line, row in rows:
+    for line, row in rows(ProblemLog()):  # whatever is wrong with the lines is known by now
         day = _day(row, date_column, path, line, log)
         values = {}
         for name in figures:
@@ -77,21 +84,26 @@ def _csv_rows(text: str, path: Path, log: ProblemLog) -> Iterator[tuple[int, Row
         yield number, dict(zip(header, fields, strict=True))
 
 
-def _figures(rows: Sequence[tuple[int, Row]], names: Sequence[str]) -> list[str]:
-    """Return the columns whose cells are mostly numbers; a stray text in one is an error later."""
+def _columns(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
+    """Return all columns, and those of figures: known ones, and any whose cells are mostly numbers.
+
+    A stray text in one of these is an error later.
+    """
     labels = {*DATE_COLUMNS, *QUERY_COLUMNS, TYPE}
-    figures = []
-    for name in names:
-        if name in labels:
-            continue
-        if name in FIGURES:
-            figures.append(name)
-            continue
-        cells = [cell for _, row in rows if not _is_blank(cell := row.get(name))]
-        count = sum(_is_number(name, cell) for cell in cells)
-        if 2 * count > len(cells) or not cells:
-            figures.append(name)
-    return figures
+    balance: dict[str, int] = {}
+    filled: set[str] = set()
+    for row in rows:
+        for name, cell in row.items():
+            balance.setdefault(name, 0)
+            if name not in labels and name not in FIGURES and not _is_blank(cell):
+                filled.add(name)
+                balance[name] += 1 if _is_number(name, cell) else -1
+    figures = [
+        name
+        for name in balance
+        if name not in labels and (name in FIGURES or name not in filled or balance[name] > 0)
+    ]
+    return list(balance), figures
 
 
 def _is_blank(cell: Any) -> bool:
@@ -112,12 +124,15 @@ def _day(row: Row, column: str, path: Path, line: int, log: ProblemLog) -> date 
         log.add("date", f"{column} is {written!r}; write 2024-03-01", path, line)
         return None
     try:
-        return parse_day(written)
+        return _parse_day(written)
     except ValueError as error:
         log.add("date", str(error), path, line)
         return None
 
 
 def _label(row: Row, *columns: str) -> str:
-    written = next((row[name] for name in columns if row.get(name) is not None), "")
-    return str(written).strip()
+    for name in columns:
+        written = row.get(name)
+        if written is not None:
+            return sys.intern(str(written).strip())  # the same few ids, day after day
+    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +14,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What was seen on one day: of one query, of a batch, or of the whole day.
 
@@ -89,26 +90,21 @@ class Daily:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One value for each query and day, several runs of a day averaged."""
+    """One value for each query and day, several runs of a day averaged, by day and query.
+
+    ``queries`` are numbers from 0 in the order of the ids.
+    """
 
     days: IntArray
-    queries: Sequence[str]
+    queries: IntArray
     values: FloatArray
 
 
 def by_query(observations: Iterable[Observation], name: str) -> Cells:
     """Return a figure of every query on every day; a query asked twice a day counts once."""
-    found: dict[tuple[int, str], list[float]] = {}
-    for one in observations:
-        value = one.values.get(name, math.nan)
-        if one.query_id and not math.isnan(value):
-            found.setdefault((one.day.toordinal(), one.query_id), []).append(value)
-    keys = sorted(found)
-    return Cells(
-        np.array([day for day, _ in keys], dtype=np.int64),
-        [query for _, query in keys],
-        np.array([math.fsum(found[key]) / len(found[key]) for key in keys]),
-    )
+    days, queries, values = _arrays(observations, name)
+    known = queries >= 0
+    return _averaged(days[known], queries[known], values[known])
 
 
 def by_day(
@@ -119,23 +115,57 @@ def by_day(
     For a mean, a query's several values of a day count once. Each day counts as one, however many
     queries it has.
     """
-    found: dict[int, dict[str, list[float]]] = {}
-    for number, one in enumerate(observations):
+    days, queries, values = _arrays(observations, name)
+    if percentile is None:
+        cells = _averaged(days, queries, values)
+        means = _averaged(cells.days, np.zeros_like(cells.queries), cells.values)
+        return Daily(means.days, means.values)
+    order = np.argsort(days, kind="stable")
+    dates, begins = np.unique(days[order], return_index=True)
+    figures = [
+        float(np.percentile(part, percentile)) for part in np.split(values[order], begins)[1:]
+    ]
+    return Daily(dates, np.array(figures, dtype=np.float64))
+
+
+def _arrays(
+    observations: Iterable[Observation], name: str
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return day, query and value of each observation that has the figure.
+
+    Without an id a query is one of its own: these are numbered down from -1.
+    """
+    numbers: dict[str, int] = {}
+    days, queries, values = array("q"), array("q"), array("d")
+    unknown = 0
+    for one in observations:
         value = one.values.get(name, math.nan)
-        if not math.isnan(value):
-            key = one.query_id or f" {number}"  # no id: a query of its own
-            found.setdefault(one.day.toordinal(), {}).setdefault(key, []).append(value)
-    days = sorted(found)
-    figures = []
-    for day in days:
-        queries = found[day].values()
-        if percentile is None:
-            means = [math.fsum(values) / len(values) for values in queries]
-            figures.append(math.fsum(means) / len(means))
+        if math.isnan(value):
+            continue
+        if one.query_id:
+            number = numbers.setdefault(one.query_id, len(numbers))
         else:
-            together = [value for values in queries for value in values]
-            figures.append(float(np.percentile(together, percentile)))
-    return Daily(np.array(days, dtype=np.int64), np.array(figures, dtype=np.float64))
+            unknown += 1
+            number = -unknown
+        days.append(one.day.toordinal())
+        queries.append(number)
+        values.append(value)
+    query = np.array(queries, dtype=np.int64)
+    rank = np.empty(len(numbers), dtype=np.int64)
+    rank[[numbers[id_] for id_ in sorted(numbers)]] = np.arange(len(numbers))
+    query[query >= 0] = rank[query[query >= 0]]
+    return np.array(days, dtype=np.int64), query, np.array(values, dtype=np.float64)
+
+
+def _averaged(days: IntArray, queries: IntArray, values: FloatArray) -> Cells:
+    """Return the mean of what has the same day and query, whatever the order it is given in."""
+    order = np.lexsort((values, queries, days))  # equal inputs add up to equal sums
+    days, queries, values = days[order], queries[order], values[order]
+    is_first = np.ones(days.size, dtype=np.bool_)
+    is_first[1:] = (days[1:] != days[:-1]) | (queries[1:] != queries[:-1])
+    group = np.cumsum(is_first) - 1
+    means = np.bincount(group, weights=values) / np.bincount(group)
+    return Cells(days[is_first], queries[is_first], means)
 
 
 def count_types(
