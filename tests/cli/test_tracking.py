@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -115,6 +116,27 @@ def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner, fresh_store
     assert started.returncode == 0
     with socket.socket() as freed:
         assert freed.connect_ex(("127.0.0.1", port)) != 0, "the server must end too"
+
+
+def test_ui_leads_to_the_study_and_not_only_to_the_first_page(tuner):
+    tuner.edit("tracking: null", 'tracking: {uri: "sqlite:///mlflow.db", experiment: small}')
+    run_id = json.loads(tuner("run", "config.yaml", "--json").stdout)["mlflow_run_id"]
+    (run_dir,) = tuner.runs()
+    port = free_port()
+    started = subprocess.Popen(
+        tuner.command("ui", str(run_dir), "--port", str(port)),
+        cwd=tuner.folder,
+        env=tuner.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = [started.stdout.readline() for _ in range(4)]
+    started.send_signal(signal.SIGINT)
+    assert started.communicate() == ("", "")
+    runs = rf"http://127\.0\.0\.1:{port}/#/experiments/\d+/runs"
+    assert re.fullmatch(rf"the study +{runs}/{run_id}\?workflowType=machine_learning\n", said[2])
+    assert re.match(rf"all studies +{runs}\?viewStateShareKey=tuner-studies&", said[3])
 
 
 def test_ui_names_the_store_without_its_password(tuner):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tuner.core.run_files import CONFIG_FILE
+from tuner.core.errors import InputError
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
+
+if TYPE_CHECKING:
+    from tuner.config.model import TrackingSection
 
 
 @click.command("ui", short_help="Open MLflow's pages on a study's store.")
@@ -19,26 +25,44 @@ def command(where: str | None, uri: str | None, host: str, port: int) -> None:
 
     A store that is a server already is only named, not served a second time.
     """
+    from tuner.config.model import TrackingSection
     from tuner.tracking._uri import check_uri, mask
     from tuner.tracking.mlflow import serve_ui
 
-    store = uri or _store(where)
+    tracking = None if where is None else _tracking(where, is_needed=uri is None)
+    store = uri or (TrackingSection() if tracking is None else tracking).uri
     check_uri(store)
+
+    def say_places(address: str) -> None:
+        if where is not None and tracking is not None:
+            _say_places(address, tracking.experiment, Path(where))
+
     if store.startswith(("http", "databricks")):
         click.echo(f"the store is a server: open {mask(store)}")
+        say_places(store)
         return
-    serve_ui(store, host=host, port=port, say=click.echo)
+    serve_ui(store, host=host, port=port, say=click.echo, on_ready=say_places)
 
 
-def _store(where: str | None) -> str:
+def _tracking(where: str, *, is_needed: bool) -> TrackingSection | None:
     from tuner.config import load_config
-    from tuner.config.model import TrackingSection
-    from tuner.core.errors import InputError
 
-    if where is None:
-        return TrackingSection().uri
     path = Path(where)
     config, source = load_config(path / CONFIG_FILE if path.is_dir() else path)
-    if config.tracking is None:
+    if config.tracking is None and is_needed:
         raise InputError("tracking is off, so there is no store", file=source.file)
-    return config.tracking.uri
+    return config.tracking
+
+
+def _say_places(address: str, experiment: str, path: Path) -> None:
+    """Say where to look first; where that cannot be found out, the pages are there all the same."""
+    from tuner.study.reading import read_journal
+    from tuner.tracking._places import places
+    from tuner.tracking._uri import without_password
+
+    with suppress(Exception):
+        journal = path / JOURNAL_FILE
+        study_id = read_journal(journal).header.study_id if journal.is_file() else None
+        for what, place in places(address, experiment, study_id).items():
+            shown = without_password(f"{address.rstrip('/')}/{place}", address)
+            click.echo(f"{what:<12} {shown}")

@@ -45,8 +45,17 @@ def ui_environment(uri: str) -> dict[str, str]:
     }
 
 
-def serve_ui(uri: str, *, host: str, port: int, say: Callable[[str], None]) -> None:
+def serve_ui(
+    uri: str,
+    *,
+    host: str,
+    port: int,
+    say: Callable[[str], None],
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
     """Serve MLflow's pages until Ctrl-C or SIGTERM; say the address once it answers.
+
+    ``on_ready`` gets the address at which the server is reached from here.
 
     Raises:
         InputError: a URI that MLflow would refuse.
@@ -78,6 +87,8 @@ def serve_ui(uri: str, *, host: str, port: int, say: Callable[[str], None]) -> N
                 time.sleep(_POLL_S)
             if process.poll() is None:
                 say(f"MLflow is at {address}  (Ctrl-C ends it)")
+                if on_ready is not None:
+                    on_ready(_reached(address))
                 process.wait()
         finally:
             _end(process)
