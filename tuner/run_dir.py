@@ -132,5 +132,5 @@ def without_password(record: dict[str, Any]) -> dict[str, Any]:
 def no_run(run_dir: Path) -> str:
     """Say that a folder is no run directory, and which is the latest."""
     message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
-    runs = sorted(path.parent for path in Path("runs").glob(f"*/{JOURNAL_FILE}"))
-    return f"{message}; the latest is {str(runs[-1])!r}" if runs else message
+    journals = sorted(Path("runs").glob(f"*/{JOURNAL_FILE}"), key=lambda path: path.stat().st_mtime)
+    return f"{message}; the latest is {str(journals[-1].parent)!r}" if journals else message

@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+from tuner.tracking.history import read_history
+
 TRACKED = 'tracking: {uri: "sqlite:///mlflow.db", experiment: small}'
 
 
@@ -73,8 +75,32 @@ def test_a_study_in_mlflow_needs_no_run_directory(tuner):
     for part in ("✓ relevant", "Gained: the", "Winner less baseline, by metric"):
         assert (part in here) == (part in there), part
     missing = "0" * 32
-    done = tuner("report", missing, code=1)
-    assert f"cannot get journal.jsonl of run {missing}" in done.stderr
+    done = tuner("report", missing, code=2)
+    assert f"there is no run {missing} in sqlite:///mlflow.db" in done.stderr
+    done = tuner("report", missing, "--uri", "sqlite:///other.db", code=2)
+    assert "'sqlite:///other.db': there is no file" in done.stderr
+    assert not (tuner.folder / "other.db").exists()
+
+
+def test_the_run_of_a_trial_leads_to_its_study(tuner):
+    tuner.edit("tracking: null", TRACKED)
+    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    run_dir = tuner.folder / record["run_dir"]
+    tags = {"tuner.role": "trial"}
+    trials = read_history(f"sqlite:///{tuner.folder}/mlflow.db", "small", tags=tags)
+    done = tuner("report", trials[0].run_id, "--output", "page.html")
+    assert done.stderr == ""  # no progress of downloads
+    there = (tuner.folder / "page.html").read_text(encoding="utf-8")
+    sentence = re.search(r'<p class="sentence">(.*?)</p>', there)
+    assert sentence
+    assert sentence[0] in (run_dir / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_latest_run_is_the_one_of_last(tuner):
+    for name in ("zebra", "ant"):
+        tuner("run", "config.yaml", "-q", "--name", name)
+    (latest,) = [path for path in tuner.runs() if path.name.startswith("ant")]
+    assert f"the latest is 'runs/{latest.name}'" in tuner("report", "nowhere", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,14 @@ from tuner.tracking.mlflow import Mlflow
 def fetch_study(uri: str, run_id: str, folder: Path) -> Path:
     """Download what a report is made of into a folder, and return the folder.
 
+    The run of an arm or of a trial leads to its study.
+
     Raises:
-        TunerError: the store cannot be reached, or the run is not that of a study that has ended.
+        InputError: the store has no such run.
+        TunerError: the store cannot be reached, or the study has not ended.
     """
     Mlflow.check(uri)
+    run_id = Mlflow.study_run(uri, run_id)
     folder.mkdir(parents=True)
     Mlflow.fetch(uri, run_id, JOURNAL_FILE, folder)
     # Not every study has these: no configuration of one from Python, no queries without a baseline.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tuner.core.study_record import Standing
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.parts import (
     LONGEST_VALUE,
     MISSING,
@@ -18,8 +19,6 @@ from tuner.report.parts import (
 )
 from tuner.report.review import UNFINISHED, Review
 from tuner.study.results import BASELINE_ARM
-
-TOKENS = "context_tokens"
 
 # Outcome: its tone on the page, and a mark that tells them apart without colour.
 _OUTCOMES = {
@@ -139,7 +138,7 @@ def _price(review: Review) -> tuple[tuple[str, str, str], ...]:
         if standing is None:
             return None
         metrics = standing.holdout_metrics if is_held_out else standing.tune_metrics
-        return metrics.get(TOKENS)
+        return metrics.get(CONTEXT_TOKENS)
 
     mine, theirs = tokens(chosen), tokens(baseline)
     if mine is None:

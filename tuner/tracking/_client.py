@@ -215,6 +215,7 @@ def quiet(*, request_timeout_s: int) -> Iterator[None]:
         "MLFLOW_HTTP_REQUEST_TIMEOUT": str(request_timeout_s),
         "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     }
     added = {name: value for name, value in ours.items() if name not in os.environ}
     os.environ.update(added)

@@ -10,17 +10,24 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
 from tuner.tracking._process import ProcessWriter
-from tuner.tracking._records import in_order_of_telling, told_ms
+from tuner.tracking._records import PARENT_RUN, ROLE, in_order_of_telling, told_ms
 from tuner.tracking._saved_views import WORKFLOW
 from tuner.tracking._server import serve_ui
 from tuner.tracking._system import SystemSample
-from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
+from tuner.tracking._uri import (
+    absolute,
+    check_experiment,
+    check_uri,
+    mask,
+    sqlite_path,
+    without_password,
+)
 from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line
 
@@ -171,6 +178,32 @@ class Mlflow:
             repaired=view.repaired,
             is_complete=summary is not None,
         )
+
+    @staticmethod
+    def study_run(uri: str, run_id: str, *, request_timeout_s: int = 10) -> str:
+        """Return the run of the study to which a run belongs: its own, or an arm's or a trial's.
+
+        Raises:
+            InputError: the store has no such run, or there is no such store.
+            TunerError: the store cannot be reached.
+        """
+        path = sqlite_path(uri)
+        if path is not None and not path.is_file():
+            raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
+        try:
+            with quiet(request_timeout_s=request_timeout_s):
+                from mlflow import MlflowClient
+
+                client = MlflowClient(tracking_uri=uri)
+                run = client.get_run(run_id)
+                while run.data.tags.get(ROLE) in ("arm", "trial"):
+                    run = client.get_run(run.data.tags[PARENT_RUN])
+        except Exception as error:
+            if getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST":
+                raise InputError(f"there is no run {run_id} in {mask(uri)}") from error
+            what = f"cannot get run {run_id} from {mask(uri)}"
+            raise TunerError(f"{what}: {without_password(one_line(error), uri)}") from error
+        return str(run.info.run_id)
 
     @staticmethod
     def fetch(
