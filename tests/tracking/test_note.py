@@ -92,6 +92,17 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
     )
 
 
+def test_what_an_answer_costs_stands_beside_what_it_is_worth(judged):
+    header, summary = judged
+    sides = [
+        replace(one, holdout_metrics={**one.holdout_metrics, "context_tokens": tokens})
+        for one, tokens in ((summary.chosen, 1032.0), (summary.baseline, 570.0))
+    ]
+    field = "best" if summary.winner is None else "winner"
+    note = study_note(header, replace(summary, **{field: sides[0], "baseline": sides[1]}))
+    assert "| context\\_tokens, held out | 570.0 | **1,032.0** | +462.0 |" in note
+
+
 def test_what_is_missing_is_left_out_and_said(study, summarize):
     none = replace(summarize([study.trials[2]]), baseline=None)
     assert study_note(study.header, none).startswith("**No trial succeeded.**")

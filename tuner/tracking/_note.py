@@ -26,6 +26,9 @@ _ACTIVE = re.compile(r"([\\`*_{}\[\]#~])")
 # A bar would end a table's cell; renderers differ in whether a backslash before it, or <, counts.
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 
+# What an answer costs, beside what it is worth.
+_COSTS = ("context_tokens", "latency_p95_ms")
+
 _ADVICE = {
     "deploy": "Put the winner into service: its parameters are in `best.yaml`.",
     "keep the baseline": "Leave the service as it is. `best.yaml` holds what was best here, for "
@@ -130,7 +133,8 @@ def _against_baseline(header: StudyHeader, summary: StudySummary) -> str:
     rows = []
     for label, now, then in _figures(header, best, baseline):
         change = None if now is None or then is None else now - then
-        shown = "–" if change is None else f"{change:+.4f}"
+        digits = 1 if now is not None and abs(now) >= 100 else 4
+        shown = "–" if change is None else f"{change:+,.{digits}f}"
         rows.append([label, *([_score(then)] if baseline else []), f"**{_score(now)}**", shown])
     if baseline is None:
         return _table(["measured", _named("winner", best)], [row[:2] for row in rows])
@@ -142,15 +146,17 @@ def _figures(
 ) -> Iterable[tuple[str, float | None, float | None]]:
     """Yield each figure's label and its values for the best and for the baseline."""
     sides = [best, baseline or best]
+    costs: Sequence[str] = _COSTS
     for part, is_held_out in (("held out", True), ("tune", False)):
         objectives = [one.holdout_objective if is_held_out else one.tune_objective for one in sides]
         if objectives[0] is None:
             continue
         yield f"objective, {part}", objectives[0], objectives[1]
         metrics = [one.holdout_metrics if is_held_out else one.tune_metrics for one in sides]
-        for name in header.objective.get("maximize", ()):
+        for name in (*header.objective.get("maximize", ()), *costs):
             if name in metrics[0]:
                 yield f"{_plain(name)}, {part}", metrics[0][name], metrics[1].get(name)
+        costs = ()  # once is enough
 
 
 def _parameters(summary: StudySummary) -> str:
