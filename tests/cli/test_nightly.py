@@ -66,6 +66,8 @@ def test_a_night_its_approval_and_the_history(small):
     table = small("history", "config.yaml", "--plot", "nights.png").stdout
     assert "2026-03-01" in table
     assert "2026-03-02" in table
+    (first_row,) = [line for line in table.splitlines() if line.startswith("2026-03-01")]
+    assert "deploy" in first_row
     assert "looks right" in table
     assert (small.folder / "nights.png").read_bytes().startswith(b"\x89PNG")
     record = json.loads(small("history", "runs", "--json").stdout)

@@ -76,7 +76,7 @@ def _print(history: History) -> None:
     numbers = {"score", "score ", "difference", "interval", "alpha"}
     for name in (
         "night", "champion", "score", "challenger", "score ", "difference", "interval", "alpha",
-        "outcome", "drift",
+        "verdict", "outcome", "drift",
     ):  # fmt: skip
         table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for row in history.rows:
@@ -104,6 +104,7 @@ def _cells(row: Row) -> list[str]:
         "" if row.difference is None else f"{row.difference:+.4f}",
         interval,
         "" if row.alpha is None else f"{row.alpha:.2g}",
+        row.verdict,
         row.outcome,
         row.drift,
     ]

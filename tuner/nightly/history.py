@@ -101,6 +101,6 @@ def _row(
         verdict.get("difference"),
         None if interval is None else (float(interval[0]), float(interval[1])),
         verdict.get("alpha"),
-        str(verdict.get("outcome", "")),
+        str(verdict.get("outcome", "")).replace("the baseline", "the champion"),
         str((summary.get("drift") or {}).get("status", "")),
     )
