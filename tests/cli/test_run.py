@@ -29,10 +29,10 @@ def test_run_prints_the_table_and_writes_everything(tuner):
     assert (run_dir / "trials" / "0.npz").exists()
 
 
-def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner):
-    done = tuner("run", "config.yaml", "--json")
+def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner_here):
+    done = tuner_here("run", "config.yaml", "--json")
     record = json.loads(done.stdout)
-    content = read_journal(tuner.folder / record["run_dir"] / "journal.jsonl")
+    content = read_journal(tuner_here.folder / record["run_dir"] / "journal.jsonl")
     best = record["best"]
     trial = content.trials[best["trial"]]
     assert best["tune_objective"] == trial.objective
@@ -44,8 +44,8 @@ def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner):
     assert record["state"] == "finished"
 
 
-def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner):
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner_here):
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     shown = [record["winner"]["params"], record["baseline"]["params"]]
     assert record["winner"]["holdout_objective"] is not None
     assert record["baseline"]["holdout_objective"] is not None
@@ -61,10 +61,10 @@ def test_the_same_seed_gives_the_same_study(tuner):
     assert first["arms"] == second["arms"]
 
 
-def test_evaluate_agrees_with_the_run(tuner):
-    best = json.loads(tuner("run", "config.yaml", "--json").stdout)["winner"]
+def test_evaluate_agrees_with_the_run(tuner_here):
+    best = json.loads(tuner_here("run", "config.yaml", "--json").stdout)["winner"]
     for part in ("tune", "holdout"):
-        done = tuner(
+        done = tuner_here(
             "evaluate", "config.yaml", "--params", json.dumps(best["params"]),
             "--queries", part, "--json",
         )  # fmt: skip
@@ -72,59 +72,61 @@ def test_evaluate_agrees_with_the_run(tuner):
         assert metrics["objective"] == pytest.approx(best[f"{part}_objective"])
 
 
-def test_evaluate_takes_best_yaml_and_writes_every_query(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
-    done = tuner(
+def test_evaluate_takes_best_yaml_and_writes_every_query(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    done = tuner_here(
         "evaluate", "config.yaml", "--params", str(run_dir / "best.yaml"), "--per-query", "out.csv"
     )
     assert "on 20 queries" in done.stdout
-    lines = (tuner.folder / "out.csv").read_text().splitlines()
+    lines = (tuner_here.folder / "out.csv").read_text().splitlines()
     assert len(lines) == 21
     assert lines[0].startswith("query_id,query_type,difficulty,recall@5")
 
 
-def test_quiet_prints_no_progress(tuner):
-    assert tuner("run", "config.yaml", "--quiet").stderr == ""
+def test_quiet_prints_no_progress(tuner_here):
+    assert tuner_here("run", "config.yaml", "--quiet").stderr == ""
 
 
-def test_name_and_set_change_the_study(tuner):
-    tuner("run", "config.yaml", "--name", "other", "--set", "backends.1.trials=3", "--quiet")
-    (run_dir,) = tuner.runs()
+def test_name_and_set_change_the_study(tuner_here):
+    tuner_here("run", "config.yaml", "--name", "other", "--set", "backends.1.trials=3", "--quiet")
+    (run_dir,) = tuner_here.runs()
     assert run_dir.name.startswith("other-")
     resolved = yaml.safe_load((run_dir / "config.yaml").read_text())
     assert resolved["backends"][1]["trials"] == 3
-    assert resolved["dataset"]["path"] == str(tuner.folder / "data")
+    assert resolved["dataset"]["path"] == str(tuner_here.folder / "data")
 
 
-def test_check_tells_what_would_run_and_writes_no_run(tuner):
-    done = tuner("check", "config.yaml")
+def test_check_tells_what_would_run_and_writes_no_run(tuner_here):
+    done = tuner_here("check", "config.yaml")
     assert done.stdout.rstrip().endswith("ok")
     assert "tune_queries: 10" in done.stdout
-    assert not (tuner.folder / "runs").exists()
-    facts = json.loads(tuner("check", "config.yaml", "--json").stdout)
+    assert not (tuner_here.folder / "runs").exists()
+    facts = json.loads(tuner_here("check", "config.yaml", "--json").stdout)
     assert facts["trials"] == {"grid": 6, "random": 6}
 
 
-def test_failing_trials_cost_themselves_only(tuner):
-    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {")
-    record = json.loads(tuner("run", "config.yaml", "--json", code=None).stdout)
+def test_failing_trials_cost_themselves_only(tuner_here):
+    tuner_here.edit(
+        "  top_k: {", "  mode: {type: categorical, choices: [plain, crash]}\n  top_k: {"
+    )
+    record = json.loads(tuner_here("run", "config.yaml", "--json", code=None).stdout)
     assert record["failed_trials"] > 0
     assert record["finished_trials"] > 0
     assert record["best"]["params"].get("mode") == "plain"
-    content = read_journal(tuner.folder / record["run_dir"] / "journal.jsonl")
+    content = read_journal(tuner_here.folder / record["run_dir"] / "journal.jsonl")
     errors = {trial.error for trial in content.trials.values() if trial.error}
     assert errors == {"RuntimeError: the index is on fire"}
 
 
-def test_a_study_whose_every_trial_fails_stops_and_says_why(tuner):
-    tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [crash]}\n  top_k: {")
-    tuner.edit("baseline: {title_weight: 1.0, top_k: 10}", "baseline: {mode: crash}")
-    tuner.edit("random, trials: 6", "random, trials: 60")
-    done = tuner("run", "config.yaml", code=1)
+def test_a_study_whose_every_trial_fails_stops_and_says_why(tuner_here):
+    tuner_here.edit("  top_k: {", "  mode: {type: categorical, choices: [crash]}\n  top_k: {")
+    tuner_here.edit("baseline: {title_weight: 1.0, top_k: 10}", "baseline: {mode: crash}")
+    tuner_here.edit("random, trials: 6", "random, trials: 60")
+    done = tuner_here("run", "config.yaml", code=1)
     assert "the first 10 evaluations all failed" in done.stderr
     assert "the index is on fire" in done.stderr
-    (run_dir,) = tuner.runs()
+    (run_dir,) = tuner_here.runs()
     assert len(read_journal(run_dir / "journal.jsonl").trials) < 20
 
 
@@ -176,29 +178,29 @@ def test_an_interrupted_run_is_resumed_without_loss_or_repeats(tuner, name):
     assert sorted(numbers) == list(range(len(after)))
 
 
-def test_resume_refuses_other_data_and_names_the_difference(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
-    corpus = tuner.folder / "data" / "corpus.jsonl"
+def test_resume_refuses_other_data_and_names_the_difference(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    corpus = tuner_here.folder / "data" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().replace("is old", "is rather old"))
-    done = tuner("resume", str(run_dir), code=2)
+    done = tuner_here("resume", str(run_dir), code=2)
     assert "dataset" in done.stderr
     assert "retriever" in done.stderr
 
 
-def test_resume_of_a_finished_study_evaluates_nothing(tuner):
-    tuner("run", "config.yaml", "--quiet")
-    (run_dir,) = tuner.runs()
+def test_resume_of_a_finished_study_evaluates_nothing(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
     before = read_journal(run_dir / "journal.jsonl").trials
-    done = tuner("resume", str(run_dir))
+    done = tuner_here("resume", str(run_dir))
     assert read_journal(run_dir / "journal.jsonl").trials == before
     assert "already used for a verdict" not in done.stdout  # it is the same one again
 
 
-def test_without_a_holdout_the_table_has_no_such_column(tuner):
-    done = tuner("run", "config.yaml", "--set", "dataset.split.holdout=0")
+def test_without_a_holdout_the_table_has_no_such_column(tuner_here):
+    done = tuner_here("run", "config.yaml", "--set", "dataset.split.holdout=0")
     assert "holdout" not in done.stdout.splitlines()[0]
-    done = tuner(
+    done = tuner_here(
         "evaluate", "config.yaml", "--set", "dataset.split.holdout=0", "--queries", "holdout",
         code=2,
     )  # fmt: skip
