@@ -102,7 +102,9 @@ def one_split(dataset, answers, seed):
     ]
     verdict = decide(*pair, permutations=0, resamples=0)
     tune_gain = float(np.nanmean((composite["winner"] - composite["baseline"])[tune]))
-    tokens = [float(answers.of(params)[CONTEXT_TOKENS].mean()) for params in (winner.params, DEFAULT)]
+    tokens = [
+        float(answers.of(params)[CONTEXT_TOKENS].mean()) for params in (winner.params, DEFAULT)
+    ]
     return verdict, tune_gain, tokens
 
 
