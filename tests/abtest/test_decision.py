@@ -269,3 +269,17 @@ def test_a_forecast_is_rounded_up_to_two_digits():
     assert [rounded(units) for units in (1, 99, 100, 4_094, 46_708, 1_569_369)] == [
         1, 99, 100, 4_100, 47_000, 1_600_000,
     ]  # fmt: skip
+
+
+def test_rare_values_in_a_small_arm_are_warned_of():
+    users = 1_000
+    plan = config(split={"control": 0.9, "treatment": 0.1}, guardrails={})
+    arms = ("treatment", *["control"] * 9)
+    rare = np.repeat(np.where(np.arange(users) % 37 == 0, 1.0, 0.0), 2)
+    rows = table(users, arms=arms)
+    assert analyze(plan, rows).results["treatment"][0].remark is None
+    rows.numbers["gain"] = rare
+    assert "few units carry it" in analyze(plan, rows).results["treatment"][0].remark
+    even = table(users)
+    even.numbers["gain"] = rare
+    assert analyze(config(guardrails={}), even).results["treatment"][0].remark is None

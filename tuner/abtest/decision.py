@@ -204,7 +204,11 @@ def _keep(
         reasons.append(f"{names} {'is' if len(open_guards) == 1 else 'are'} not shown to be kept")
     known = [units for units in needed if units is not None]
     more = max(max(known) - have, 1) if len(known) == len(needed) and known else None
-    unseen = [f"{one.metric}: {one.remark}" for one in open_guards if one.remark]
+    unseen = [
+        f"{one.metric}: {one.remark}"
+        for one in open_guards
+        if one.guardrail and one.guardrail.p_value is None
+    ]
     if more is not None:
         count = (
             f"about {rounded(more):,} more units of {treatment} and {CONTROL} together, if the "
