@@ -61,12 +61,16 @@ def _post(webhook: str, summary: str, timeout_s: float) -> None:
 
     try:
         headers = {"Content-Type": "application/json"}
-        answer = httpx.post(url, content=summary.encode(), headers=headers, timeout=timeout_s)
+        # The status tells all: a body that never comes to its end keeps no night waiting.
+        with httpx.stream(
+            "POST", url, content=summary.encode(), headers=headers, timeout=timeout_s
+        ) as answer:
+            is_told, status = answer.is_success, answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         # Errors may quote the address, and whoever knows that can post.
         raise _Failed(f"{_host(url)}: {type(error).__name__}") from error
-    if not answer.is_success:
-        raise _Failed(f"{_host(url)} answered {answer.status_code}")
+    if not is_told:
+        raise _Failed(f"{_host(url)} answered {status}")
 
 
 def _host(url: str) -> str:
