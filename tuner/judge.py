@@ -211,7 +211,7 @@ def _run_shift(
     differences already; this is what all queries share, and what more queries would not lessen.
     """
     if isinstance(assembly.retriever, Remembered):
-        assembly = replace(assembly, retriever=assembly.retriever.inner)
+        assembly = replace(assembly, retriever=assembly.retriever.asked_again())
     moved = measure(assembly, choice, queries).composite - before.composite
     defined = moved[~np.isnan(moved)]
     if not (np.abs(defined) > ROUNDING).any():

@@ -180,3 +180,17 @@ def test_latency_is_that_of_the_system(tmp_path: Path) -> None:
     remembered.retrieve(QUERIES, PARAMS)
     remembered.serve(QUERIES[0], PARAMS)
     assert len(inner.asked) == 11
+
+
+def test_what_is_asked_a_second_time_is_kept_apart(tmp_path):
+    inner = Counting()
+    remembered = Remembered(inner, tmp_path)
+    first = remembered.retrieve(QUERIES, PARAMS)
+    again = remembered.asked_again().retrieve(QUERIES, PARAMS)
+    assert len(inner.asked) == 20
+    assert_equal(first, again)
+    # a resumed study has both answers
+    resumed = Remembered(inner, tmp_path)
+    resumed.retrieve(QUERIES, PARAMS)
+    resumed.asked_again().retrieve(QUERIES, PARAMS)
+    assert len(inner.asked) == 20

@@ -186,7 +186,8 @@ def command(
                 raise TunerError(f"no query is answered: {reason} ({times} times)")
             level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
             levels.append(level)  # before it is told: who then stops is shown what was told
-            note(f"{level.label}: {level.load.latencies.summary().count} queries")
+            count = level.load.latencies.summary().count
+            note(f"{level.label}: {count} {'query' if count == 1 else 'queries'}")
     except KeyboardInterrupt:
         if levels:
             tables.print_levels(levels, choice)

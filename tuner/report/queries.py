@@ -27,12 +27,12 @@ from tuner.report.places import cut
 from tuner.report.review import Review
 from tuner.side_by_side import Passage, Side, SideBySide
 from tuner.stats import GroupComparison, per_group
+from tuner.stats.pairs import ROUNDING
 
 MOST_QUERIES = 10
 # More types than this make no figure that can be read; the table holds them all.
 MOST_TYPES = 40
 # Values of the same answers, added up in another order.
-ROUNDING = 1e-12
 LONGEST_TEXT = 400
 LONGEST_TITLE = 120
 

@@ -26,6 +26,7 @@ CALL_S = 5.0
 ROUNDS = 2
 # Quicker answers are not kept: reading them back would take as long as asking again.
 QUICK_S = 0.002
+AGAIN = "again"
 
 Answer = dict[str, Any]
 
@@ -43,6 +44,13 @@ class Remembered:
         self._folder = folder
         self._is_quick = False
         self._query_s = math.inf  # of the last call; unknown, so the first one asks few
+
+    def asked_again(self) -> Remembered:
+        """Return the retriever past what is remembered; its second answers are kept apart."""
+        folder = self._folder / AGAIN
+        if self._folder.is_dir():
+            folder.mkdir(exist_ok=True)
+        return Remembered(self.inner, folder)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
