@@ -227,8 +227,11 @@ def test_missing_files_and_folders_point_to_what_was_meant(tmp_path, written):
 
 
 def test_compressed_files_that_are_none_or_do_not_say_so(written):
-    content = gzip.compress(SCORED_RUNS["trec"].encode())
+    content = gzip.compress(SCORED_RUNS["trec"].encode(), mtime=0)
     assert "let its name end in .gz" in messages(read_run, written(content, "run"))
+    # with this date in its head, the first line has four words, as judgements have
+    dated = gzip.compress(SCORED_RUNS["trec"].encode(), mtime=0x6B0DAE0B)
+    assert "let its name end in .gz" in messages(read_run, written(dated, "dated"))
     path = written("", "run.gz")
     path.write_bytes(content[:20])
     assert "corrupt gzip file" in messages(read_run, path)

@@ -167,6 +167,10 @@ def look_like_grades(answers: dict[str, Answer]) -> bool:
 def _existing(path: Path, what: str) -> Path:
     path = Path(path).expanduser()
     if path.is_file():
+        with path.open("rb") as stream:
+            # Its bytes may look like any format's, by chance.
+            if path.suffix != ".gz" and stream.read(2) == b"\x1f\x8b":
+                raise InputError("is gzipped; let its name end in .gz", file=str(path))
         return path
     if path.is_dir():
         inside = [*beir_qrels(path), *trec_qrels(path)] if what == "judgements" else []
@@ -197,9 +201,6 @@ def _kind_of_line(line: str) -> str:
 
 
 def _unknown(path: Path, what: str, formats: str) -> InputError:
-    with path.open("rb") as stream:
-        if path.suffix != ".gz" and stream.read(2) == b"\x1f\x8b":
-            return InputError("is gzipped; let its name end in .gz", file=str(path))
     log = ProblemLog()
     first = next(iter(read_lines(path, log)), None)
     if log.problems():
