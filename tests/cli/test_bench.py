@@ -109,7 +109,7 @@ def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner)
     finally:
         process.kill()
     assert told[-2:] == [
-        "rate 10/s: 1 queries",
+        "rate 10/s: 1 query",
         "calls have not ended 5 s after their load; they are waited for, as they count (Ctrl-C "
         "ends it)",
     ]
