@@ -213,20 +213,25 @@ def test_with_nothing_held_out_the_level_is_shared_too(nights: Any) -> None:
     assert confidence(look["alpha"]) in summary["verdict"]["sentence"]
 
 
-def test_a_system_that_measures_itself_has_no_verdict_and_promotes_nothing(
-    nights: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = nights.folder / "measured_by_itself.py"
-    module.write_text("def score(params):\n    return params['x']\n", encoding="utf-8")
+def measure_itself(nights: Any, monkeypatch: pytest.MonkeyPatch, module: str, score: str) -> None:
+    """Put a system without queries, one expression of x, in the retriever's place."""
+    text = f"def score(params):\n    return {score}\n"
+    (nights.folder / f"{module}.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(nights.folder))
     for section in ("dataset", "metrics"):
         del nights.config[section]
     nights.configure(
-        retriever={"kind": "function", "function": "measured_by_itself:score"},
+        retriever={"kind": "function", "function": f"{module}:score"},
         space={"x": {"type": "real", "low": 0.0, "high": 1.0}},
         objective={"maximize": {"objective": 1.0}},
         baseline={"x": 0.0},
     )
+
+
+def test_a_system_that_measures_itself_has_no_verdict_and_promotes_nothing(
+    nights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure_itself(nights, monkeypatch, "measured_by_itself", "params['x']")
     summary = nights("2026-03-01")
     assert (summary["outcome"], summary["verdict"]) == ("kept", None)
     assert summary["challenger"]["score"] > summary["champion"]["score"] == 0.0
@@ -237,17 +242,7 @@ def test_a_system_that_measures_itself_has_no_verdict_and_promotes_nothing(
 def test_a_champion_that_cannot_be_evaluated_is_a_failed_night_that_may_be_repeated(
     nights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = nights.folder / "broken_at_zero.py"
-    module.write_text("def score(params):\n    return 1 / params['x']\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(nights.folder))
-    for section in ("dataset", "metrics"):
-        del nights.config[section]
-    nights.configure(
-        retriever={"kind": "function", "function": "broken_at_zero:score"},
-        space={"x": {"type": "real", "low": 0.0, "high": 1.0}},
-        objective={"maximize": {"objective": 1.0}},
-        baseline={"x": 0.0},
-    )
+    measure_itself(nights, monkeypatch, "broken_at_zero", "1 / params['x']")
     summary = nights("2026-03-01")
     assert (summary["outcome"], summary["exit_code"]) == ("failed", 1)
     assert nights("2026-03-01")["outcome"] == "failed"
