@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tuner.judge import Choice
 
 DEFAULT_SIMILARITIES = ("token_f1", "exact_match")
-CHANGED_QUERIES = 5
 _ID_KEYS = ("query_id", "id", "_id")
 
 
@@ -242,7 +241,7 @@ def _looks(assembly: Assembly | None, part: str) -> list[str]:
 
 
 def _print(duel: AnswerDuel) -> None:
-    from tuner.cli._pair_table import print_pairs
+    from tuner.cli._pair_table import CHANGED_QUERIES, print_pairs
     from tuner.cli._tables import print_types
 
     print_pairs(duel.metrics)

@@ -23,6 +23,9 @@ _COLUMNS = (
     "worse",
 )
 
+# Shown of those that gained and of those that lost most.
+CHANGED_QUERIES = 5
+
 
 def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) -> None:
     """Print each metric's comparison; with it stands its p after Holm's correction."""

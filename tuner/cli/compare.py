@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tuner.judge import Duel
     from tuner.study.tuned_on import TunedOn
 
-CHANGED_QUERIES = 5
-
 
 @click.command("compare", short_help="Compare two configurations on the same queries.")
 @config_argument
@@ -123,7 +121,7 @@ def _tuned_on(written: str | None) -> TunedOn | None:
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:
-    from tuner.cli._pair_table import print_pairs
+    from tuner.cli._pair_table import CHANGED_QUERIES, print_pairs
     from tuner.cli._tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
