@@ -18,6 +18,7 @@ from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
     is_better_lower,
+    largest_difference,
     serve_one,
     served_ms,
 )
@@ -135,7 +136,8 @@ def duel(
 
 
 def _directed(name: str, comparison: PairedComparison) -> PairedComparison:
-    return comparison.of_a_cost() if is_better_lower(name) else comparison
+    directed = comparison.of_a_cost() if is_better_lower(name) else comparison
+    return directed.within(largest_difference([name]))
 
 
 def guardrails(assembly: Assembly) -> list[Guardrail]:
@@ -197,6 +199,7 @@ def judge(
         where=where,
         same=same,
         held_out_share=len(queries) / len(assembly.dataset.queries) if where == HELD_OUT else None,
+        largest=largest_difference(assembly.plan.objective.weights),
         run_shift=_run_shift(assembly, baseline, queries, pair[1]),
         seed=assembly.config.study.seed,
     )
@@ -265,6 +268,7 @@ def judge_without_holdout(
         query_types=[query.query_type for query in assembly.tune_queries],
         alpha=alpha,
         min_effect=float(section.min_effect),
+        largest=largest_difference(objective.weights),
         seed=assembly.config.study.seed,
     )
 

@@ -38,17 +38,45 @@ def test_numbers_that_are_no_p_values_are_refused(wrong):
 
 
 def test_groups_are_compared_one_by_one_and_corrected_together():
-    treatment = np.array([0.5, 0.9, 0.7, 0.2, 0.3, 0.6, 0.8, 1.0])
-    control = np.array([0.4, 0.5, 0.6, 0.3, 0.1, 0.2, 0.7, 0.0])
-    groups = ["bridge", "bridge", "bridge", "yesno", "yesno", "yesno", "yesno", "rare"]
+    treatment = np.array([0.5, 0.9, 0.7, 0.4, 0.8, 0.2, 0.3, 0.6, 0.8, 0.9, 0.6, 1.0])
+    control = np.array([0.4, 0.5, 0.6, 0.4, 0.9, 0.3, 0.1, 0.2, 0.7, 0.7, 0.1, 0.0])
+    groups = ["bridge"] * 5 + ["yesno"] * 6 + ["rare"]
     bridge, rare, yesno = per_group(treatment, control, groups, seed=3)
     assert (bridge.group, rare.group, yesno.group) == ("bridge", "rare", "yesno")
-    assert bridge.comparison == compare_paired(treatment[:3], control[:3], seed=3)
-    assert yesno.comparison == compare_paired(treatment[3:7], control[3:7], seed=3)
+    assert bridge.comparison == compare_paired(treatment[:5], control[:5], seed=3)
+    assert yesno.comparison == compare_paired(treatment[5:11], control[5:11], seed=3)
     # "rare" has one query: not tested, and the other two are corrected for two tests, not three.
     assert rare.adjusted_p is None
     expected = correct_holm([bridge.comparison.p_value, yesno.comparison.p_value])
     assert [bridge.adjusted_p, yesno.adjusted_p] == expected.tolist()
+
+
+def test_a_group_of_fewer_than_five_queries_has_no_interval_and_is_not_tested():
+    # Two queries: differences .6 and .9 have a t-interval of .75 -+ 12.7 * .15 = -1.16 to +2.66.
+    treatment = np.r_[[0.9, 1.0], np.full(5, 0.5), [0.5, 0.5]]
+    control = np.r_[[0.3, 0.1], [0.1, 0.2, 0.3, 0.4, 0.4], [0.1, np.nan]]
+    rare, yesno, absent = per_group(
+        treatment, control, ["a", "a", "b", "b", "b", "b", "b", "c", "c"], seed=0
+    )
+    for few in (rare, absent):
+        assert (few.comparison.interval, few.comparison.bca_interval) == (None, None)
+        assert (few.comparison.p_value, few.adjusted_p) == (None, None)
+        assert few.comparison.remark == "fewer than 5 queries: too few for an interval"
+    assert rare.comparison.mean_difference == pytest.approx(0.75)
+    assert yesno.adjusted_p == yesno.comparison.p_value  # corrected for one test
+    assert yesno.comparison.interval is not None
+
+
+def test_no_interval_is_longer_than_the_metric():
+    # d = 1, 1, 1, -1, -1: mean .2, sd 1.095, se .49: beyond 1 on the upper side.
+    treatment, control = np.array([1.0, 1.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+    labels = ["a"] * 5
+    (free,) = per_group(treatment, control, labels, seed=0, confidence=0.99)
+    assert free.comparison.interval[1] > 1.0
+    (within,) = per_group(treatment, control, labels, seed=0, confidence=0.99, largest=1.0)
+    assert within.comparison.interval == (-1.0, 1.0)
+    (percent,) = per_group(treatment, control, labels, seed=0, confidence=0.99, largest=100.0)
+    assert percent.comparison.interval == free.comparison.interval
 
 
 def test_groups_that_do_not_match_the_values_are_refused():

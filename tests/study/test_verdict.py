@@ -556,3 +556,16 @@ def test_a_system_that_moves_between_runs_widens_the_interval_and_is_said() -> N
     assert "Asked twice" not in still.sentence
     assert "the same configuration differed from itself by 0.0200" in moving.sentence
     assert (still.run_shift, moving.run_shift) == (0.0, 0.02)
+
+
+def test_intervals_stay_within_what_a_composite_can_be():
+    new, old = [1.0, 1.0, 1.0, 1.0, 0.0] * 2, [0.0, 0.0, 0.0, 0.0, 1.0] * 2
+    types = ["a"] * 5 + ["b"] * 5
+    both = measured("new", new), measured("old", old)
+    free = decide(*both, query_types=types)
+    assert free.comparison.interval[1] > 1.0
+    within = decide(*both, query_types=types, largest=1.0)
+    for one in (within.comparison, *(group.comparison for group in within.by_type)):
+        assert one.interval[1] == 1.0
+        assert one.interval[0] >= -1.0
+    assert "+1.000" in within.sentence

@@ -12,7 +12,7 @@ import numpy as np
 from tuner.core.errors import InputError, MetricError, Problem
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.scoring_inputs import Scorer, ScoringInputs, Told, answering_metric
-from tuner.evaluation.system_metrics import is_better_lower
+from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.metrics import Metric, Qrels, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -168,7 +168,9 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     first, *others = scores.runs
     pairs = [(run, metric) for run in others for metric in scores.metrics]
     compared = [
-        compare_paired(run.values[metric], first.values[metric], seed=SEED, resamples=0)
+        compare_paired(run.values[metric], first.values[metric], seed=SEED, resamples=0).within(
+            largest_difference([metric])
+        )
         for run, metric in pairs
     ]
     adjusted = correct_holm([comparison.p_value for comparison in compared])

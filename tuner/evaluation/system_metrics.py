@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,25 @@ def of_another_scale(weights: Mapping[str, float]) -> list[str]:
     weighted = [name for name, weight in weights.items() if weight]
     large = [name for name in weighted if _highest(name) > 1.0]
     return large if len(large) < len(weighted) else []
+
+
+def largest_difference(names: Iterable[str]) -> float | None:
+    """Return the most that two means of such metrics, or of a composite of them, can differ by.
+
+    None where that has no bound, as for tokens, or is not known.
+
+    >>> largest_difference(["recall@10", "mrr"]), largest_difference(["context_tokens"])
+    (1.0, None)
+    """
+    found = []
+    for name in names:
+        try:
+            found.append(parse(name).highest)
+        except MetricError:
+            if name != GRAPH_USED:  # a share
+                return None
+            found.append(1.0)
+    return max(found, default=None)
 
 
 def _highest(name: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.objective import COMPOSITE
-from tuner.evaluation.system_metrics import is_better_lower
+from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.report.parts import MISSING
 from tuner.report.review import Review
 from tuner.stats import PairedComparison, compare_paired
@@ -113,6 +113,7 @@ def _paired(
         first, second, seed=seed, confidence=confidence, permutations=0, resamples=0
     )
     paired = paired.of_a_cost() if is_better_lower(name) else paired
+    paired = paired.within(largest_difference([name]))
     return Compared(name, paired.treatment_mean, paired.control_mean, paired)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tuner.core.study_record import is_clear
+from tuner.evaluation.system_metrics import largest_difference
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.parts import (
     MISSING,
@@ -109,6 +110,7 @@ def _types(review: Review) -> list[Block]:
         types,
         seed=review.header.seed,
         confidence=review.confidence,
+        largest=largest_difference(review.weights),
         permutations=0,
         resamples=0,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,12 +11,17 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.paired import PairedComparison, compare_paired
 
+# Of fewer queries an interval says next to nothing (for two of them it is wider than the metric),
+# and a test of them only takes from the others' share of alpha.
+FEWEST_IN_GROUP = 5
+
 
 @dataclass(frozen=True)
 class GroupComparison:
     """One group of queries, with its p-value corrected for the number of groups.
 
-    ``adjusted_p`` is None where the group was not tested because it has fewer than two queries.
+    ``adjusted_p`` is None where the group was not tested because it has fewer than 5 queries;
+    there is no interval then either.
     """
 
     group: str
@@ -58,13 +63,15 @@ def per_group(
     *,
     seed: int,
     confidence: float = 0.95,
+    largest: float | None = None,
     permutations: int = 9_999,
     resamples: int = 9_999,
 ) -> tuple[GroupComparison, ...]:
     """Compare within each group, such as each query type; ``groups[i]`` is the group of query i.
 
     Groups come in alphabetical order. ``adjusted_p`` is Holm's over the groups that could be
-    tested; the intervals are for one group alone.
+    tested; the intervals are for one group alone, and end at ``largest``, the most that two means
+    can differ by. A group of fewer than 5 queries has neither.
 
     Raises:
         InputError: lengths differ, or values are not finite or undefined.
@@ -79,18 +86,36 @@ def per_group(
     names = sorted(set(groups))
     member = np.asarray([names.index(group) for group in groups], dtype=np.int64)
     comparisons = [
-        compare_paired(
-            left[member == number],
-            right[member == number],
-            seed=seed,
-            confidence=confidence,
-            permutations=permutations,
-            resamples=resamples,
-        )
+        _enough(
+            compare_paired(
+                left[member == number],
+                right[member == number],
+                seed=seed,
+                confidence=confidence,
+                permutations=permutations,
+                resamples=resamples,
+            )
+        ).within(largest)
         for number in range(len(names))
     ]
     adjusted = correct_holm([comparison.p_value for comparison in comparisons])
     return tuple(
         GroupComparison(name, comparison, None if np.isnan(p) else float(p))
         for name, comparison, p in zip(names, comparisons, adjusted, strict=True)
+    )
+
+
+def _enough(found: PairedComparison) -> PairedComparison:
+    """Take the interval and the tests from a comparison of fewer than 5 queries."""
+    if found.n >= FEWEST_IN_GROUP or found.n == 0:
+        return found
+    return replace(
+        found,
+        interval=None,
+        interval_kind="undefined",
+        bca_interval=None,
+        degrees_of_freedom=None,
+        p_value=None,
+        permutation_p=None,
+        remark=f"fewer than {FEWEST_IN_GROUP} queries: too few for an interval",
     )

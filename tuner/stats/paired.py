@@ -75,6 +75,19 @@ class PairedComparison:
         """Return the comparison of something that is better when lower: wins and losses change."""
         return replace(self, wins=self.losses, losses=self.wins)
 
+    def within(self, largest: float | None) -> PairedComparison:
+        """Return the comparison with intervals that end where a difference can be no larger.
+
+        Two means of values from 0 to 1 differ by at most 1; None where nobody knows the bound.
+        """
+        if largest is None:
+            return self
+        return replace(
+            self,
+            interval=_cut(self.interval, largest),
+            bca_interval=_cut(self.bca_interval, largest),
+        )
+
 
 def compare_paired(
     treatment: npt.ArrayLike,
@@ -181,6 +194,13 @@ def standard_error(values: npt.ArrayLike) -> float | None:
     if defined.size < 2:
         return None
     return float(defined.std(ddof=1) / np.sqrt(defined.size))
+
+
+def _cut(interval: Interval | None, largest: float) -> Interval | None:
+    if interval is None:
+        return None
+    low, high = interval
+    return max(low, -largest), min(high, largest)
 
 
 def _nothing_to_compare(pairs: Pairs) -> str:

@@ -73,6 +73,7 @@ def decide_without_holdout(
     query_types: Sequence[str] = (),
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
+    largest: float | None = None,
     seed: int = 0,
     permutations: int = 9_999,
     resamples: int = 9_999,
@@ -99,7 +100,7 @@ def decide_without_holdout(
     draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
     composite = compare_paired(
         winner.composite, baseline.composite, confidence=1.0 - alpha, **draws
-    )
+    ).within(largest)
     seen = _seen(corrected, alpha, winner.objective is not None)
     outcome, reason = _outcome(
         corrected,
@@ -120,7 +121,7 @@ def decide_without_holdout(
         f"{outcome.capitalize()}: {seen}{reason}{plan}.",
         corrected,
         tests,
-        per_group(winner.composite, baseline.composite, query_types, **draws)
+        per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
         if len(set(query_types)) > 1
         else (),
         total,

@@ -139,6 +139,7 @@ def decide(
     where: str = HELD_OUT,
     same: str = NO_BETTER,
     held_out_share: float | None = None,
+    largest: float | None = None,
     run_shift: float = 0.0,
     seed: int = 0,
     permutations: int = 9_999,
@@ -156,7 +157,8 @@ def decide(
     that was seen (at least ``min_effect``) with 80 % power.
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
     ``called`` names the winner in the sentence, ``where`` the queries; ``same`` is said of equal
-    parameters. Of ``held_out_share`` of all queries it says how many to label. ``run_shift`` is by
+    parameters. Of ``held_out_share`` of all queries it says how many to label. ``largest`` is
+    the most that two composites can differ by, None where nobody knows. ``run_shift`` is by
     how much the composite of one configuration moved when it was asked twice: two configurations
     that are asked once each differ by that much at random, so it is a standard error of their
     difference, added to that of the queries. ``permutations`` and ``resamples`` go to
@@ -169,7 +171,7 @@ def decide(
         confidence=1.0 - alpha,
         further_error=run_shift,
         **draws,
-    )
+    ).within(largest)
     tests = {
         guard.metric: guard.test(
             winner.metrics[guard.metric], baseline.metrics[guard.metric], alpha=alpha, seed=seed
@@ -177,7 +179,7 @@ def decide(
         for guard in guardrails
     }
     groups = (
-        per_group(winner.composite, baseline.composite, query_types, **draws)
+        per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
         if len(set(query_types)) > 1
         else ()
     )
