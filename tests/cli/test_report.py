@@ -36,7 +36,6 @@ def test_a_run_ends_with_its_report_and_the_command_makes_it_anew(tuner):
     assert done.stdout.strip() == named[1]
     assert report.read_bytes() == before
     assert (run_dir / "plots" / "convergence.png").is_file()
-    assert (run_dir / "plots" / "interactive.html").is_file()
     assert {"convergence.csv", "queries.csv", "surface.csv"} <= set(figures(run_dir / "figures"))
 
 

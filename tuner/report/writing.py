@@ -24,11 +24,9 @@ from tuner.report import (
 from tuner.report.chart import write_csv
 from tuner.report.headline import headline
 from tuner.report.page_view import to_html
-from tuner.report.parts import Page, Section
+from tuner.report.parts import Page
 from tuner.report.review import Review, read_review
 from tuner.report.static_view import write_png
-
-INTERACTIVE_FILE = "interactive.html"
 
 
 def write_report(
@@ -40,10 +38,9 @@ def write_report(
 ) -> Path:
     """Write ``report.html`` of a study from its run directory alone, and return its path.
 
-    Beside it: ``figures/*.csv`` and, ``with_plots``, the same figures as ``plots/*.png`` and
-    ``plots/interactive.html``. With ``output`` the page goes there and its CSV files into a folder
-    beside it, named after it, and no plots are made. ``compare`` are run directories of other
-    studies to show beside this one.
+    Beside it: ``figures/*.csv`` and, ``with_plots``, the same figures as ``plots/*.png``. With
+    ``output`` the page goes there and its CSV files into a folder beside it, named after it, and no
+    plots are made. ``compare`` are run directories of other studies to show beside this one.
 
     Raises:
         InputError: not a run directory, a broken one, or a place that cannot be written.
@@ -72,7 +69,10 @@ def report_on(
         if review.rows:
             write_csv(queries.changes(review), figures / "queries.csv")
         if output is None and with_plots:
-            _write_plots(page, review.run_dir / PLOTS_DIR)
+            plots = review.run_dir / PLOTS_DIR
+            plots.mkdir(exist_ok=True)
+            for group in page.groups:
+                write_png(group, plots / f"{group.name}.png")
     except OSError as error:
         place = error.filename or target
         message = f"cannot write the report to {str(place)!r}: {error.strerror}; give --output FILE"
@@ -106,22 +106,6 @@ def make_page(review: Review, compare: Sequence[Review] = ()) -> Page:
         sections=tuple(sections),
         footer=f"Made by graphrag-tuner {version} from the study's journal.",
     )
-
-
-def _write_plots(page: Page, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for group in page.groups:
-        write_png(group, folder / f"{group.name}.png")
-    only = [(s, tuple(b for b in s.blocks if b.kind == "charts")) for s in page.sections]
-    plots = Page(
-        title=f"{page.title}: figures",
-        subtitle=page.subtitle,
-        headline=None,
-        sections=tuple(Section(s.id, s.title, "", blocks) for s, blocks in only if blocks),
-        footer=page.footer,
-        charts_folder=f"../{page.charts_folder}",
-    )
-    _write_text(folder / INTERACTIVE_FILE, to_html(plots))
 
 
 def _write_text(path: Path, text: str) -> None:
