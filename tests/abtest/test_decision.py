@@ -249,6 +249,21 @@ def test_a_guard_rail_with_too_few_values_yet_keeps_collecting():
     assert "a guard-rail was not tested (cost: the control has 400 values" in sentence
 
 
+def test_only_a_guard_rail_that_cannot_be_tested_yet_is_named_as_such():
+    plan = config(
+        metrics={
+            "gain": {"mean": "gain", "better": "higher"},
+            "cost": {"mean": "cost", "better": "lower"},
+            "slow": {"quantile": {"of": "cost", "at": 0.99}, "better": "lower"},
+        },
+        guardrails={"cost": {"max_increase": "10%"}, "slow": {"max_increase": "10%"}},
+    )
+    decision = decide(analyze(plan, table(300, gain=1.0, cost=1.07)))
+    assert decision.outcome == "keep collecting"
+    assert "cost and slow are not shown to be kept" in decision.sentence
+    assert "cannot be told yet (slow: the control has" in decision.sentence
+
+
 def test_who_ships_is_told_which_secondary_metric_pays_for_it():
     plan = config(guardrails={})
     found, sentence = outcome(plan, table(gain=1.0, cost=1.2))

@@ -18,7 +18,8 @@ def files(tmp_path, monkeypatch):
     """Twelve queries with one relevant document: at rank 3 in a.run, mostly at 1 in b.json."""
     monkeypatch.chdir(tmp_path)
     grades = "".join(f"{query} 0 d 1\n{query} 0 bad 0\n" for query in QUERIES)
-    (tmp_path / "qrels.txt").write_text(grades + "q99 0 d 0\n")
+    (tmp_path / "qrels.txt").write_text(grades)
+    (tmp_path / "one_without.txt").write_text(grades + "q99 0 d 0\n")
     rows = [
         f"{query} Q0 {document} 1 {score} a\n"
         for query in QUERIES
@@ -52,8 +53,7 @@ def row(output: str, *starts: str) -> list[str]:
 
 def test_runs_side_by_side(score):
     out, err = score("--qrels", "qrels.txt", "--run", "a.run", "--run", "b.json")
-    assert "13 judged queries, of which 1 have no relevant document and are left out" in out
-    assert "means over 12" in out
+    assert "12 judged queries; means over 12, a missing one counting 0 (trec_eval -c)" in out
     assert out.splitlines()[1].split() == ["a", "b"]
     # a: every first relevant at rank 3; b: eleven at rank 1 and one at rank 4
     assert row(out, "mrr@10") == ["0.3333", f"{(11 + 1 / 4) / 12:.4f}"]
@@ -101,7 +101,10 @@ def test_aggregates(score):
 
 
 def test_every_query_on_the_screen_and_in_a_file(score, files):
-    arguments = ("--qrels", "qrels.txt", "--run", "a.run", "b.json", "--metrics", "mrr,recall@1")
+    arguments = (
+        "--qrels", "one_without.txt", "--run", "a.run", "b.json", "--metrics", "mrr,recall@1",
+        "--undefined", "skip",
+    )  # fmt: skip
     out, _ = score(*arguments, "--per-query")
     assert row(out, "q3", "a") == ["0.3333", "0.0000"]
     assert row(out, "q3", "b") == ["0.2500", "0.0000"]
@@ -120,11 +123,11 @@ def test_every_query_on_the_screen_and_in_a_file(score, files):
 
 def test_json_holds_everything(score):
     out, _ = score(
-        "--qrels", "qrels.txt", "--run", "a.run", "b.json", "--compare", "--per-query", "--json",
-        "--metrics", "mrr",
+        "--qrels", "one_without.txt", "--run", "a.run", "b.json", "--compare", "--per-query",
+        "--json", "--metrics", "mrr", "--undefined", "skip",
     )  # fmt: skip
     record = json.loads(out)
-    assert record["qrels"] == {"path": "qrels.txt", "format": "trec"}
+    assert record["qrels"] == {"path": "one_without.txt", "format": "trec"}
     assert (record["queries"], record["defined_queries"]) == (13, 12)
     a, b = record["runs"]
     assert (a["format"], b["format"]) == ("trec", "json")
@@ -144,8 +147,8 @@ def test_means_by_type_and_difficulty(score, files):
     ]
     (files / "queries.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
     arguments = (
-        "--qrels", "qrels.txt", "--run", "a.run", "b.json", "--metrics", "mrr",
-        "--by-type", "queries.jsonl",
+        "--qrels", "one_without.txt", "--run", "a.run", "b.json", "--metrics", "mrr",
+        "--by-type", "queries.jsonl", "--undefined", "skip",
     )  # fmt: skip
     out, _ = score(*arguments)
     assert row(out, "hop") == ["1", "mrr", "0.3333", "0.2500"]
@@ -180,10 +183,24 @@ def test_a_metric_that_is_undefined_more_often_is_remarked_on(score):
     assert "recall_level2@5 is defined for 0 queries only" in err
 
 
-def test_undefined_queries_as_zero(score):
-    out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "--undefined", "zero")
-    assert "1 have no relevant document and count 0; means over 13" in out
+def test_a_query_without_a_relevant_document_counts_0_as_in_trec_eval_and_can_be_left_out(score):
+    arguments = ("--qrels", "one_without.txt", "--run", "a.run")
+    out, _ = score(*arguments)
+    assert "13 judged queries, of which 1 has no relevant document and counts 0" in out
+    assert "means over 13, a missing one counting 0 (trec_eval -c)\n" in out
     assert row(out, "mrr@10") == [f"{12 / 3 / 13:.4f}"]
+    out, _ = score(*arguments, "--undefined", "skip")
+    assert "of which 1 has no relevant document and is left out; means over 12" in out
+    assert "(trec_eval -c counts all: --undefined zero)" in out
+    assert row(out, "mrr@10") == [f"{1 / 3:.4f}"]
+
+
+def test_waste_of_a_query_without_a_relevant_document_is_never_0(score):
+    out, _ = score(
+        "--qrels", "one_without.txt", "--run", "a.run", "--metrics", "share_grade0@3,recall@3"
+    )
+    assert row(out, "share_grade0@3") == ["0.6667"]  # 0 would be the best
+    assert row(out, "recall@3") == [f"{12 / 13:.4f}"]
 
 
 def test_documents_of_another_kind_are_remarked_on(score, files):

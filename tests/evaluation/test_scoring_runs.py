@@ -15,6 +15,7 @@ from tuner.datasets._runs import read_qrels, read_run
 from tuner.evaluation.run_files import read_files
 from tuner.evaluation.scoring_inputs import ScoringInputs, Told
 from tuner.evaluation.scoring_runs import compare_with_first, score_runs
+from tuner.metrics import evaluate_run
 from tuner.stats import correct_holm
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
@@ -23,7 +24,7 @@ RUN = {"q1": {"d1": 0.5, "d9": 0.7}, "q9": {"d1": 1.0}}
 
 
 def test_a_missing_query_counts_0_and_an_undefined_one_is_left_out():
-    scores = score_runs(QRELS, {"a": RUN}, ["recall@10", "mrr@10"])
+    scores = score_runs(QRELS, {"a": RUN}, ["recall@10", "mrr@10"], undefined="skip")
     (run,) = scores.runs
     # q1: one of two relevant, at rank 2; q2: missing, 0; q3: nothing is relevant, undefined
     assert run.values["recall@10"] == pytest.approx([0.5, 0.0, np.nan], nan_ok=True)
@@ -37,8 +38,11 @@ def test_a_missing_query_counts_0_and_an_undefined_one_is_left_out():
     assert run.retrieved == {"q1": 2, "q2": 0, "q3": 0}
 
 
-def test_undefined_queries_may_count_0_as_in_trec_eval():
-    scores = score_runs(QRELS, {"a": RUN}, ["recall@10"], undefined="zero")
+def test_undefined_queries_count_0_as_in_trec_eval_and_evaluate_run():
+    scores = score_runs(QRELS, {"a": RUN}, ["recall@10"])
+    assert scores.runs[0].mean("recall@10") == pytest.approx(
+        sum(evaluate_run(QRELS, {"q1": RUN["q1"]}, "recall@10").values()) / 3
+    )
     assert scores.defined == 3
     assert scores.runs[0].mean("recall@10") == pytest.approx(0.5 / 3)
 

@@ -10,6 +10,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.words import count_tokens, terms
 from tuner.metrics import Qrels, parse
 from tuner.metrics.efficiency import budget_use, load_tokenizer, span_density
+from tuner.metrics.names import depth_needed
 from tuner.metrics.passages import Passages
 
 TEXTS = {
@@ -155,6 +156,19 @@ def test_a_context_that_cannot_be_measured_is_an_error():
     one = contexts("Peru", ["a"], grades={"a": 1})
     with pytest.raises(MetricError, match="budget is 0"):
         budget_use(one, 0)
+
+
+def test_contexts_are_measured_on_whole_rankings_only():
+    passages = Passages.build(list(TEXTS), list(TEXTS.values()), ["Peru"])
+    rankings = Rankings.from_ids(["q"], [["a", "b", "c"]])
+    cut = Qrels.build({"q": {"a": 1}}).judge(rankings, depth=2)
+    with pytest.raises(MetricError, match="context metrics need the whole rankings judged"):
+        passages.judge(rankings, cut)
+
+
+def test_the_k_of_a_text_metric_is_a_budget_and_no_depth():
+    assert depth_needed([parse("budget_use@5"), parse("ndcg@10")]) is None
+    assert depth_needed([parse("recall@5"), parse("ndcg@10")]) == 10
 
 
 def test_queries_of_a_batch_do_not_mix():

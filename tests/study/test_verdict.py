@@ -273,6 +273,17 @@ def test_the_best_wins_where_it_is_clearly_so():
     assert choose_winner(trials, utilities).number == 0
 
 
+def test_of_those_that_cost_the_same_the_better_one_wins():
+    trials = [
+        trial(0, 0.71, context_tokens=500.0, latency_p95_ms=3.0),
+        trial(1, 0.72, context_tokens=500.0, latency_p95_ms=3.0),
+        trial(2, 0.715, context_tokens=500.0, latency_p95_ms=3.0),
+    ]
+    noise = np.tile([0.1, -0.1], 20)
+    utilities = {0: 0.71 + noise, 1: np.full(40, 0.72), 2: 0.715 + noise}
+    assert choose_winner(trials, utilities).number == 1
+
+
 def test_without_values_of_each_query_the_best_wins():
     trials = [trial(0, 0.7, context_tokens=900.0), trial(1, 0.69, context_tokens=1.0)]
     assert choose_winner(trials, {}).number == 0

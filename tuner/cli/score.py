@@ -58,9 +58,9 @@ _OF_DATASET = ""
 @click.option(
     "--undefined",
     type=click.Choice(["skip", "zero"]),
-    default="skip",
+    default="zero",
     show_default=True,
-    help="A query without a relevant document: leave it out, or count 0 as trec_eval does.",
+    help="A query without a relevant document: count 0 as trec_eval does, or leave it out.",
 )
 @click.option(
     "--compare", is_flag=True, help="Test each further run against the first, query by query."
@@ -232,10 +232,16 @@ def _check_dataset_options(
 def _queries_line(scores: Scores, undefined: str) -> str:
     without = scores.without_relevant
     text = f"{len(scores.query_ids)} judged queries"
+    rule = "a missing one counting 0 (trec_eval -c)"
     if without:
-        what = "count 0" if undefined == "zero" else "are left out"
-        text += f", of which {without} have no relevant document and {what}"
-    return f"{text}; means over {scores.defined}, a missing one counting 0 (trec_eval -c)"
+        have = "has" if without == 1 else "have"
+        if undefined == "zero":
+            counted = "counts 0" if without == 1 else "count 0"
+        else:
+            counted = "is left out" if without == 1 else "are left out"
+            rule = "a missing one counting 0 (trec_eval -c counts all: --undefined zero)"
+        text += f", of which {without} {have} no relevant document and {counted}"
+    return f"{text}; means over {scores.defined}, {rule}"
 
 
 def _remarks(scores: Scores) -> list[str]:

@@ -106,14 +106,15 @@ def score_runs(
     runs: Mapping[str, Mapping[str, Answer]],
     metrics: Sequence[str],
     *,
-    undefined: Literal["skip", "zero"] = "skip",
+    undefined: Literal["skip", "zero"] = "zero",
     inputs: ScoringInputs = ScoringInputs(),  # noqa: B008  # frozen, and empty
 ) -> Scores:
     """Score every run on all judged queries, as ``trec_eval -c`` does.
 
     A judged query that a run lacks is 0, whatever the metric. A query without a relevant document
-    is undefined and left out of the means; with ``undefined="zero"`` it counts as 0, which is what
-    trec_eval prints. ``inputs`` holds what metrics of texts and of the graph read.
+    counts as 0 too, as in trec_eval and ``evaluate_run``; with ``undefined="skip"``, and where
+    lower is better, it is left out of the means. ``inputs`` holds what metrics of texts and of the
+    graph read.
 
     >>> run = {"q1": {"d1": 0.9, "d2": 0.1}}
     >>> scores = score_runs({"q1": {"d2": 1}, "q2": {"d3": 1}}, {"mine": run}, ["mrr@10"])
@@ -137,7 +138,9 @@ def score_runs(
         if undefined == "zero":
             is_relevant = judgements.relevant_count > 0
             values = {
-                metric: np.where(np.isnan(row) & ~is_relevant, 0.0, row)
+                metric: row
+                if is_better_lower(metric)
+                else np.where(np.isnan(row) & ~is_relevant, 0.0, row)
                 for metric, row in values.items()
             }
         scored.append(

@@ -64,14 +64,18 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
 }
 
 
-# Everything here but the graph's share, the one metric of texts that grows with waste, and the
-# share of ranks that are wasted.
-COSTS = frozenset(SYSTEM_METRICS) - {GRAPH_USED} | {"redundancy", "share_grade0"}
+# Everything here but the graph's share.
+COSTS = frozenset(SYSTEM_METRICS) - {GRAPH_USED}
 
 
 def is_better_lower(name: str) -> bool:
     """Say whether a metric is a cost, which an objective must not maximise."""
-    return name.partition("@")[0] in COSTS
+    if name in SYSTEM_METRICS:
+        return name in COSTS
+    try:
+        return parse(name).lower_is_better
+    except MetricError:  # a metric that a system measured itself
+        return False
 
 
 def of_another_scale(weights: Mapping[str, float]) -> list[str]:

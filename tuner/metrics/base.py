@@ -61,6 +61,8 @@ class MetricFamily:
         highest: the largest value; a composite of metrics on different scales would be one of the
             largest scale alone.
         takes_discount: whether the function needs the weights of the ranks as ``discount``.
+        lower_is_better: whether it measures waste; an objective must not maximise it, and a query
+            without a relevant document is never counted as 0, which would be the best.
     """
 
     function: Callable[..., FloatArray]
@@ -69,3 +71,4 @@ class MetricFamily:
     kind: Kind = "ranking"
     highest: float = 1.0
     takes_discount: bool = False
+    lower_is_better: bool = False

@@ -153,7 +153,11 @@ METRICS: Mapping[str, MetricFamily] = {
         density, "none", "share of the context's tokens that stand in relevant passages", "text"
     ),
     "redundancy": MetricFamily(
-        redundancy, "none", "share of the context that repeats itself, lower is better", "text"
+        redundancy,
+        "none",
+        "share of the context that repeats itself, lower is better",
+        "text",
+        lower_is_better=True,
     ),
     "coverage": MetricFamily(
         coverage, "none", "share of the query's terms that the context holds", "text"

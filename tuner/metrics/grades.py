@@ -157,12 +157,16 @@ class _OfGrade:
     function: Callable[..., FloatArray]
     lowest: int
     description: str
+    # Grades that are waste: the more of them, the worse.
+    wasted: frozenset[int] = frozenset()
 
 
 _OF_GRADE: Mapping[str, _OfGrade] = {
     "recall_level": _OfGrade(level_recall, 1, "recall that counts grades from {} up"),
     "precision_level": _OfGrade(level_precision, 1, "precision that counts grades from {} up"),
-    "share_grade": _OfGrade(grade_share, 0, "share of the k ranks whose grade is {}"),
+    "share_grade": _OfGrade(
+        grade_share, 0, "share of the k ranks whose grade is {}", frozenset({0})
+    ),
 }
 _NAME = re.compile(rf"({'|'.join(_OF_GRADE)})(0|[1-9][0-9]{{0,2}})")
 
@@ -176,7 +180,12 @@ def family_of(name: str) -> MetricFamily | None:
     if level < kind.lowest:
         return None
     function = partial(kind.function, level=level)
-    return MetricFamily(function, "required", kind.description.format(level))
+    return MetricFamily(
+        function,
+        "required",
+        kind.description.format(level),
+        lower_is_better=level in kind.wasted,
+    )
 
 
 def at_grades(name: str, judgements: Iterable[Mapping[str, float]]) -> list[str]:

@@ -38,7 +38,7 @@ class Metric:
             budget, the budget in tokens.
         function: see ``MetricFamily``.
         kind: what ``per_query`` reads.
-        highest, takes_discount: see ``MetricFamily``.
+        highest, takes_discount, lower_is_better: see ``MetricFamily``.
     """
 
     family: str
@@ -47,6 +47,7 @@ class Metric:
     kind: Kind = "ranking"
     highest: float = 1.0
     takes_discount: bool = False
+    lower_is_better: bool = False
 
     @property
     def is_ranking(self) -> bool:
@@ -145,7 +146,15 @@ def _examples(families: Mapping[str, MetricFamily], cutoff: str) -> list[str]:
 
 
 def _metric(name: str, cutoff: int | None, family: MetricFamily) -> Metric:
-    return Metric(name, cutoff, family.function, family.kind, family.highest, family.takes_discount)
+    return Metric(
+        name,
+        cutoff,
+        family.function,
+        family.kind,
+        family.highest,
+        family.takes_discount,
+        family.lower_is_better,
+    )
 
 
 @cache  # the files of the package do not change while it runs

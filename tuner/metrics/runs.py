@@ -37,8 +37,9 @@ def evaluate_run(
     ``duplicates="first"`` keeps its first place instead.
 
     ``undefined`` says what a query without a relevant document (grade >= 1) is: ``"zero"`` as in
-    trec_eval, NaN for ``"skip"``, or an error. A query with relevant documents but none of the
-    level that a metric such as ``recall_level2@10`` counts is NaN, and under ``"error"`` refused.
+    trec_eval, NaN for ``"skip"``, or an error. Where lower is better (``share_grade0@10``) it is
+    NaN under ``"zero"`` too. A query with relevant documents but none of the level that a metric
+    such as ``recall_level2@10`` counts is NaN, and under ``"error"`` refused.
 
     >>> evaluate_run({"q1": {"d1": 1, "d2": 1}}, {"q1": {"d1": 0.3, "d9": 0.7}}, "recall@10")
     {'q1': 0.5}
@@ -77,7 +78,7 @@ def evaluate_run_metrics(
         for row in values.values():
             mean_defined(row, undefined="error")
     return {
-        name: dict(zip(query_ids, _with_zeros(row, judged, undefined), strict=True))
+        name: dict(zip(query_ids, _counted(row, parsed[name], judged, undefined), strict=True))
         for name, row in values.items()
     }
 
@@ -89,8 +90,10 @@ def _ranking_metric(name: str) -> Metric:
     return metric
 
 
-def _with_zeros(values: FloatArray, judged: Judged, undefined: Undefined) -> list[float]:
-    if undefined == "zero":
+def _counted(
+    values: FloatArray, metric: Metric, judged: Judged, undefined: Undefined
+) -> list[float]:
+    if undefined == "zero" and not metric.lower_is_better:
         values = zero_without_relevant(values, judged)
     listed: list[float] = values.tolist()
     return listed
