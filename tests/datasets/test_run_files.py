@@ -18,6 +18,8 @@ QRELS = {
     "trec": "q1 0 d1 2\nq1 0 d2 0\nq2\t0\td3\t1\n",
     "tsv": "q1\td1\t2\nq1\td2\t0\nq2\td3\t1\n",
     "tsv with a header": "query-id\tcorpus-id\tscore\r\nq1\td1\t2\r\nq1\td2\t0\r\nq2\td3\t1\r\n",
+    "tsv in quotes": '"query-id"\t"corpus-id"\t"score"\n"q1"\t"d1"\t2\n"q1"\t"d2"\t"0"\n'
+    '"q2"\t"d3"\t1\n',
     "json": json.dumps(GRADES),
     "json indented": json.dumps(GRADES, indent=2),
     "json array": '[{"qid": "q1", "docs": {"d1": 2, "d2": 0}}, {"qid": "q2", "docs": {"d3": 1}}]',
@@ -36,6 +38,7 @@ SCORED_RUNS = {
     "trec": "q1 Q0 d1 7 0.5 x\nq1\tQ0\td9\t2\t0.25\tx\nq2 Q0 d3 1 -1 x\n",
     "tsv": "q1\td1\t0.5\nq1\td9\t0.25\nq2\td3\t-1\n",
     "tsv with a header": "query-id\tcorpus-id\tscore\nq1\td1\t0.5\nq1\td9\t0.25\nq2\td3\t-1\n",
+    "tsv in quotes": '"q1"\t"d1"\t0.5\n"q1"\t"d9"\t"0.25"\n"q2"\t"d3"\t-1\n',
     "json": json.dumps(SCORES),
     "json indented": json.dumps(SCORES, indent=1),
     "json array": json.dumps([{"query_id": q, "results": r} for q, r in SCORES.items()]),
@@ -104,6 +107,26 @@ def test_trap_three_columns_of_ranks_are_not_taken_for_scores(written):
 def test_ids_may_hold_blanks_in_tabs_and_be_whole_numbers_in_json(written):
     assert read_run(written("q 1\tdoc 1\t0.5\n")).answers == {"q 1": {"doc 1": 0.5}}
     assert read_run(written('{"query_id": 7, "docs": [12, 3]}')).answers == {"7": ["12", "3"]}
+
+
+INDEX = "an index column stands before query-id; write the table without it"
+TABLES = {
+    "pandas": ("\tquery-id\tcorpus-id\tscore\n0\tq1\td1\t2\n1\tq2\td3\t1\n", INDEX),
+    "pandas, read and written": ("Unnamed: 0\tquery-id\tdoc\tscore\n0\tq1\td1\t2\n", INDEX),
+    "R": ('"query-id"\t"doc"\t"score"\n"1"\t"q1"\t"d1"\t2\n"2"\t"q2"\t"d3"\t1\n', INDEX),
+    "R, in quotes and blanks": ('"q1" "0" "d1" 2\n"q2" "0" "d3" 1\n', "the fields are in quotes"),
+}
+
+
+@pytest.mark.parametrize("read", [read_qrels, read_run])
+@pytest.mark.parametrize("written_by", TABLES)
+def test_what_other_tools_add_to_a_table_is_named_once(written, read, written_by):
+    content, reason = TABLES[written_by]
+    if read is read_run and "blanks" in written_by:
+        content = '"q1" "Q0" "d1" 1 2.5 "x"\n"q2" "Q0" "d3" 1 1.5 "x"\n'
+    told = messages(read, written(content))
+    assert reason in told
+    assert len(told.splitlines()) == 1
 
 
 def test_an_empty_ranking_is_a_ranking(written):

@@ -180,6 +180,54 @@ class TestCollection:
             Query("q2", "Which engine?"),
         )
 
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (
+                '<top lang="en">\n<num> Number: q1\n<title> Who\n wrote &amp; signed it?\n\n'
+                "<desc> Description:\nLong.\n</top>",
+                "<TOP lang='en' year=2009><NUM>q2</NUM><TITLE>Which engine?\n<narr>x</TOP>",
+            ),
+            (
+                "<?xml version='1.0'?>\n<!-- <topic> -->\n<topics task='x'>\n"
+                '<topic number="q1" type="t">\n<query>Who wrote &#38; signed <b>it</b>?</query>\n'
+                "<question>Longer?</question></topic>",
+                "<topic number='q2'><question>Which engine?</question></topic>\n</topics>",
+            ),
+            (
+                "<topics><topic><number>q1</number><query>Who wrote &amp; signed it?</query>"
+                "<description>Long.</description></topic>",
+                "<topic>\n<description>Long.</description><title><![CDATA[Which engine?]]></title>"
+                "\n<number> q2 </number></topic></topics>",
+            ),
+            (
+                "<topics><topic lang='en'><identifier>q1</identifier>"
+                "<EN-title>Who wrote &amp; signed it?</EN-title></topic>",
+                '<topic number="q2">\n  Which engine?\n</topic></topics>',
+            ),
+        ],
+        ids=["attributes", "number as attribute", "number as tag", "other names"],
+    )
+    def test_markup_of_other_tracks(self, folder: Path, first: str, second: str) -> None:
+        (folder / "topics.txt").write_text(f"{first}\n{second}\n")
+        (folder / "topics.txt").rename(folder / "topics.xml")
+        assert Trec.read(folder).queries == (
+            Query("q1", "Who wrote & signed it?"),
+            Query("q2", "Which engine?"),
+        )
+
+    def test_fields_in_quotes_are_read_without_them(self, folder: Path) -> None:
+        (folder / "topics.txt").write_text('"q1"\t"Who wrote ""it""?"\n"q2"\t"Which engine?"\n')
+        (folder / "collection.tsv").write_text('"d#1"\t"Ada"\t"Wrote it."\n"d2"\t"E."\t"An."\n')
+        dataset = Trec.read(folder)
+        assert dataset.queries[0] == Query("q1", 'Who wrote "it"?')
+        assert dataset.corpus.documents[0] == Document("d#1", "Ada", "Wrote it.")
+
+    def test_a_question_that_begins_with_a_quote_keeps_it(self, folder: Path) -> None:
+        (folder / "topics.txt").write_text('q1\t"It" is by whom?\nq2\t"Engine"\n')
+        assert Trec.read(folder).queries[0].text == '"It" is by whom?'
+        assert Trec.read(folder).queries[1].text == '"Engine"'
+
     def test_splits(self, folder: Path) -> None:
         (folder / "qrels.txt").rename(folder / "qrels.dev.txt")
         assert len(Trec.read(folder).queries) == 2
@@ -224,13 +272,26 @@ class TestProblems:
             "qrels.txt:2: unknown query 'q7': not in the topics",
         ]
 
+    def test_markup_that_is_not_read_is_one_report(self, folder: Path) -> None:
+        (folder / "topics.txt").write_text(
+            "<questions>\n<q>Who?</q>\n<q>Which?</q>\n</questions>\n"
+        )
+        (folder / "collection.tsv").write_text("<DOC>\n<DOCNO> d2 </DOCNO>\nText.\n</DOC>\n" * 9)
+        assert problems_of(Trec.read, folder) == [
+            "topics.txt:1: is in markup (<questions>…), which is not read here; write id, text, "
+            "separated by tabs, a line each",
+            "collection.tsv:1: is in markup (<DOC>…), which is not read here; write id, text or "
+            "id, title, text, separated by tabs, a line each",
+        ]
+
     def test_of_marked_up_topics(self, folder: Path) -> None:
         (folder / "topics.txt").write_text(
             "<top>\n<num> q1\n<title> Who?\n</top>\n"
             "<top>\n<num> q2\n</top>\n<top>\n<num> q1\n<title> Who?\n"
         )
         assert problems_of(Trec.read, folder) == [
-            "topics.txt:5: a topic needs <num> and <title>",
+            "topics.txt:5: a topic needs a number (<num>, <number>, or <topic number=…>) and a "
+            "text (<title>, <query> or <question>)",
             "topics.txt:8: duplicate id 'q1', first on line 1",
             "qrels.txt:3: unknown query 'q2': not in the topics",
         ]

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import MetricError
-from tuner.metrics import depth_needed, known_names, mean_defined, parse
+from tuner.metrics import (
+    depth_needed,
+    evaluate_run,
+    evaluate_run_metrics,
+    known_names,
+    mean_defined,
+    parse,
+)
 from tuner.metrics.names import descriptions
 
 
@@ -64,3 +71,16 @@ def test_mean_says_how_many_queries_are_defined():
     mean, count = mean_defined(np.array([np.nan]))
     assert np.isnan(mean)
     assert count == 0
+
+
+@pytest.mark.parametrize("name", [["ndcg@10", "mrr"], None, 10, ("mrr",)])
+def test_a_metric_that_is_no_name_is_told_what_to_write(name):
+    with pytest.raises(MetricError, match="a metric is one name such as 'ndcg@10', got "):
+        parse(name)
+    with pytest.raises(MetricError, match="a metric is one name such as 'ndcg@10', got "):
+        evaluate_run({"q": {"a": 1}}, {"q": ["a"]}, name)
+
+
+def test_several_metrics_are_a_list():
+    with pytest.raises(MetricError, match=r"several metrics are a list of names: \['mrr'\]"):
+        evaluate_run_metrics({"q": {"a": 1}}, {"q": ["a"]}, "mrr")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -121,6 +122,22 @@ def test_numpy_values_and_many_lengths():
 def test_an_answer_of_another_kind_is_an_error(answer):
     with pytest.raises(MetricError, match="query 'q'"):
         evaluate_run({"q": {"a": 1}}, {"q": answer}, "mrr")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "reason"),
+    [
+        ({"q": {"7": 1}}, {"q": {7: 0.9}}, "query 'q': the run holds 7; document ids are strings"),
+        ({"q": {"7": 1}}, {"q": {"7": 0.9, 8: 0.8}}, "the run holds 8; document ids are strings"),
+        ({"q": {"7": 1}}, {"q": ["7", 8]}, "the ranking holds 8; document ids are strings"),
+        ({"q": {7: 1}}, {"q": {"7": 0.9}}, "the qrels hold 7; document ids are strings"),
+        ({3: {"7": 1}}, {"3": {"7": 0.9}}, "hold the query 3; query ids are strings"),
+        ({"q": {"7": 1}}, {"q": {b"7": 0.9}}, "the run holds b'7'; document ids are strings"),
+    ],
+)
+def test_trap_ids_that_are_no_strings_are_refused_and_never_score_0(qrels, run, reason):
+    with pytest.raises(MetricError, match=re.escape(reason)):
+        evaluate_run(qrels, run, "mrr")
 
 
 def test_foreign_ids_are_pointed_out(caplog):

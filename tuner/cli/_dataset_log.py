@@ -102,9 +102,10 @@ def sample(
     if dropped is not None:
         write_near_duplicates(dropped, near)
     note("columns: " + ", ".join(f"{role} = {name}" for role, name in read.columns.items()))
+    wordless = f", {read.wordless} of punctuation alone" if read.wordless else ""
     note(
-        f"{len(entries)} entries ({read.blank} more were blank), {len(distinct)} distinct queries, "
-        f"{len(near)} near duplicates dropped"
+        f"{len(entries)} entries ({read.blank} more were blank{wordless}), "
+        f"{len(distinct)} distinct queries, {len(near)} near duplicates dropped"
     )
     if len(drawn) < size:
         note(f"note: only {len(drawn)} queries are there, {size} were asked for")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from tuner.datasets._lines import ABSENT, ProblemLog, read_lines
+from tuner.datasets._lines import ABSENT, ProblemLog
+from tuner.datasets._separated import QUERY_COLUMNS, read_separated
 from tuner.datasets.dataset import RELEVANT_GRADE
 
-_QUERY_COLUMNS = {"query-id", "query_id", "queryid", "qid", "query"}
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -28,9 +28,7 @@ def read_judgements(
     first_lines: dict[tuple[str, str], int] = {}
     known_queries = None if query_ids is None else set(query_ids)
     known_documents = None if document_ids is None else set(document_ids)
-    lines = read_lines(file, log)
-    for position, (number, line) in enumerate(lines):
-        fields = line.split("\t")
+    for position, (number, _, fields) in enumerate(read_separated(file, log)):
         if position == 0 and _is_header(fields):
             continue
         if len(fields) != 3:
@@ -61,7 +59,7 @@ def read_judgements(
 
 
 def _is_header(fields: list[str]) -> bool:
-    return fields[0].strip().lower() in _QUERY_COLUMNS and parse_grade(fields[-1]) is None
+    return fields[0].strip().lower() in QUERY_COLUMNS and parse_grade(fields[-1]) is None
 
 
 def parse_grade(written: str) -> float | None:

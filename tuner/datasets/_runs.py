@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from tuner.datasets._items import peek, read_items
 from tuner.datasets._judgements import check_some_relevant, parse_grade, read_judgements
 from tuner.datasets._lines import ProblemLog, read_lines
 from tuner.datasets._run_json import Answer, Paths, read_json_qrels, read_json_run
+from tuner.datasets._separated import QUERY_COLUMNS, index_before, read_separated, unquoted
 from tuner.datasets.trec import read_trec_qrels, read_trec_run
 
 QRELS_FORMATS = (
@@ -31,7 +32,6 @@ RUN_FORMATS = (
 QUERY_LABELS = ("query_type", "difficulty")
 
 _LINES_LOOKED_AT = 20
-_QUERY_COLUMNS = {"query-id", "query_id", "queryid", "qid", "query"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +186,13 @@ def _existing(path: Path, what: str) -> Path:
 
 def _format_of(path: Path) -> str:
     """Return the format by the first lines, even if some of them are broken; else ""."""
-    head = peek(path).lstrip()
-    if head[:1] in ("{", "["):
+    head = peek(path)
+    if head.lstrip()[:1] in ("{", "["):
         return "json"
-    lines = islice((line for line in head.split("\n") if line.strip()), _LINES_LOOKED_AT)
+    lines = list(islice((line for line in head.split("\n") if line.strip()), _LINES_LOOKED_AT))
+    header = lines[0].split("\t") if lines else [""]
+    if len(header) > 2 and (index_before(header) or _header(header)):
+        return "tsv"  # whatever the rows look like: with an index they have four fields
     seen = Counter(kind for kind in map(_kind_of_line, lines) if kind)
     return seen.most_common(1)[0][0] if seen else ""
 
@@ -216,10 +219,9 @@ def _read_table(file: Path, log: ProblemLog) -> Run:
     """Read lines of query id, document id and score or rank, separated by tabs."""
     answers: dict[str, dict[str, float]] = {}
     first_lines: dict[tuple[str, str], int] = {}
-    lines = read_lines(file, log)
-    header = _header(lines[0][1]) if lines else ""
-    for number, line in lines[1:] if header else lines:
-        fields = line.split("\t")
+    rows = read_separated(file, log)
+    header = _header(rows[0][2]) if rows else ""
+    for number, _, fields in rows[1:] if header else rows:
         if len(fields) != 3:
             message = (
                 "expected query id, document id and score, separated by tabs; "
@@ -248,10 +250,10 @@ def _read_table(file: Path, log: ProblemLog) -> Run:
     return Run("tsv", dict(answers))
 
 
-def _header(line: str) -> str:
+def _header(columns: Sequence[str]) -> str:
     """Return the name of the last column in lower case, or "" where the line is no header."""
-    fields = [field.strip().lower() for field in line.split("\t")]
-    is_header = fields[0] in _QUERY_COLUMNS and parse_grade(fields[-1]) is None
+    fields = [unquoted(field).strip().lower() for field in columns]
+    is_header = fields[0] in QUERY_COLUMNS and parse_grade(fields[-1]) is None
     return fields[-1] if is_header else ""
 
 

@@ -13,6 +13,7 @@ from tuner.datasets._folders import choose, stem, trec_qrels
 from tuner.datasets._items import peek
 from tuner.datasets._judgements import check_some_relevant, parse_grade
 from tuner.datasets._lines import ABSENT, ProblemLog, read_lines
+from tuner.datasets._separated import IN_QUOTES, is_quoted
 from tuner.datasets._texts import (
     CorpusFile,
     QueriesFile,
@@ -145,6 +146,9 @@ def _read_rows(
     first_lines: dict[tuple[str, str], int] = {}
     for number, line in read_lines(file, log):
         parts = _BLANKS.split(line.strip(" \t\v\f\r"))
+        if not rows and is_quoted(parts):
+            log.add("quotes", IN_QUOTES, file, number)
+            return []
         if len(parts) != len(fields):
             names = ", ".join(fields)
             message = f"expected {len(fields)} fields ({names}); got {len(parts)}: {line[:60]!r}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import methodcaller
 
@@ -12,6 +12,21 @@ import numpy as np
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.metrics.base import LOWEST_RELEVANT_GRADE
+
+
+def check_ids(query_id: object, document_ids: Iterable[object], where: str) -> None:
+    """Refuse ids that are no strings: the number 1 is never the document "1", and would score 0.
+
+    Raises:
+        MetricError: names the query and the first such id.
+    """
+    if not isinstance(query_id, str):
+        raise MetricError(f"{where} the query {query_id!r}; query ids are strings")
+    # By types first, of which there are few: this is done for every ranking.
+    if {*map(type, document_ids)} - {str}:
+        for id_ in document_ids:
+            if not isinstance(id_, str):
+                raise MetricError(f"query {query_id!r}: {where} {id_!r}; document ids are strings")
 
 
 def padded(values: FloatArray, lengths: IntArray, fill: float = 0.0) -> FloatArray:
@@ -48,8 +63,11 @@ def grade_values(
     """Return all ``total`` grades of the queries in one row, in order.
 
     Raises:
-        MetricError: a grade is not a finite number; names the query and the document.
+        MetricError: an id is no string, or a grade is not a finite number; names the query and the
+            document.
     """
+    for query, judgement in zip(query_ids, judgements, strict=True):
+        check_ids(query, judgement, "the qrels hold")
     flat = chain.from_iterable(map(methodcaller("values"), judgements))
     try:
         grades = np.fromiter(flat, np.float64, total)

@@ -80,6 +80,8 @@ def parse(name: str) -> Metric:
         MetricError: no such metric, or a cut-off that is missing, not wanted or not a whole
             number from 1 to 999999999; the message says what to write.
     """
+    if not isinstance(name, str):
+        raise MetricError(f"a metric is one name such as 'ndcg@10', got {name!r}")
     families = _families()
     family_name, at, cutoff = name.partition("@")
     family = families.get(family_name) or _of_no_table(family_name)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
-from tuner.metrics.judgements import padded
+from tuner.metrics.judgements import check_ids, padded
 
 Answer = Mapping[str, float] | Sequence[str]
 Duplicates = Literal["error", "first"]
@@ -45,6 +45,7 @@ def top_documents(
     scored: list[int] = []
     for index, answer in enumerate(answers):
         if isinstance(answer, Mapping):
+            check_ids(query_ids[index], answer, "the run holds")
             scored.append(index)
         else:
             tops[index] = _listed(query_ids[index], answer, duplicates)[:depth]
@@ -65,10 +66,7 @@ def _listed(query_id: str, answer: Sequence[str], duplicates: Duplicates) -> Seq
             f"query {query_id!r}: the answer is of type {type(answer).__name__}; "
             "write {document: score} or a list of document ids, best first"
         )
-    if len(answer) and not isinstance(answer[0], str):
-        raise MetricError(
-            f"query {query_id!r}: the ranking holds {answer[0]!r}; document ids are strings"
-        )
+    check_ids(query_id, answer, "the ranking holds")
     unique = dict.fromkeys(answer)
     if len(unique) == len(answer):
         return answer

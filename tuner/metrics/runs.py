@@ -66,7 +66,10 @@ def evaluate_run_metrics(
     The same as ``evaluate_run`` for each, but the run is ordered and judged once, and only down
     to the deepest cut-off.
     """
-    parsed = {name: _ranking_metric(name) for name in metrics}
+    if isinstance(metrics, str):
+        raise MetricError(f"several metrics are a list of names: [{metrics!r}]")
+    # Before they are keys: a list among them has no hash.
+    parsed = {metric.name: metric for metric in map(_ranking_metric, metrics)}
     depth = depth_needed(parsed.values())
     query_ids = list(qrels)
     _warn_of_others(qrels, run)

@@ -124,6 +124,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+def _typed(value: Any) -> str:
+    """Return a value that has the wrong type so that it shows: the string '0.9' is no 0.9."""
+    return f"the string {shown(value)!r}" if isinstance(value, str) else shown(value)
+
+
 def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
     if "results" not in raw:
         names = ", ".join(map(str, raw)) or "nothing"
@@ -131,9 +136,9 @@ def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
     answer = read_answer(_list(raw["results"]), known)
     tokens, used = raw.get("context_tokens"), raw.get("graph_used")
     if tokens is not None and not (_is_number(tokens) and 0 <= float(tokens) < math.inf):
-        raise TunerError(f"context_tokens is {shown(tokens)}, not a number from 0 up")
+        raise TunerError(f"context_tokens is {_typed(tokens)}, not a number from 0 up")
     if used is not None and not isinstance(used, bool | np.bool_):
-        raise TunerError(f"graph_used is {shown(used)}, not true or false")
+        raise TunerError(f"graph_used is {_typed(used)}, not true or false")
     return Answer(
         answer.ids,
         answer.scores,
@@ -168,12 +173,12 @@ def _id(value: Any, place: int) -> str:
         return str(value)
     if not isinstance(value, bool) and isinstance(value, Integral):
         return str(int(value))
-    raise TunerError(f"result {place} is {shown(value)}; an id, or an id with a score, is needed")
+    raise TunerError(f"result {place} is {_typed(value)}; an id, or an id with a score, is needed")
 
 
 def _checked(score: Any, last: float, place: int) -> float:
     if not _is_number(score) or math.isnan(score):
-        raise TunerError(f"the score of result {place} is {shown(score)}, not a number")
+        raise TunerError(f"the score of result {place} is {_typed(score)}, not a number")
     if score > last:
         raise TunerError(
             f"the scores rise from {last:g} to {float(score):g} at result {place}: the best "

@@ -65,6 +65,13 @@ def test_json_lines_gzipped(tmp_path):
     assert log.blank == 2
 
 
+def test_emoji_are_queries_and_punctuation_alone_is_counted_as_that(tmp_path):
+    file = write(tmp_path, "query,user\n🌵,a\n🥨🥨,b\nfog in Bled,c\n?!,d\n…,d\n,e\n  ,e\n€,f\n")
+    log = read_query_log(file)
+    assert [entry.text for entry in log.entries] == ["🌵", "🥨🥨", "fog in Bled", "€"]
+    assert (log.blank, log.wordless) == (2, 2)
+
+
 def test_columns_can_be_named(tmp_path):
     file = write(tmp_path, "query,typed\nrewritten,as typed\n")
     log = read_query_log(file, columns={"query": "typed"})

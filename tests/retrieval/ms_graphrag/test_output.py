@@ -139,3 +139,14 @@ def test_the_folder_holds_from_anywhere(tmp_path: Path, monkeypatch: pytest.Monk
     resolved = {"path": str(tmp_path / "output"), "judge": "document"}
     assert resolve(options, Path("elsewhere")) == resolved
     assert resolve({"path": None}, Path("elsewhere")) == {"path": None}
+
+
+@pytest.mark.parametrize("place", ["", "20240102-030405/artifacts", "output/20240102/artifacts"])
+def test_tables_of_graphrag_0_and_1_are_one_report(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    for table in ("documents", "entities", "relationships", "text_units"):
+        (tmp_path / place / f"create_final_{table}.parquet").write_bytes(b"PAR1")
+    where = f" below {place}" if place else ""
+    (told,) = problems(tmp_path)
+    assert f"holds create_final_*.parquet{where}, made by GraphRAG 0 or 1" in told
+    assert "version 2 or 3 are needed: index again, or migrate" in told

@@ -52,11 +52,15 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class QueryLog:
-    """A log in its own order, the column that each role was read from, and how many were blank."""
+    """A log in its own order, and the column that each role was read from.
+
+    ``blank`` counts the entries without a query, ``wordless`` those of marks alone, such as ???.
+    """
 
     entries: tuple[LogEntry, ...]
     columns: Mapping[str, str]
     blank: int = 0
+    wordless: int = 0
 
 
 def normalise(text: str) -> str:
@@ -86,8 +90,9 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
 
     ``columns`` names the column of a role (query, time, user, clicked) where its usual names do
     not fit. Several clicked ids stand in a JSON list or are separated by ``;`` or ``|``. Times are
-    ISO 8601, or seconds or milliseconds since 1970; without a zone they are UTC. Entries whose
-    query holds no letter or digit are counted and left out.
+    ISO 8601, or seconds or milliseconds since 1970; without a zone they are UTC. Entries without a
+    query, or with one of punctuation alone, are counted and left out; signs such as emoji are words
+    in the language of those who type them.
 
     Raises:
         InputError: everything that is wrong, with file and line, all at once.
@@ -107,12 +112,19 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
     problems = log.problems()
     if problems:
         raise InputError(problems=problems)
-    kept = tuple(entry for entry in entries if any(c.isalnum() for c in entry.text))
+    written = [entry for entry in entries if entry.text]
+    kept = tuple(entry for entry in written if any(map(_says_something, entry.text)))
     if not kept:
-        raise InputError(
-            f"holds no query: column {chosen['query']!r} is blank throughout", file=str(path)
-        )
-    return QueryLog(kept, chosen, len(entries) - len(kept))
+        how = "holds nothing but punctuation" if written else "is blank throughout"
+        raise InputError(f"holds no query: column {chosen['query']!r} {how}", file=str(path))
+    return QueryLog(kept, chosen, len(entries) - len(written), len(written) - len(kept))
+
+
+def _says_something(character: str) -> bool:
+    """Say whether a character is a letter, a digit, a mark of one, or a sign such as 🍕 or €."""
+    # By Unicode's categories: L(etter), M(ark), N(umber), S(ymbol); not P(unctuation).
+    category = unicodedata.category(character)
+    return category[0] in "LMN" or category in ("So", "Sc")
 
 
 def since_date(log: QueryLog, date: str) -> tuple[LogEntry, ...]:

@@ -119,6 +119,17 @@ def _text(value: object) -> str:
 
 
 _MOST_SHOWN = 20
+# Where GraphRAG 0 and 1 wrote to: below a folder named by the time of the run.
+_OLDER_PLACES = ("", "artifacts", "*/artifacts", "output", "output/*/artifacts")
+
+
+def _older_tables(folder: Path) -> Path | None:
+    """Return the folder that holds tables under the names of GraphRAG 0 and 1, the latest one."""
+    for place in _OLDER_PLACES:
+        for found in sorted(folder.glob(place), reverse=True) if place else [folder]:
+            if any(found.glob("create_final_*.parquet")):
+                return found
+    return None
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,15 @@ class _Reader:
             return
         if not self.folder.is_dir():
             raise InputError("no such folder", file=str(self.folder), key=("path",))
+        older = _older_tables(self.folder)
+        if older is not None:
+            where = "" if older == self.folder else f" below {older.relative_to(self.folder)}"
+            message = (
+                f"holds create_final_*.parquet{where}, made by GraphRAG 0 or 1; the tables of "
+                "version 2 or 3 are needed: index again, or migrate them as GraphRAG's notes on "
+                "breaking changes say"
+            )
+            raise InputError(message, file=str(self.folder), key=("path",))
         below = self.folder / "output"
         if table_path(below, "text_units").is_file():
             message = f"holds no GraphRAG tables; did you mean {str(below)!r}?"
