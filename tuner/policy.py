@@ -10,6 +10,7 @@ import yaml
 
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.policy import Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
@@ -140,9 +141,5 @@ def write_policy(run_dir: Path, result: PolicyResult) -> Path:
     record["tuned_on"] = result.tuned_on.to_record()
     record["verdict"] = None if result.verdict is None else result.verdict.sentence
     path = run_dir / POLICY_FILE
-    temporary = run_dir / f".{POLICY_FILE}"
-    temporary.write_text(
-        yaml.safe_dump(record, sort_keys=False, allow_unicode=True), encoding="utf-8"
-    )
-    temporary.replace(path)
+    write_whole(path, yaml.safe_dump(record, sort_keys=False, allow_unicode=True))
     return path

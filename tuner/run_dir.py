@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from tuner.assemble import Assembly
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
@@ -94,9 +94,7 @@ def write_best(
         "verdict": None if summary.verdict is None else summary.verdict["sentence"],
     }
     text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
-    temporary = run_dir / f".{BEST_FILE}.{os.getpid()}"
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(run_dir / BEST_FILE)
+    write_whole(run_dir / BEST_FILE, text)
 
 
 def write_config(path: Path, assembly: Assembly) -> None:
@@ -104,8 +102,7 @@ def write_config(path: Path, assembly: Assembly) -> None:
     config = assembly.config
     text = yaml.safe_dump(resolved_config(assembly), sort_keys=False, allow_unicode=True)
     is_secret = config.tracking is not None and holds_password(config.tracking.uri)
-    path.touch(mode=0o600 if is_secret else 0o644)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text, mode=0o600 if is_secret else 0o644)
 
 
 def resolved_config(assembly: Assembly) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from tuner.assemble import Assembly
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
@@ -124,9 +124,7 @@ def write_side_by_side(run_dir: Path, rows: Iterable[SideBySide]) -> None:
     lines = [json.dumps(row.to_record(), ensure_ascii=False, allow_nan=False) for row in rows]
     if not lines:
         return
-    temporary = run_dir / f".{QUERIES_FILE}.{os.getpid()}"
-    temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    temporary.replace(run_dir / QUERIES_FILE)
+    write_whole(run_dir / QUERIES_FILE, "\n".join(lines) + "\n")
 
 
 def read_side_by_side(run_dir: Path) -> tuple[SideBySide, ...]:

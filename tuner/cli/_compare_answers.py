@@ -13,6 +13,7 @@ import click
 from tuner.cli._options import load, note
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.files import append_lines
 
 if TYPE_CHECKING:
     from tuner.assemble import Assembly
@@ -216,14 +217,14 @@ def _kept(folder: Path | None) -> Iterator[Callable[[int, str, str], None]]:
         return
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "a.jsonl", folder / "b.jsonl"]
-    with paths[0].open("w", encoding="utf-8") as a, paths[1].open("w", encoding="utf-8") as b:
+    for path in paths:
+        path.write_bytes(b"")
 
-        def keep(side: int, query_id: str, text: str) -> None:
-            record = {"id": query_id, "answer": text}
-            (a, b)[side].write(json.dumps(record, ensure_ascii=False) + "\n")
-            (a, b)[side].flush()
+    def keep(side: int, query_id: str, text: str) -> None:
+        record = {"id": query_id, "answer": text}
+        append_lines(paths[side], json.dumps(record, ensure_ascii=False))
 
-        yield keep
+    yield keep
     note(f"answers: {paths[0]}, {paths[1]}")
 
 

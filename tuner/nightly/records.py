@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import TunerError
+from tuner.core.files import append_lines
 
 NIGHTS_FILE = "nights.jsonl"
 _BEGINNING = '{"event":'
@@ -165,22 +165,14 @@ def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
     """Write one event; it is on the disk on return.
 
     Raises:
-        TunerError: the disk refuses.
+        TunerError: the disk refuses; the file is as it was before.
     """
     record = {"event": event, "at": time.time(), "study": study, **detail}
-    line = json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n"
+    line = json.dumps(record, allow_nan=False, ensure_ascii=False)
     path = runs_dir / NIGHTS_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            size = os.fstat(descriptor).st_size
-            # On a line of its own even after one that was torn.
-            is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            os.write(descriptor, (b"\n" if is_torn else b"") + line.encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_lines(path, line)
     except OSError as error:
         raise TunerError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.run_files import FIGURES_DIR, PLOTS_DIR, REPORT_FILE
 from tuner.report import (
     comparison,
@@ -62,7 +62,7 @@ def report_on(
     figures = target.parent / (FIGURES_DIR if output is None else f"{target.stem}-{FIGURES_DIR}")
     page = replace(make_page(review, compare), charts_folder=figures.name)
     try:
-        _write_text(target, to_html(page))
+        write_whole(target, to_html(page))
         figures.mkdir(exist_ok=True)
         for chart in (chart for group in page.groups for chart in group.charts):
             write_csv(chart.numbers, figures / f"{chart.name}.csv")
@@ -106,10 +106,3 @@ def make_page(review: Review, compare: Sequence[Review] = ()) -> Page:
         sections=tuple(sections),
         footer=f"Made by graphrag-tuner {version} from the study's journal.",
     )
-
-
-def _write_text(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)

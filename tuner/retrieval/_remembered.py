@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
+from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import AnswersOneByOne, Knob, Retriever, Serves
@@ -172,12 +172,4 @@ def _read(path: Path) -> dict[str, Answer]:
 
 
 def _append(path: Path, answers: Iterable[Answer]) -> None:
-    # The line end first: it ends what an earlier run may have left unfinished.
-    text = "\n" + "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        left = text.encode()
-        while left:
-            left = left[os.write(descriptor, left) :]
-    finally:
-        os.close(descriptor)
+    append_lines(path, "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers))

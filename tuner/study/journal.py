@@ -23,6 +23,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.files import append_bytes, sync_folder, whole
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
@@ -51,7 +52,7 @@ class Journal:
         with _in_words(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             journal = cls._begin(path, header, keep_per_query=keep_per_query)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
             return journal
 
     @classmethod
@@ -201,14 +202,7 @@ class Journal:
     def _append(self, event: Mapping[str, Any]) -> None:
         self._leave_forked_child()
         line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        size = os.fstat(self._file).st_size
-        try:
-            written = os.write(self._file, line)
-            while written < len(line):  # a disk that is nearly full takes a part, then refuses
-                written += os.write(self._file, line[written:])
-        except OSError:
-            os.ftruncate(self._file, size)
-            raise
+        append_bytes(self._file, line)
 
     def _sync(self) -> None:
         os.fsync(self._file)
@@ -216,16 +210,11 @@ class Journal:
     def _write_per_query(self, number: int, per_query: Mapping[str, FloatArray]) -> None:
         target = per_query_path(self.path, number)
         target.parent.mkdir(exist_ok=True)
-        unfinished = target.with_suffix(".partial")
-        with unfinished.open("wb") as stream:
-            # The form of np.savez, which takes names such as "file" for its own options.
-            with zipfile.ZipFile(stream, "w") as archive:
-                for name, values in per_query.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(target)
+        # The form of np.savez, which takes names such as "file" for its own options.
+        with whole(target) as stream, zipfile.ZipFile(stream, "w") as archive:
+            for name, values in per_query.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
 
 
 @contextmanager
@@ -266,14 +255,3 @@ def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
     """JSON has no NaN: an undefined metric is null in the journal, and NaN again when read."""
     metrics = record["metrics"].items()
     return {**record, "metrics": {name: None if np.isnan(v) else v for name, v in metrics}}
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a new file's name to the disk, where the system can do that for a folder."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.corpus import Query
+from tuner.core.files import append_lines
 
 LOOKS_FILE = "holdouts.jsonl"
 # Every line's: a record is a JSON object with its time first.
@@ -85,10 +86,7 @@ def count_look(
             "queries": sorted(now),
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            # On a line of its own even after one that was torn.
-            torn = "\n" if text and not text.endswith("\n") else ""
-            file.write(f"{torn}{json.dumps(line, ensure_ascii=False)}\n")
+        append_lines(path, json.dumps(line, ensure_ascii=False))
     return EarlierLooks(
         count,
         sum(query_digest(query.text) in seen for query in queries),

@@ -1,0 +1,119 @@
+"""Files that no crash and no full disk spoils: written whole, or grown by whole lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+# Half of a surrogate pair, which UTF-8 has no bytes for, is written as ``\udc80``, as in JSON.
+_HALF_CHARACTERS = "backslashreplace"
+
+
+def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Write a text as ``whole`` does.
+
+    Raises:
+        OSError: the disk refuses; what stood there before is as it was.
+    """
+    with whole(path, mode=mode) as stream:
+        stream.write(text.encode(errors=_HALF_CHARACTERS))
+
+
+@contextmanager
+def whole(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Open a file that is on the disk, whole, when the block ends; nothing changes on an error.
+
+    A link is followed. What is no file, such as ``/dev/stdout``, is written to directly.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    # A name of its own, and a short one: the file's may be as long as the disk allows.
+    unfinished = target.with_name(f".{os.urandom(6).hex()}.unfinished")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def append_lines(path: Path, lines: str) -> None:
+    """Add whole lines to a file, which is made where it is missing; on the disk on return.
+
+    They stand on lines of their own even after one that a crash has torn, and among those of other
+    processes that write to the file at the same time.
+
+    Raises:
+        OSError: the disk refuses; the file is as it was before.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        with _alone(descriptor):
+            size = os.fstat(descriptor).st_size
+            is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            begin, end = "\n" if is_torn else "", "" if lines.endswith("\n") else "\n"
+            append_bytes(descriptor, f"{begin}{lines}{end}".encode(errors=_HALF_CHARACTERS))
+            try:
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+    finally:
+        os.close(descriptor)
+
+
+def append_bytes(descriptor: int, content: bytes) -> None:
+    """Add all of a content at the end of an open file that nobody else writes to.
+
+    Raises:
+        OSError: the disk refuses; the file is as it was before.
+    """
+    size = os.fstat(descriptor).st_size
+    try:
+        left = memoryview(content)
+        while left:  # a disk that is nearly full takes a part, then refuses
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the name of a new file to the disk, where the system can do that for a folder."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _alone(descriptor: int) -> Iterator[None]:
+    """Keep other writers waiting: to undo a write must not undo theirs."""
+    if sys.platform == "win32":
+        yield
+        return
+    # Some network file systems know no locks; the lines are then written without.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    yield
