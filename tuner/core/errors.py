@@ -19,6 +19,12 @@ class TunerError(Exception):
     exit_code = EXIT_FAILED
 
 
+class OutageError(TunerError):
+    """A system gave no answer, for a reason that may be gone when it has been started anew."""
+
+    exit_code = EXIT_INTERRUPTED
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with what the user gave.

@@ -27,6 +27,19 @@ class TrialState(StrEnum):
     RACED_OUT = "raced_out"
 
 
+class Blame(StrEnum):
+    """What a failed evaluation is to be blamed on, as far as that is known where it happens.
+
+    ``PARAMS``: on its parameters, or on anything else that asking again would not cure. ``SYSTEM``:
+    the system gave no answer (no connection, no answer in time, an answer that it is out of order);
+    it may be there again later. ``EITHER``: the evaluation took longer than one may.
+    """
+
+    PARAMS = "params"
+    SYSTEM = "system"
+    EITHER = "either"
+
+
 @dataclass(frozen=True)
 class Race:
     """How far behind an evaluation was when it was stopped.
@@ -56,6 +69,7 @@ class Outcome:
         error: why it failed, in one line, or None.
         race: how it was stopped early, or None; metrics are then means over the queries asked, and
             values of the others are NaN.
+        blame: what an error is to be blamed on.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -63,6 +77,7 @@ class Outcome:
     seconds: Mapping[str, float] = field(default_factory=dict)
     error: str | None = None
     race: Race | None = None
+    blame: Blame = Blame.PARAMS
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,10 @@ class Trial:
     def told(self, **changes: Any) -> Trial:
         """Return this trial with its result filled in."""
         return replace(self, **changes)
+
+    def reopened(self) -> Trial:
+        """Return this trial as it was asked, to be evaluated once more."""
+        return Trial(self.number, self.arm, self.params, asked_at=self.asked_at)
 
     def to_record(self) -> dict[str, Any]:
         """Return the trial as a JSON-ready mapping, the form that the journal holds."""

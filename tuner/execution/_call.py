@@ -7,7 +7,8 @@ import threading
 import time
 from dataclasses import replace
 
-from tuner.core.trial import Outcome, Trial
+from tuner.core.outages import blame_of
+from tuner.core.trial import Blame, Outcome, Trial
 from tuner.execution._plain import one_line, plain
 from tuner.execution.base import Evaluate
 
@@ -37,7 +38,7 @@ def call(evaluate: Evaluate, trial: Trial) -> Outcome:
             os._exit(_exit_code(error))
         if isinstance(error, KeyboardInterrupt) and _is_main_thread():
             raise  # the user's; in any other thread it can only be the evaluation's own
-        outcome = Outcome(error=one_line(error))
+        outcome = Outcome(error=one_line(error), blame=blame_of(error))
     return _timed(outcome, time.perf_counter() - start)
 
 
@@ -64,12 +65,13 @@ def call_within(evaluate: Evaluate, trial: Trial, timeout_s: float | None) -> Ou
 
 def timed_out(timeout_s: float, elapsed_s: float, remark: str) -> Outcome:
     """Return the outcome of an evaluation that took too long."""
-    return failed(f"no result within {timeout_s:g} s ({remark})", elapsed_s)
+    error = f"no result within {timeout_s:g} s ({remark})"
+    return failed(error, elapsed_s, blame=Blame.EITHER)
 
 
-def failed(error: str, elapsed_s: float) -> Outcome:
+def failed(error: str, elapsed_s: float, *, blame: Blame = Blame.PARAMS) -> Outcome:
     """Return the outcome of an evaluation that gave none."""
-    return Outcome(error=error, seconds={"total": elapsed_s})
+    return Outcome(error=error, seconds={"total": elapsed_s}, blame=blame)
 
 
 def _exit_code(error: BaseException) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import failed
 from tuner.execution._pool import START_TIMEOUT_S, STARTS_PER_TRIAL, CannotSendError
@@ -251,7 +251,7 @@ class Seats:
                 "installed here"
             )
         if is_over:
-            raise TunerError(f"there has been no worker for {self._workers_wait_s:g} s")
+            raise OutageError(f"there has been no worker for {self._workers_wait_s:g} s")
 
 
 def knock(host_and_port: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._cluster import ANSWER_GRACE_S, LostError, knock
 from tuner.execution._folders import Package, archive, unpack
@@ -146,8 +146,8 @@ class DaskCluster:
                 sent = self._sent[name] = self.client.scatter(read(), hash=False)
             return sent
 
-    def _gone(self) -> TunerError:
-        return TunerError(
+    def _gone(self) -> OutageError:
+        return OutageError(
             f"the Dask scheduler at {self._address} is gone; what has been evaluated is kept: "
             "start scheduler and workers again and resume the study"
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
-from tuner.core.trial import Outcome, Race
+from tuner.core.trial import Blame, Outcome, Race
 
 LONGEST_ERROR = 500
 # The names of per-query values become names of files in an archive.
@@ -34,7 +34,8 @@ def plain(outcome: Outcome) -> Outcome:
     if error is None and problems:
         error = problems[0]
     race = outcome.race if error is None and isinstance(outcome.race, Race) else None
-    return Outcome(metrics, per_query, seconds, error, race)
+    blame = outcome.blame if isinstance(outcome.blame, Blame) else Blame.PARAMS
+    return Outcome(metrics, per_query, seconds, error, race, blame)
 
 
 def one_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
 
-from tuner.core.trial import Outcome, Trial
+from tuner.core.trial import Blame, Outcome, Trial
 from tuner.execution._call import failed, timed_out
 from tuner.execution._plain import one_line
 from tuner.execution._worker import Worker, enter, evaluate_here, load
@@ -164,7 +164,8 @@ class _Process:
                 if outcome is not None:
                     return outcome
             elapsed_s = time.perf_counter() - begin
-            return failed("worker processes die before they begin to evaluate", elapsed_s)
+            reason = "worker processes die before they begin to evaluate"
+            return failed(reason, elapsed_s, blame=Blame.SYSTEM)
         except CannotSendError as error:
             reason = f"the evaluate function cannot be loaded in a worker process: {error}"
             return failed(reason, time.perf_counter() - begin)

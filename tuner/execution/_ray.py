@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._cluster import ANSWER_GRACE_S, LostError, knock
 from tuner.execution._folders import Package, archive
@@ -128,7 +128,7 @@ class RayCluster:
             TunerError: it is not.
         """
         if self._is_gone:
-            raise TunerError(
+            raise OutageError(
                 f"the Ray cluster at {self._address} is gone; what has been evaluated is kept: "
                 "start it again and resume the study"
             )

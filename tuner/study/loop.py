@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from tuner.core.trial import Trial, TrialState
-from tuner.execution.base import Evaluate, Execution
+from tuner.core.errors import OutageError
+from tuner.core.outages import is_outage
+from tuner.core.trial import Blame, Params, Trial, TrialState
+from tuner.execution._call import call_within
+from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.study.interrupt import interruptible
+from tuner.study.outages import without_outages
 from tuner.study.reading import ENDING
 from tuner.study.study import Study
 from tuner.tracking.base import Tracker
@@ -59,6 +65,7 @@ def run_study(
     on_event: Callable[[Event], None] = _ignore,
     doubt: Callable[[Trial], str | None] = _no_doubt,
     is_time_up: Callable[[], bool] = _never,
+    probe: Callable[[Params], object] | None = None,
     grace_s: float = GRACE_S,
 ) -> State:
     """Run a study to its end and return how it ended; the journal stays open for a summary.
@@ -69,8 +76,10 @@ def run_study(
     under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
-    when the study is resumed. The tracker is only given trials; starting and finishing it is the
-    caller's.
+    when the study is resumed. So is what got no answer when the system does not answer any more
+    (``study.outage`` then says so): ``probe`` asks it something with params that it has answered
+    (by default a whole evaluation), and raises where it cannot. The tracker is only given trials;
+    starting and finishing it is the caller's.
     """
     signals: list[str] = []
 
@@ -83,14 +92,26 @@ def run_study(
     is_hopeless = False
     try:
         with interruptible(study.stop, say_signal, grace_s=grace_s):
-            is_hopeless = _ask_and_tell(asking, execution, evaluate, tracker, on_event, doubt)
+            ask = probe or _evaluation(execution, evaluate)
+            outcomes = without_outages(
+                lambda: execution.run(evaluate, iter(asking), suspects=study.suspects),
+                ask_again=study.ask_again,
+                is_answering=partial(_is_answering, study, ask),
+            )
+            is_hopeless = _ask_and_tell(asking, execution, outcomes, tracker, on_event, doubt)
     except KeyboardInterrupt:
         signals.append("KeyboardInterrupt")
+    except OutageError as error:
+        if not signals:
+            study.outage = str(error)
+            on_event(Event("stopping", text=study.outage))
     study.stop()
-    is_over = study.is_done or (asking.is_time_over and not signals)
+    is_over = study.is_done or (asking.is_time_over and not signals and not study.outage)
     state = _state(study, is_hopeless=is_hopeless, is_over=is_over)
     if study.journal is not None:
-        detail = {"signal": signals[0]} if signals and state == "interrupted" else {}
+        detail = {"outage": study.outage} if study.outage else {}
+        if signals and state == "interrupted":
+            detail = {"signal": signals[0]}
         study.journal.note(ENDING, state=state, **detail)
     return state
 
@@ -116,16 +137,16 @@ class _Asking:
                 return
             has_first = True
             yield trial
-        self.is_time_over = True
-        if not self.study.is_done:
+        if not self.is_time_over and not self.study.is_done:
             text = "the time is up: no further trial, those under way are waited for"
             self._on_event(Event("stopping", text=text))
+        self.is_time_over = True
 
 
 def _ask_and_tell(
     asking: _Asking,
     execution: Execution,
-    evaluate: Evaluate,
+    outcomes: Outcomes,
     tracker: Tracker | None,
     on_event: Callable[[Event], None],
     doubt: Callable[[Trial], str | None],
@@ -142,8 +163,7 @@ def _ask_and_tell(
             on_event(Event("told", trial=trial))
 
     study = asking.study
-    trials = iter(asking)
-    with closing(execution.run(evaluate, trials, suspects=study.suspects)) as outcomes:
+    with closing(outcomes):
         for trial, outcome in outcomes:
             told = study.tell(trial, outcome)
             report(told)
@@ -163,6 +183,30 @@ def _ask_and_tell(
                 return True
     report(study.unreported())
     return False
+
+
+def _is_answering(study: Study, probe: Callable[[Params], object]) -> bool:
+    """Say whether the system answers: to what it answered most quickly of all trials so far."""
+    known = [trial for trial in study.trials if trial.is_scored]
+    if study.is_stopped or not known:
+        return False
+    try:
+        probe(min(known, key=lambda trial: trial.seconds.get("total", math.inf)).params)
+    except Exception as error:  # whatever it is, it is an answer, unless the system gave none
+        return not is_outage(error)
+    return True
+
+
+def _evaluation(execution: Execution, evaluate: Evaluate) -> Callable[[Params], object]:
+    """Return a probe that evaluates."""
+
+    def probe(params: Params) -> None:
+        timeout_s: float | None = getattr(execution, "trial_timeout_s", None)
+        outcome = call_within(evaluate, Trial(0, "", params), timeout_s)
+        if outcome.error is not None and outcome.blame is not Blame.PARAMS:
+            raise OutageError(outcome.error)
+
+    return probe
 
 
 def _state(study: Study, *, is_hopeless: bool, is_over: bool) -> State:

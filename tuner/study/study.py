@@ -74,6 +74,8 @@ class Study:
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
         self._is_stopped = False
+        # Why a run ended early: the system that is tuned gave no answer. Empty where it did.
+        self.outage = ""
         self._exhausted: set[str] = set()
         self._trials: list[Trial] = list((trials or {}).values())
         self._asked = Counter(trial.arm for trial in self._trials)
@@ -229,11 +231,21 @@ class Study:
                 self._share(waiting, told)
             return self.unreported()
 
+    def ask_again(self, trial: Trial) -> None:
+        """Let a trial that is under way, but got no answer, be the next one that is asked."""
+        with self._lock:
+            self._unfinished.append(self._trials[trial.number])
+
     def unreported(self) -> list[Trial]:
         """Return the told trials that no call has returned yet, such as those shared at once."""
         with self._lock:
             reported, self._unreported = self._unreported, []
             return reported
+
+    @property
+    def is_stopped(self) -> bool:
+        """Say whether ``stop`` was called."""
+        return self._is_stopped
 
     def stop(self) -> None:
         """Let ``asks`` end; trials under way may still be told."""

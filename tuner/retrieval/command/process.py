@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import IO
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import OutageError
 
 # Longer lines, and more than so many of the last characters of an error, are of no use.
 LONGEST_LINE = 64_000_000
@@ -35,7 +35,7 @@ class Process:
         """Start the command.
 
         Raises:
-            TunerError: it cannot be started.
+            OutageError: it cannot be started.
         """
         try:
             self._process = subprocess.Popen(
@@ -48,7 +48,7 @@ class Process:
             )
         except OSError as error:
             reason = error.strerror or str(error)
-            raise TunerError(f"the command {command[0]!r} cannot be started: {reason}") from error
+            raise OutageError(f"the command {command[0]!r} cannot be started: {reason}") from error
         self._watcher = _watch(self._process.pid)
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -71,16 +71,16 @@ class Process:
         From here on the process is out of step, until the caller knows that this is the answer.
 
         Raises:
-            TunerError: none came in time, or the command ended.
+            OutageError: none came in time, or the command ended.
         """
         self.is_in_step = False
         self._requests.put(line)
         try:
             answer = self._lines.get(timeout=timeout_s)
         except queue.Empty:
-            raise TunerError(f"no answer within {timeout_s:g} s{self.stderr_tail()}") from None
+            raise OutageError(f"no answer within {timeout_s:g} s{self.stderr_tail()}") from None
         if not answer:
-            raise TunerError(f"the command ended{self._exit()}{self.stderr_tail()}")
+            raise OutageError(f"the command ended{self._exit()}{self.stderr_tail()}")
         self.has_answered = True
         return answer
 
@@ -151,7 +151,7 @@ class Idle:
         """Return a command that runs, started if none does.
 
         Raises:
-            TunerError: it cannot be started.
+            OutageError: it cannot be started.
         """
         while True:
             try:

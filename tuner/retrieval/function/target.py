@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._event_loop import run_concurrently
@@ -123,12 +123,12 @@ async def within(timeout_s: float, call: Callable[[], Awaitable[Any]]) -> Any:
     """Await a call for ``timeout_s`` seconds at most.
 
     Raises:
-        TunerError: it took longer.
+        OutageError: it took longer.
     """
     try:
         async with asyncio.timeout(timeout_s) as limit:
             return await call()
     except TimeoutError as error:
         if limit.expired():
-            raise TunerError(f"no answer within {timeout_s:g} s") from error
+            raise OutageError(f"no answer within {timeout_s:g} s") from error
         raise

@@ -11,7 +11,8 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import OutageError, TunerError
+from tuner.core.outages import is_out_of_order
 from tuner.retrieval._answers import shown
 from tuner.retrieval.http.headers import Headers, resolve, without_secrets
 
@@ -30,6 +31,20 @@ class Service:
     retries: int
     retry_wait_s: float
     requests_per_second: float | None
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One request: what went wrong, how long to wait before another (None: never), the response.
+
+    The response is None unless it can be used. ``is_outage``: what went wrong is the service's
+    state, and not what it was asked.
+    """
+
+    problem: str = ""
+    wait_s: float | None = None
+    is_outage: bool = False
+    response: Any = None
 
 
 class Connection:
@@ -61,14 +76,16 @@ class Connection:
         jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
 
         Raises:
-            TunerError: no usable response; its reason holds no secret.
+            OutageError: no response, or one that says that the service is out of order.
+            TunerError: another response that is of no use. A reason holds no secret.
         """
         attempt = 0
         while True:
             attempt += 1
-            problem, wait_s, response = await self._attempt(body)
-            if response is not None:
-                return self._decoded(response)
+            attempted = await self._attempt(body)
+            if attempted.response is not None:
+                return self._decoded(attempted.response)
+            wait_s = attempted.wait_s
             if wait_s is None or attempt > self.service.retries or wait_s > LONGEST_WAIT_S:
                 tried = f" (tried {attempt} times)" if attempt > 1 else ""
                 asked = (
@@ -76,17 +93,14 @@ class Connection:
                     if wait_s is not None and wait_s > LONGEST_WAIT_S
                     else ""
                 )
-                raise self._error(f"{problem}{tried}{asked}")
+                kind = OutageError if attempted.is_outage else TunerError
+                raise self._error(f"{attempted.problem}{tried}{asked}", kind)
             # Jitter, so that requests that failed together do not come back together. It decides
             # no result, so it is not drawn from the study's seed.
             back_off_s = self.service.retry_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
             await asyncio.sleep(max(wait_s, min(back_off_s, LONGEST_WAIT_S)))
 
-    async def _attempt(self, body: Any) -> tuple[str, float | None, Any]:
-        """Return what went wrong, how long to wait before another try (None: never), the response.
-
-        The response is None unless it can be used.
-        """
+    async def _attempt(self, body: Any) -> _Attempt:
         import httpx
 
         await self._wait_for_turn()
@@ -94,24 +108,25 @@ class Connection:
             async with asyncio.timeout(self.service.timeout_s):
                 response = await self._client.post(self.service.url, json=body)
         except TimeoutError:
-            return f"no answer within {self.service.timeout_s:g} s", None, None
+            return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
             is_refused = isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
-            return f"no answer: {_reason(error)}", None if is_refused else 0.0, None
+            problem = f"no answer: {_reason(error)}"
+            return _Attempt(problem, None if is_refused else 0.0, is_outage=not is_refused)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            return f"cannot ask: {_reason(error)}", None, None
+            return _Attempt(f"cannot ask: {_reason(error)}")
         if response.is_success:
-            return "", None, response
+            return _Attempt(response=response)
         where = f" to {response.headers.get('Location')}" if response.is_redirect else ""
         problem = f"{response.status_code} {response.reason_phrase}{where}: {self._shown(response)}"
         if response.status_code != TOO_MANY and not response.is_server_error:
-            return problem, None, None
+            return _Attempt(problem, is_outage=is_out_of_order(response.status_code))
         wait_s = retry_after_s(response.headers.get("Retry-After"))
         if response.status_code == TOO_MANY and wait_s <= LONGEST_WAIT_S:
             # It is meant for all requests of this process.
             pause_until = asyncio.get_running_loop().time() + wait_s
             self._next_at = max(self._next_at, pause_until)
-        return problem, wait_s, None
+        return _Attempt(problem, wait_s, is_outage=True)
 
     async def _wait_for_turn(self) -> None:
         loop = asyncio.get_running_loop()
@@ -131,9 +146,9 @@ class Connection:
     def _shown(self, response: Any) -> str:
         return shown(without_secrets(response.text, self.service.headers))  # before it is cut
 
-    def _error(self, reason: str) -> TunerError:
+    def _error(self, reason: str, kind: type[TunerError] = TunerError) -> TunerError:
         text = without_secrets(reason, self.service.headers)
-        return TunerError(f"POST {self.service.url}: {text}")
+        return kind(f"POST {self.service.url}: {text}")
 
 
 @cache

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
@@ -147,6 +147,7 @@ class Http:
 
         Raises:
             InputError: a parameter that is neither in the space nor in the baseline.
+            OutageError: the service gave no answer, or said that it is out of order.
             TunerError: a request failed for good, or was answered by something else; then the
                 others are not waited for, and the trial has failed.
         """
@@ -177,7 +178,8 @@ class Http:
             return self._read_batch(batch, found)
         except TunerError as error:
             reason = without_secrets(f"{where}: {error}", self.service.headers)
-            raise TunerError(reason) from None  # what httpx raises holds the headers
+            kind = OutageError if isinstance(error, OutageError) else TunerError
+            raise kind(reason) from None  # what httpx raises holds the headers
 
     def _read_batch(self, batch: Sequence[Query], found: Any) -> list[Answer]:
         answers = found if isinstance(found, list) else [found]

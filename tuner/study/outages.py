@@ -1,0 +1,110 @@
+"""Failures that a restart of the system may cure: held back until it is known whose they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from tuner.core.errors import OutageError
+from tuner.core.trial import Blame, Outcome, Trial
+from tuner.execution.base import Outcomes
+
+# So many evaluations in a row that the system did not answer are no accident.
+UNANSWERED_IN_A_ROW = 5
+# A trial that the system has left without an answer so often is to blame if it answers others.
+UNANSWERED_ALONE = 2
+
+
+def without_outages(
+    run: Callable[[], Outcomes],
+    *,
+    ask_again: Callable[[Trial], None],
+    is_answering: Callable[[], bool],
+) -> Outcomes:
+    """Yield what ``run`` yields, but for failures that the system is to blame for.
+
+    These are held back. Once the system answers again, the trial is given to ``ask_again``, for
+    once more; one that took longer than a trial may has then failed by itself, and so has one that
+    got no answer twice, while ``is_answering`` finds that the system does answer. ``run`` is called
+    again until nothing is left to ask.
+
+    Raises:
+        OutageError: 5 evaluations in a row got no answer, or all of the last ones, and
+            ``is_answering`` gets none either. What is held back stays untold.
+    """
+    held = _Held(ask_again)
+    while True:
+        has_run = False
+        with closing(run()) as outcomes:
+            for trial, outcome in outcomes:
+                has_run = True
+                held.to_ask.discard(trial.number)
+                if outcome.error is None:
+                    yield trial, outcome
+                    yield from held.release()
+                elif outcome.blame is Blame.PARAMS:
+                    yield trial, outcome
+                else:
+                    held.add(trial, outcome)
+                    if held.needs_proof:
+                        if is_answering():
+                            yield from held.release()
+                        elif held.in_a_row >= UNANSWERED_IN_A_ROW:
+                            raise OutageError(held.reason)
+        if not held.is_empty:
+            if not is_answering():
+                raise OutageError(held.reason)
+            yield from held.release()
+        if not (has_run and held.to_ask):
+            return
+
+
+class _Held:
+    """Trials that got no answer, and how often."""
+
+    def __init__(self, ask_again: Callable[[Trial], None]) -> None:
+        self._ask_again = ask_again
+        self._held: list[tuple[Trial, Outcome]] = []
+        self._unanswered: Counter[int] = Counter()
+        self._last = ""
+        self.in_a_row = 0
+        # Numbers of the trials that are to be asked once more and have not been yet.
+        self.to_ask: set[int] = set()
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether no trial is held back."""
+        return not self._held
+
+    @property
+    def needs_proof(self) -> bool:
+        """Say whether it must be known now whether the system answers."""
+        is_anyone_tried = any(self._is_tried(trial) for trial, _ in self._held)
+        return is_anyone_tried or self.in_a_row >= UNANSWERED_IN_A_ROW
+
+    @property
+    def reason(self) -> str:
+        """Say that the system does not answer, and what it said last."""
+        count = f"{self.in_a_row} evaluation{'s' * (self.in_a_row != 1)} in a row"
+        return f"the system does not answer: {self._last} ({count})"
+
+    def add(self, trial: Trial, outcome: Outcome) -> None:
+        """Hold back a trial's failure."""
+        self._held.append((trial, outcome))
+        self._unanswered[trial.number] += 1
+        self._last = outcome.error or ""
+        self.in_a_row += 1
+
+    def release(self) -> Iterator[tuple[Trial, Outcome]]:
+        """Yield what is to be told, now that the system answers; the rest is asked once more."""
+        held, self._held, self.in_a_row = self._held, [], 0
+        for trial, outcome in held:
+            if outcome.blame is Blame.EITHER or self._is_tried(trial):
+                yield trial, outcome
+            else:
+                self.to_ask.add(trial.number)
+                self._ask_again(trial)
+
+    def _is_tried(self, trial: Trial) -> bool:
+        return self._unanswered[trial.number] >= UNANSWERED_ALONE
