@@ -116,7 +116,7 @@ class Assembly:
             "tune": self.tune_queries,
             "holdout": self.holdout_queries,
         }
-        if self.config.dataset is None and name == "all":
+        if self.config.dataset is None and name != "holdout":
             return ()
         if self.config.dataset is None:
             kind = self.config.retriever.kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 
 from tuner.assemble import Assembly
 from tuner.core.corpus import Query
+from tuner.core.errors import InputError
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params, Trial
@@ -60,6 +63,7 @@ class Duel:
         metrics: by metric, the second less the first, and the p-value by Holm over the metrics.
         gained, lost: row of the query and its change in the composite, largest change first.
         remarks: what favours one of the two, such as having been tuned on these queries.
+        looks: of the held-out queries, where some took part.
     """
 
     verdict: Verdict
@@ -67,6 +71,7 @@ class Duel:
     gained: tuple[tuple[int, float], ...]
     lost: tuple[tuple[int, float], ...]
     remarks: tuple[str, ...] = ()
+    looks: EarlierLooks | None = None
 
     def to_record(self) -> dict[str, Any]:
         """Return the duel as a JSON-ready mapping."""
@@ -79,6 +84,7 @@ class Duel:
                 for name, (comparison, adjusted) in self.metrics.items()
             },
             "remarks": list(self.remarks),
+            "holdout_looks": None if self.looks is None else asdict(self.looks),
         }
 
 
@@ -93,13 +99,24 @@ def duel(
     """Compare two configurations by every metric on a part of the queries, and decide.
 
     ``tuned_on`` says of each what it was tuned on, where that is known.
-    On held-out queries this is a look, and is remembered as one, unless the two are the same.
+    On held-out queries this is a look, and is remembered as one, unless the two are the same or
+    have met on them before.
+
+    Raises:
+        InputError: there are no such queries.
     """
     queries = assembly.part(part)
+    if not queries:
+        kind = assembly.config.retriever.kind
+        raise InputError(f"{kind!r} measures itself: there are no queries to compare two on")
     is_held_out = part == "holdout"
     looks = None
     if part != "tune" and assembly.holdout_queries and first != second:
-        looks = look(Path(assembly.config.study.runs_dir), assembly)
+        looks = look(
+            Path(assembly.config.study.runs_dir),
+            assembly,
+            [key_of(assembly, one) for one in (first, second)],
+        )
     seed = assembly.config.study.seed
     a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
@@ -132,6 +149,7 @@ def duel(
             for called, origin in zip("AB", tuned_on, strict=True)
             if origin and (remark := origin.remark(called, assembly.dataset, queries))
         ),
+        looks,
     )
 
 
@@ -329,13 +347,25 @@ def paired_latency_ms(
     return fastest[0], fastest[1]
 
 
-def look(runs_dir: Path, assembly: Assembly, decision: str = "") -> EarlierLooks:
-    """Return what verdicts the held-out queries have given before, and remember this one."""
+def look(runs_dir: Path, assembly: Assembly, configurations: Sequence[str]) -> EarlierLooks:
+    """Return what looks at the held-out queries there were before, and remember this one.
+
+    ``configurations`` are the keys of what is measured on them, see ``key_of``.
+    """
     return count_look(
         runs_dir,
         assembly.holdout_queries,
         study=assembly.config.study.name,
         dataset=assembly.dataset.name,
         fingerprint=assembly.dataset.fingerprint,
-        decision=decision,
+        configurations=configurations,
     )
+
+
+def key_of(assembly: Assembly, choice: Choice) -> str:
+    """Return a short name for a configuration on this data and index, by this objective."""
+    hashes = assembly.fingerprints()
+    shown = choice.to_record() if isinstance(choice, Policy) else assembly.params(choice)
+    known = [shown, *(hashes[name] for name in ("dataset", "retriever", "objective"))]
+    text = json.dumps(known, sort_keys=True, default=dict)
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]

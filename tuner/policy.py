@@ -14,7 +14,7 @@ from tuner.core.files import write_whole
 from tuner.core.policy import Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.judge import judge, look, utilities
+from tuner.judge import judge, key_of, look, utilities
 from tuner.retrieval._policy import POLICY
 from tuner.run_dir import last_summary
 from tuner.study.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
@@ -114,7 +114,8 @@ def derive_policy(
             f"{run_dir / BEST_FILE} --b {run_dir / POLICY_FILE} --queries all"
         )
     else:
-        looks = look(run_dir.parent, assembly)
+        both = [key_of(assembly, choice) for choice in (policy, policy.default)]
+        looks = look(run_dir.parent, assembly, both)
         verdict = judge(
             assembly,
             policy,

@@ -20,7 +20,7 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
 from tuner.evaluation.racing import standing
 from tuner.inspection import NothingFound, remarks
-from tuner.judge import LevelOf, judge, judge_without_holdout, look, utilities
+from tuner.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.planning import make_plan
 from tuner.retrieval._remembered import Remembered
@@ -190,8 +190,8 @@ class Session:
                 assembly, winner, baseline, values, journal, level_of=level_of
             )
             return None if few is None else few.to_record()
-        decision = f"{self.study.header.study_id}/{winner.number}"
-        looks = look(self.run_dir.parent, assembly, decision)
+        both = [key_of(assembly, trial.params) for trial in (winner, baseline)]
+        looks = look(self.run_dir.parent, assembly, both)
         try:
             verdict = judge(
                 assembly,

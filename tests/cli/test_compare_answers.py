@@ -100,12 +100,16 @@ def test_a_comparison_with_itself_is_no_look_at_the_held_out_queries(compare, tm
     assert not looks.exists()
     other = ["--answers", "city_answers:last_title"]
     done = compare("config.yaml", *first, *one, *other)
-    assert "gave a verdict before" not in done.stderr
+    assert "remembered as a look at the 10 held-out queries" in done.stderr
+    assert "looked at" not in done.stderr
     assert len(looks.read_text().splitlines()) == 1
-    done = compare("config.yaml", *first, "--b", '{"top_k": 12}', *one)
-    assert "the held-out queries gave a verdict before" in done.stderr
+    # The same answers, by whatever they were made, tell nothing new.
+    assert "no further look" in compare("config.yaml", *first, *one, *other).stderr
+    done = compare("config.yaml", *first, "--b", '{"top_k": 12}', *other)
+    assert "remembered" in done.stderr
     (tmp_path / "b.json").write_text(json.dumps({"q0-river": "Lima", "q0-market": "Lima"}))
-    compare("config.yaml", "--answers", "kept/a.jsonl", "--answers", "b.json")
+    done = compare("config.yaml", "--answers", "kept/a.jsonl", "--answers", "b.json")
+    assert "they had been looked at once before" in done.stderr
     assert len(looks.read_text().splitlines()) == 3
 
 

@@ -10,7 +10,7 @@ import pytest
 def test_further_metrics_with_their_spread_and_by_query_type(tuner_here):
     done = tuner_here(
         "evaluate", "config.yaml", "--metric", "recall@1,3", "--metric", "coverage",
-        "--by", "query_type", "--aggregates", "--json",
+        "--by", "query_type", "--aggregates", "--queries", "all", "--json",
     )  # fmt: skip
     record = json.loads(done.stdout)
     assert {"recall@1", "recall@3", "recall@5", "coverage"} <= record["metrics"].keys()
@@ -54,14 +54,15 @@ def test_every_mean_says_how_many_queries_it_stands_on(tuner_here):
     )
     retriever.write_text(retriever.read_text().replace("context_tokens=tokens", told))
     tuner_here.edit("recall@5: 0.5", "entity_recall: 0.5")
-    done = tuner_here("evaluate", "config.yaml")
+    done = tuner_here("evaluate", "config.yaml", "--queries", "all")
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
     assert rows["metric"] == ["value", "queries"]
     assert rows["entity_recall"] == ["1.0000", "2"]
     assert rows["mrr@10"][1] == rows["context_tokens"][1] == "20"
     assert rows["composite"][1] == "2"
     assert "the composite has all of its metrics for 2 of 20 queries" in done.stderr
-    record = json.loads(tuner_here("evaluate", "config.yaml", "--json").stdout)
+    everything = ("evaluate", "config.yaml", "--queries", "all", "--json")
+    record = json.loads(tuner_here(*everything).stdout)
     assert record["defined"]["composite"] == record["defined"]["entity_recall"] == 2
     assert record["defined"]["context_tokens"] == 20
 

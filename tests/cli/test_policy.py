@@ -30,7 +30,7 @@ def test_a_policy_is_written_judged_and_stands_wherever_parameters_do(tuner_here
     assert evaluated["queries"] == 10
     assert set(evaluated["params"]) == {"default", "types"}
     shown = tuner_here("evaluate", "config.yaml", "--params", str(policy)).stdout.splitlines()
-    assert shown[0] == "by query type  on 20 queries (all)"
+    assert shown[0] == "by query type  on 10 queries (tune)"
     assert shown[1].split()[:2] == ["any", "other"]
     assert max(map(len, shown)) < 100
     compared = tuner_here("compare", "config.yaml", "--b", str(policy))

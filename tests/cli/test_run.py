@@ -76,8 +76,9 @@ def test_evaluate_takes_best_yaml_and_writes_every_query(tuner_here):
     tuner_here("run", "config.yaml", "--quiet")
     (run_dir,) = tuner_here.runs()
     done = tuner_here(
-        "evaluate", "config.yaml", "--params", str(run_dir / "best.yaml"), "--per-query", "out.csv"
-    )
+        "evaluate", "config.yaml", "--params", str(run_dir / "best.yaml"), "--per-query", "out.csv",
+        "--queries", "all",
+    )  # fmt: skip
     assert "on 20 queries" in done.stdout
     lines = (tuner_here.folder / "out.csv").read_text().splitlines()
     assert len(lines) == 21

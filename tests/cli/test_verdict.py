@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import yaml
 
 
@@ -21,8 +22,12 @@ def test_the_run_ends_with_a_verdict_that_is_written_everywhere(tuner_here):
 
 def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner_here):
     first = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
-    second = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    again = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    price = ("--set", "objective.price.context_tokens_per_1000=5")
+    second = json.loads(tuner_here("run", "config.yaml", "--json", *price).stdout)
     assert first["verdict"]["looks"] == 0
+    assert again["winner"]["params"] == first["winner"]["params"]
+    assert again["verdict"]["looks"] == 0  # the same pair: nothing new is asked
     assert second["verdict"]["looks"] == 1
     assert "have decided once before" in second["verdict"]["sentence"]
 
@@ -58,12 +63,69 @@ def test_a_study_of_few_queries_can_be_resumed_and_turned_into_a_policy(tuner_he
 
 
 def test_a_comparison_is_a_look_and_says_on_which_queries(tuner_here):
-    b = '{"title_weight": 3.0, "top_k": 4}'
-    first = json.loads(tuner_here("compare", "config.yaml", "--b", b, "--json").stdout)
-    second = json.loads(tuner_here("compare", "config.yaml", "--b", b, "--json").stdout)
-    assert (first["verdict"]["looks"], second["verdict"]["looks"]) == (0, 1)
+    b, c = '{"title_weight": 3.0, "top_k": 4}', '{"title_weight": 2.0, "top_k": 4}'
+    first = tuner_here("compare", "config.yaml", "--b", b, "--json")
+    assert "note: remembered as a look at the 10 held-out queries, in runs/" in first.stderr
+    again = tuner_here("compare", "config.yaml", "--b", b, "--json")
+    assert "note: no further look at the 10 held-out queries" in again.stderr
+    turned = ("--a", b, "--b", '{"title_weight": 1.0, "top_k": 10}')
+    assert "no further look" in tuner_here("compare", "config.yaml", *turned).stderr
+    other = tuner_here("compare", "config.yaml", "--b", c, "--json")
+    looks = [json.loads(done.stdout)["verdict"]["looks"] for done in (first, again, other)]
+    assert looks == [0, 0, 1]
+    assert len((tuner_here.folder / "runs" / "holdouts.jsonl").read_text().splitlines()) == 2
     done = tuner_here("compare", "config.yaml", "--b", b, "--queries", "all")
     assert "held-out" not in done.stdout
+
+
+def test_to_compare_what_the_run_has_judged_is_no_further_look(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    looks = tuner_here.folder / "runs" / "holdouts.jsonl"
+    written = looks.read_text()
+    done = tuner_here("compare", "config.yaml", "--b", str(run_dir), "--json")
+    assert json.loads(done.stdout)["verdict"]["looks"] == 0
+    assert "no further look at the 10 held-out queries" in done.stderr
+    best = ("evaluate", "config.yaml", "--params", str(run_dir / "best.yaml"))
+    assert "no further look" in tuner_here(*best, "--queries", "all").stderr
+    tuner_here("policy", str(run_dir))
+    policy = looks.read_text()
+    tuner_here("policy", str(run_dir))
+    assert looks.read_text() == policy
+    # Other data is another measurement, by which chance may decide anew.
+    corpus = tuner_here.folder / "data" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("is old", "is rather old"))
+    done = tuner_here("compare", "config.yaml", "--b", str(run_dir), "--json")
+    assert json.loads(done.stdout)["verdict"]["looks"] > 0
+    assert looks.read_text().startswith(written)
+
+
+@pytest.mark.parametrize("part", ["holdout", "all"])
+def test_to_evaluate_held_out_queries_is_a_look(tuner_here, part):
+    looks = tuner_here.folder / "runs" / "holdouts.jsonl"
+    tune = tuner_here("evaluate", "config.yaml", "--json")
+    assert json.loads(tune.stdout)["queries"] == 10
+    assert json.loads(tune.stdout)["holdout_looks"] is None
+    assert not looks.exists()
+    done = tuner_here("evaluate", "config.yaml", "--queries", part, "--json")
+    assert "note: remembered as a look at the 10 held-out queries, in runs/" in done.stderr
+    assert json.loads(done.stdout)["holdout_looks"]["is_new"] is True
+    assert "no further look" in tuner_here("evaluate", "config.yaml", "--queries", part).stderr
+    other = ("--params", '{"top_k": 2}', "--queries", part)
+    done = tuner_here("evaluate", "config.yaml", *other)
+    assert "they had been looked at once before" in done.stderr
+    assert len(looks.read_text().splitlines()) == 2
+    # What was evaluated on them by itself may have been chosen by them.
+    run = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert run["verdict"]["looks"] == 1
+
+
+def test_a_memory_that_cannot_be_written_costs_no_result(tuner_here):
+    (tuner_here.folder / "runs" / "holdouts.jsonl").mkdir(parents=True)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert record["verdict"]["outcome"] in {"deploy", "keep the baseline", "not enough queries"}
+    done = tuner_here("evaluate", "config.yaml", "--queries", "holdout")
+    assert "could not be remembered" in done.stderr
 
 
 def test_without_a_baseline_there_is_no_verdict(tuner_here):

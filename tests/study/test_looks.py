@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
+
 from tuner.core.corpus import Query
 from tuner.study.looks import LOOKS_FILE, count_look
 
@@ -43,17 +45,54 @@ def test_an_overlap_of_a_tenth_or_more_counts_as_a_look(tmp_path):
     assert (more.count, more.seen) == (2, 50)
 
 
-def test_the_same_decision_again_is_no_further_look(tmp_path):
-    asked = queries(*range(50))
+def test_the_same_configurations_again_are_no_further_look(tmp_path):
+    def looked_at(*configurations, asked=range(50)):
+        found = count_look(
+            tmp_path,
+            queries(*asked),
+            study="s",
+            dataset="d",
+            fingerprint="f",
+            configurations=configurations,
+        )
+        return found.count, found.is_new
 
-    def decided(decision):
-        return count_look(
-            tmp_path, asked, study="s", dataset="d", fingerprint="f", decision=decision
-        )  # fmt: skip
+    assert looked_at("baseline") == (0, True)
+    assert looked_at("baseline") == (0, False)
+    # The baseline alone chose nothing, so the pair with it is the first real look.
+    assert looked_at("winner", "baseline") == (0, True)
+    assert looked_at("baseline", "winner") == (0, False)  # a study resumed, or compared again
+    assert looked_at("winner") == (1, False)  # the pair told of this one too; the baseline's not
+    assert looked_at("other", "baseline") == (1, True)  # the search went on
+    assert looked_at("winner", "other") == (3, True)  # never met before
+    # The same pair on other queries, half of them known: a new draw of luck.
+    assert looked_at("winner", "baseline", asked=range(25, 75)) == (4, True)
 
-    assert decided("study 1/7").count == 0
-    assert decided("study 1/7").count == 0  # a finished study, resumed
-    assert decided("study 1/9").count == 1  # it went on, and another trial won
+
+def test_what_became_of_a_look_is_told(tmp_path):
+    def told(*configurations):
+        asked, of = queries(1, 2, 3), {"study": "s", "dataset": "d", "fingerprint": "f"}
+        looks = count_look(tmp_path, asked, configurations=configurations, **of)
+        return looks.remarks(tmp_path)
+
+    path = tmp_path / LOOKS_FILE
+    assert told("a", "b") == [f"remembered as a look at the 3 held-out queries, in {path}"]
+    assert told("a", "b") == [
+        "no further look at the 3 held-out queries: they were asked the same before"
+    ]
+    first, second = told("a", "c")
+    assert first.startswith("remembered")
+    today = time.strftime("%Y-%m-%d")
+    assert second == (
+        f"they had been looked at once before, last on {today}: each look makes a false winner "
+        "likelier"
+    )
+    path.unlink()
+    path.mkdir()
+    (lost,) = told("a", "d")
+    assert lost == (
+        f"this look at the 3 held-out queries could not be remembered: {path}: Is a directory"
+    )
 
 
 def test_the_dataset_and_its_fingerprint_are_written_and_torn_lines_are_left_out(tmp_path):
@@ -77,3 +116,22 @@ def test_a_torn_line_is_no_damage_and_any_other_is_counted(tmp_path):
     path.write_text(f"{whole}garbage\n\n{whole}{{}}\n")
     earlier = looked(tmp_path, queries(1, 2))
     assert (earlier.count, earlier.unreadable) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"time": 1.0, "queries": [["a"]]}',
+        '{"time": 1e300, "queries": []}',
+        '{"time": Infinity, "queries": []}',
+        '{"time": 1.0, "queries": [], "configurations": 3}',
+        '[{"time": 1.0}]',
+        "[" * 100_000 + "]",
+    ],
+)
+def test_a_line_of_any_other_shape_is_damaged_and_nothing_else_is_lost(tmp_path, line):
+    looked(tmp_path, queries(1, 2))
+    path = tmp_path / LOOKS_FILE
+    path.write_text(f"{line}\n{path.read_text()}")
+    earlier = looked(tmp_path, queries(1, 2))
+    assert (earlier.count, earlier.unreadable) == (1, 1)

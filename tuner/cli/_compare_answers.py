@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,7 @@ def compare(
         is_same = choices[0] == choices[1] and sources[0] == sources[-1]
     duel = compare_answers(answers, queries, dataset.answers, found, seed=seed)
     # Between what is the same nothing is decided, so that is no look at the held-out queries.
-    remarks = [*duel.remarks, *([] if is_same else _looks(assembly, part))]
+    remarks = [*duel.remarks, *([] if is_same else _looks(assembly, part, answers))]
     if as_json:
         record = {**duel.to_record(), "remarks": remarks}
         click.echo(json.dumps(record, indent=2, ensure_ascii=False))
@@ -228,17 +229,23 @@ def _kept(folder: Path | None) -> Iterator[Callable[[int, str, str], None]]:
     note(f"answers: {paths[0]}, {paths[1]}")
 
 
-def _looks(assembly: Assembly | None, part: str) -> list[str]:
-    """Count this as a look at the held-out queries, and say how many there were before."""
+def _looks(assembly: Assembly | None, part: str, answers: tuple[Answers, Answers]) -> list[str]:
+    """Count this as a look at the held-out queries, and say how many there were before.
+
+    The same answers again tell nothing new.
+    """
     from tuner.judge import look
 
     if assembly is None or part == "tune" or not assembly.holdout_queries:
         return []
-    looks = look(Path(assembly.config.study.runs_dir), assembly)
-    if not looks.count:
-        return []
-    before = "a verdict" if looks.count == 1 else f"{looks.count} verdicts"
-    return [f"the held-out queries gave {before} before: each makes a false winner likelier"]
+    runs_dir = Path(assembly.config.study.runs_dir)
+    looks = look(runs_dir, assembly, [_digest(side.texts) for side in answers])
+    return looks.remarks(runs_dir)
+
+
+def _digest(texts: Mapping[str, str]) -> str:
+    text = json.dumps(texts, sort_keys=True)
+    return f"answers {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _print(duel: AnswerDuel) -> None:

@@ -101,6 +101,8 @@ def command(
     b = assembly.choice(read_params(second, "--b"))
     origins = (_tuned_on(first), _tuned_on(second))
     result = duel(assembly, a, b, part, tuned_on=origins)
+    if result.looks is not None:
+        note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:
         click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tuner.core.policy import Policy
     from tuner.core.trial import Outcome, Params
     from tuner.evaluation.objective import Objective
+    from tuner.study.looks import EarlierLooks
 
 
 @click.command("evaluate", short_help="Evaluate one set of parameters.")
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     "--queries",
     "part",
     type=click.Choice(["all", "tune", "holdout"]),
-    default="all",
+    default="tune",
     show_default=True,
-    help="Which of the queries to answer.",
+    help="Which of the queries to answer. Held-out ones are for the last decision: asking them is "
+    "remembered as a look.",
 )
 @click.option("--per-query", type=click.Path(dir_okay=False), help="Write a CSV of every query.")
 @click.option(
@@ -81,6 +83,7 @@ def command(
     labels = None if by is None else tables.groups(queries, by)
     evaluator = assembly.evaluator(queries)
     outcome = assembly.evaluate(choice, queries)
+    looks = _looked(assembly, choice, part)
     objective = assembly.plan.objective
     score = objective.score(outcome.metrics)
     figures = {
@@ -99,6 +102,7 @@ def command(
             "defined_queries": evaluator.defined_queries,
             "metrics": {name: None if value != value else value for name, value in figures.items()},
             "defined": defined,
+            "holdout_looks": None if looks is None else asdict(looks),
         }
         if aggregates:
             record["aggregates"] = tables.spread_record(outcome.per_query)
@@ -125,6 +129,19 @@ def command(
         console().print(tables.group_table(outcome.per_query, labels, str(by)))
     if per_query is not None:
         note(f"every query: {per_query}")
+
+
+def _looked(assembly: Assembly, choice: Params | Policy, part: str) -> EarlierLooks | None:
+    """Remember a look at the held-out queries, and say so; None where none were asked."""
+    from tuner.judge import key_of, look
+
+    if part == "tune" or not assembly.holdout_queries:
+        return None
+    runs_dir = Path(assembly.config.study.runs_dir)
+    looks = look(runs_dir, assembly, [key_of(assembly, choice)])
+    for remark in looks.remarks(runs_dir):
+        note(f"note: {remark}")
+    return looks
 
 
 def _metrics(names: Sequence[str], assembly: Assembly) -> list[str]:

@@ -1,11 +1,12 @@
-"""Which held-out queries have decided before: every further look makes a false winner likelier."""
+"""Which held-out queries were looked at before: every look makes a false winner likelier."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tuner.core.files import append_lines
 LOOKS_FILE = "holdouts.jsonl"
 # Every line's: a record is a JSON object with its time first.
 BEGINNING = '{"time": '
-# From this share of common queries on, an earlier verdict counts as a look at the same holdout. Two
+# From this share of common queries on, an earlier one counts as a look at the same holdout. Two
 # means over halves that share a tenth of their queries correlate by .1, so an earlier difference of
 # two standard errors moves this one by .2 of one: chance then deploys 3.9 instead of 2.5 %.
 SHARE_THAT_COUNTS = 0.1
@@ -27,12 +28,15 @@ class EarlierLooks:
     """What is remembered of a set of held-out queries.
 
     Attributes:
-        count: earlier verdicts on at least ``SHARE_THAT_COUNTS`` of these queries.
-        seen: how many of these queries any earlier verdict was given on.
+        count: earlier looks at ``SHARE_THAT_COUNTS`` of these queries or more, in which other
+            configurations took part.
+        seen: how many of these queries any of them asked.
         queries: how many queries there are.
-        last_study: the study of the latest verdict that shares a query, else "".
+        last_study: the study of the latest look that shares a query, else "".
         last_date: its date, such as "2026-11-30", else "".
         unreadable: how many lines are damaged, so that there may have been more.
+        is_new: whether this look told anything that none before did, so that it was remembered.
+        unwritten: why it could not be written down, else "".
     """
 
     count: int = 0
@@ -41,6 +45,32 @@ class EarlierLooks:
     last_study: str = ""
     last_date: str = ""
     unreadable: int = 0
+    is_new: bool = True
+    unwritten: str = ""
+
+    def told(self, runs_dir: Path) -> str:
+        """Return what became of this look, for people."""
+        path = runs_dir / LOOKS_FILE
+        some = f"the {self.queries} held-out queries"
+        if self.queries == 1:
+            some = "the held-out query"
+        if self.unwritten:
+            return f"this look at {some} could not be remembered: {path}: {self.unwritten}"
+        if not self.is_new:
+            return f"no further look at {some}: they were asked the same before"
+        return f"remembered as a look at {some}, in {path}"
+
+    def remarks(self, runs_dir: Path) -> list[str]:
+        """Return what became of this look, and how often others had looked before it."""
+        if not (self.count and self.is_new):
+            return [self.told(runs_dir)]
+        before = f"they had been looked at {times(self.count)} before, last on {self.last_date}"
+        return [self.told(runs_dir), f"{before}: each look makes a false winner likelier"]
+
+
+def times(number: int) -> str:
+    """Return how often: once, twice, 3 times."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def count_look(
@@ -50,43 +80,51 @@ def count_look(
     study: str,
     dataset: str,
     fingerprint: str,
-    decision: str = "",
+    configurations: Collection[str] = (),
 ) -> EarlierLooks:
-    """Return what verdicts these held-out queries have given before, and remember this one.
+    """Return what looks at these held-out queries there were before, and remember this one.
 
-    ``decision`` tells verdicts apart: the same one again, as of a finished study that is resumed,
-    is no further look. "" is always a new one.
+    ``configurations`` are the keys of what is measured, such as a winner's and a baseline's. Where
+    all of them met these same queries together before, this look adds nothing and is not
+    remembered; an earlier one of some of them alone adds nothing to this one and is not counted.
+    Without any it is always a new one.
     Queries are known by their words, so that another seed, another share held out, or a new version
-    of the corpus does not make them fresh. Only verdicts below the same ``runs_dir`` are known.
+    of the corpus does not make them fresh. Only looks below the same ``runs_dir`` are known.
     """
     path = runs_dir / LOOKS_FILE
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    text, unwritten = _text(path)
     now = {query_digest(query.text) for query in queries}
     seen: set[str] = set()
     count = 0
     is_new = True
     last: dict[str, Any] = {}
     records, unreadable = _read(text)
+    asked = set(configurations)
     for record in records:
-        if decision and record.get("decision") == decision:
-            is_new = False
-            continue
+        then = set(record["configurations"])
+        if then and asked and now == set(record["queries"]):
+            is_new = is_new and not asked <= then
+            if then <= asked or asked <= then:
+                continue
         common = now.intersection(record["queries"])
         if common:
             seen |= common
             count += len(common) >= SHARE_THAT_COUNTS * len(now)
             last = record
-    if is_new:
+    if is_new and not unwritten:
         line = {
             "time": time.time(),
             "study": study,
             "dataset": dataset,
             "fingerprint": fingerprint,
-            "decision": decision,
+            "configurations": sorted(asked),
             "queries": sorted(now),
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_lines(path, json.dumps(line, ensure_ascii=False))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            append_lines(path, json.dumps(line, ensure_ascii=False))
+        except OSError as error:  # what was measured must not be lost for it
+            unwritten = error.strerror or str(error)
     return EarlierLooks(
         count,
         sum(query_digest(query.text) in seen for query in queries),
@@ -94,7 +132,19 @@ def count_look(
         str(last.get("study", "")),
         time.strftime("%Y-%m-%d", time.localtime(last["time"])) if last else "",
         unreadable,
+        is_new,
+        unwritten,
     )
+
+
+def _text(path: Path) -> tuple[str, str]:
+    """Return what is written, and why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace"), ""
+    except FileNotFoundError:
+        return "", ""
+    except OSError as error:
+        return "", error.strerror or str(error)
 
 
 def _read(text: str) -> tuple[list[dict[str, Any]], int]:
@@ -106,15 +156,28 @@ def _read(text: str) -> tuple[list[dict[str, Any]], int]:
     damaged = 0
     for line in text.splitlines():
         try:
-            record = json.loads(line)
-            is_known = isinstance(record["queries"], list) and isinstance(record["time"], float)
-        except (ValueError, KeyError, TypeError):
-            is_known = False
-        if is_known:
+            record = _checked(json.loads(line))
+        except (ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
+            record = None
+        if record is not None:
             records.append(record)
         elif line.strip() and not _is_torn(line):
             damaged += 1
     return records, damaged
+
+
+def _checked(record: Any) -> dict[str, Any] | None:
+    """Return a line's record with its parts of the right types; None where they are not."""
+    when, queries = record["time"], record["queries"]
+    configurations = record.get("configurations", [])
+    is_known = (
+        isinstance(when, float)
+        and math.isfinite(when)
+        and all(isinstance(part, list) for part in (queries, configurations))
+        and all(isinstance(one, str) for one in [*queries, *configurations])
+    )
+    time.localtime(when)  # refuses what is no time
+    return {**record, "configurations": configurations} if is_known else None
 
 
 def _is_torn(line: str) -> bool:
