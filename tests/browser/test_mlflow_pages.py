@@ -143,7 +143,7 @@ def test_metrics_and_params_show_in_columns(runs_table, served):
 def test_the_runs_page_tells_verdict_params_and_metrics(browser, served):
     browser.open(f"{served.run}?workflowType=machine_learning")
     sentence = served.record["verdict"]["sentence"].split(":")[0]
-    shown = browser.read("Description", sentence, "best.max_hops", "holdout_objective", "seed")
+    shown = browser.read("Description", sentence, "winner.max_hops", "winner_holdout", "seed")
     assert "Deploy" in sentence
     for arm in ("grid", "tpe", "baseline"):
         assert arm in browser.see(f"//a[.='{arm}']").text
@@ -165,7 +165,7 @@ def test_the_description_is_a_summary_with_tables(browser, served):
     browser.click("//button[contains(., 'Show more')]")
     browser.see("//strong[contains(., 'Deploy')]")
     cells = {cell.text for cell in browser.find("td, th")}
-    winner, baseline = served.record["best"], served.record["baseline"]
+    winner, baseline = served.record["winner"], served.record["baseline"]
     assert {f"winner ({winner['arm']} #{winner['trial']})", "baseline"} <= cells
     assert f"{winner['holdout_objective']:.4f}" in cells
     assert f"{baseline['holdout_objective']:.4f}" in cells

@@ -168,7 +168,7 @@ def test_a_baseline_that_fails_is_said_to_take_the_verdict_away(tuner_here):
     tuner_here.edit("top_k: 10}", "top_k: 10, mode: crash}")
     done = tuner_here("run", "config.yaml")
     assert "the baseline could not be evaluated (RuntimeError: the index is on fire)" in done.stdout
-    assert "best found" in done.stdout
+    assert "winner         runs" in done.stdout
     assert "use it" not in done.stdout
 
 

@@ -11,6 +11,9 @@ import subprocess
 import urllib.request
 
 import pytest
+import yaml
+
+CITIES = ["Lima", "Oslo", "Cairo", "Quito", "Paris", "Rome", "Delhi", "Hanoi", "Accra", "Dakar"]
 
 
 @pytest.fixture
@@ -63,13 +66,31 @@ def with_store(tuner, uri="sqlite:///mlflow.db"):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
     with_store(tuner)
+    # Half of the queries want a second document: every top_k from 2 up is as good, the least wins.
+    tuner.edit("context_tokens_per_1000: 0.1", "context_tokens_per_1000: 0.0")
+    tuner.edit("top_k: 10}", "top_k: 1}")
+    with (tuner.folder / "data" / "qrels" / "test.tsv").open("a") as judgements:
+        judgements.writelines(f"q{n}-river\t{city}-market\t1\n" for n, city in enumerate(CITIES))
     record = json.loads(tuner("run", "config.yaml", "--json").stdout)
     by_role = view(tuner.folder)
     (parent,) = by_role["study"]
     assert parent.info.run_id == record["mlflow_run_id"]
-    assert parent.data.metrics["holdout_recall_at_5"] == pytest.approx(
+    shown = parent.data.metrics
+    assert shown["winner_holdout_recall_at_5"] == pytest.approx(
         record["winner"]["holdout_metrics"]["recall@5"]
     )
+    # best is the highest of all arms; the winner is what best.yaml holds, and another one here
+    assert record["winner"]["trial"] != record["best"]["trial"]
+    of_arms = [run.data.metrics["best_objective"] for run in by_role["arm"]]
+    assert shown["best_objective"] == max(of_arms) == record["best"]["tune_objective"]
+    written = yaml.safe_load((tuner.folder / record["run_dir"] / "best.yaml").read_text())
+    assert shown["winner_objective"] == written["tune"]["objective"]
+    assert parent.data.tags["tuner.winner_trial"] == str(written["trial"])
+    for name in ("title_weight", "top_k"):
+        assert float(parent.data.params[f"winner.{name}"]) == written["params"][name]
+    for tag, which in (("tuner.is_best", "best"), ("tuner.is_winner", "winner")):
+        (marked,) = [run for run in by_role["trial"] if run.data.tags.get(tag) == "true"]
+        assert marked.data.tags["tuner.trial"] == str(record[which]["trial"])
     told = record["finished_trials"] + record["failed_trials"] + record["shared_trials"]
     assert len(by_role["trial"]) == told
     said = tuner("sync", record["run_dir"]).stdout

@@ -91,7 +91,10 @@ def make_summary(trials: list[Trial], state: str = "finished") -> StudySummary:
 
     baseline = Standing("baseline", -1, {"max_hops": 2}, 0.4, {"recall@10": 0.4}, 0.45, {})
     arms = [found for arm in ("tpe", "wide") if (found := standing(arm)) is not None]
-    return StudySummary(state, standing(), baseline, tuple(arms), 3, 1, 1, seconds=61.5)
+    winner = standing() if state == "finished" else None
+    return StudySummary(
+        state, standing(), baseline, tuple(arms), 3, 1, 1, seconds=61.5, winner=winner
+    )
 
 
 @dataclass

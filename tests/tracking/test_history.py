@@ -46,3 +46,27 @@ def test_what_is_not_there_is_not_made(uri, tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_history(f"sqlite:///{tmp_path}/none.db", "nightly")
     assert not (tmp_path / "none.db").exists()
+
+
+def test_figures_of_earlier_versions_have_the_names_of_today(tmp_path):
+    store = f"sqlite:///{tmp_path}/mlflow.db"
+    client = MlflowClient(tracking_uri=store)
+    experiment = client.create_experiment("nightly")
+    before = {"best_objective": 0.6, "holdout_objective": 0.5, "tune_mrr": 0.4, "seconds": 9.0}
+    now = {"best_objective": 0.7, "winner_objective": 0.6, "winner_holdout_objective": 0.5}
+    for start, role, metrics in ((1, "study", before), (2, "study", now), (3, "arm", before)):
+        tags = {"tuner.role": role, "tuner.study_id": "x"}
+        run = client.create_run(experiment, start_time=start, tags=tags)
+        for name, value in metrics.items():
+            client.log_metric(run.info.run_id, name, value)
+    first, second = read_history(store, "nightly")
+    assert first.metrics == {
+        "winner_objective": 0.6,
+        "winner_holdout_objective": 0.5,
+        "winner_tune_mrr": 0.4,
+        "seconds": 9.0,
+    }
+    assert second.metrics == now
+    (arm,) = read_history(store, "nightly", tags={"tuner.role": "arm"})
+    assert arm.metrics["best_objective"] == 0.6
+    assert arm.metrics["best_holdout_objective"] == 0.5

@@ -29,7 +29,13 @@ def test_the_views_show_what_matters(study):
         "params.`max_hops`",
     ]
     assert trials["orderByKey"] == "metrics.`objective`"
-    assert view(tags, "studies")[1]["searchFilter"] == "tags.`tuner.role` = 'study'"
+    _, studies = view(tags, "studies")
+    assert studies["searchFilter"] == "tags.`tuner.role` = 'study'"
+    assert {
+        "metrics.`winner_objective`",
+        "metrics.`best_objective`",
+        "params.`winner.max_hops`",
+    } < (set(studies["selectedColumns"]))
     assert "params.`best.max_hops`" in view(tags, "arms")[1]["selectedColumns"]
     bounded = saved_views(replace(header, objective={"constraints": {"latency_p95": {"max": 9}}}))
     assert "metrics.`violation`" in view(bounded, "trials")[1]["selectedColumns"]

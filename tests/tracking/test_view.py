@@ -93,12 +93,20 @@ def test_the_parent_holds_the_study(finished_view):
         "best.max_hops": "2",
         "best.mode": "hybrid",
         "best.deep": "True",
+        "winner.graph_weight": "0.25",
+        "winner.max_hops": "2",
+        "winner.mode": "hybrid",
+        "winner.deep": "True",
     }
     assert {name: history[-1][1] for name, history in parent.metrics.items()} == {
         "best_objective": 0.7,
-        "holdout_objective": 0.65,
-        "tune_mrr_at_10": 0.25,
-        "holdout_recall_at_10": 0.65,
+        "best_holdout_objective": 0.65,
+        "best_tune_mrr_at_10": 0.25,
+        "best_holdout_recall_at_10": 0.65,
+        "winner_objective": 0.7,
+        "winner_holdout_objective": 0.65,
+        "winner_tune_mrr_at_10": 0.25,
+        "winner_holdout_recall_at_10": 0.65,
         "baseline_objective": 0.4,
         "baseline_holdout_objective": 0.45,
         "baseline_tune_recall_at_10": 0.4,
@@ -108,7 +116,7 @@ def test_the_parent_holds_the_study(finished_view):
         "raced_out_trials": 0.0,
         "seconds": 61.5,
     }
-    assert parent.tags["tuner.not_finite"] == "tune_ndcg_at_10"
+    assert parent.tags["tuner.not_finite"] == "best_tune_ndcg_at_10, winner_tune_ndcg_at_10"
     assert sorted(parent.datasets) == [
         ("atlas (holdout)", "0123456789abcdef", "holdout"),
         ("atlas (tune)", "0123456789abcdef", "tune"),
@@ -298,12 +306,52 @@ def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view,
     assert parent.tags["tuner.best.max_hops"] == "1"
     assert "best.max_hops" not in parent.params
 
+    assert "winner_objective" not in parent.metrics  # none was chosen yet
+
     show(tracker, study)
     view = read_view(store_uri, study.header.study_id)
-    assert view[PARENT].params["best.max_hops"] == "2"
-    assert view[PARENT].tags["tuner.best.max_hops"] == "2"
+    for side in ("best", "winner"):
+        assert view[PARENT].params[f"{side}.max_hops"] == "2"
+        assert view[PARENT].tags[f"tuner.{side}.max_hops"] == "2"
     assert view["wide #1"].tags["tuner.is_best"] == "false"
     assert view["tpe #5"].tags["tuner.is_best"] == "true"
+
+
+def test_best_has_the_highest_objective_and_the_winner_is_what_is_used(study, store_uri, read_view):
+    cheaper = study.trials[1]  # .6 where the best has .7
+    winner = replace(
+        study.summary.best, arm="wide", trial=1, params=cheaper.params, tune_objective=0.6
+    )
+    study = replace(study, summary=replace(study.summary, winner=winner))
+    show(in_thread(store_uri, "atlas"), study)
+    view = read_view(store_uri, study.header.study_id)
+
+    def last(name, metric):
+        return view[name].metrics[metric][-1][1]
+
+    assert last(PARENT, "best_objective") == 0.7
+    assert last(PARENT, "best_objective") == max(
+        last(arm, "best_objective") for arm in ("tpe", "wide")
+    )
+    assert last(PARENT, "winner_objective") == 0.6
+    parent = view[PARENT]
+    assert (parent.params["best.max_hops"], parent.params["winner.max_hops"]) == ("2", "1")
+    assert (parent.tags["tuner.best_trial"], parent.tags["tuner.winner_trial"]) == ("5", "1")
+    for tag, name in (("tuner.is_best", "tpe #5"), ("tuner.is_winner", "wide #1")):
+        assert [run.name for run in view.values() if run.tags.get(tag) == "true"] == [name]
+
+
+def test_arms_that_do_not_search_have_a_best_too(study, store_uri, read_view):
+    first = replace(study.trials[0], arm="earlier", objective=0.8)
+    best = replace(study.summary.best, arm="earlier", trial=0, tune_objective=0.8)
+    summary = replace(study.summary, best=best)
+    show(
+        in_thread(store_uri, "atlas"),
+        replace(study, trials=[first, *study.trials[1:]], summary=summary),
+    )
+    view = read_view(store_uri, study.header.study_id)
+    assert view["earlier"].metrics["best_objective"] == [(0, 0.8)]
+    assert view["earlier"].metrics["best_objective"] == view[PARENT].metrics["best_objective"]
 
 
 def test_a_deleted_experiment_is_restored_and_said(study, store_uri, read_view):

@@ -123,8 +123,8 @@ def _next_steps(tuned: Tuned, session: Session) -> list[str]:
     is_undecided = verdict is None and session.study.header.baseline is not None
     is_refused = verdict is not None and verdict["outcome"] != "deploy"
     is_doubtful = has_failed or is_undecided or is_refused
-    label = "best found     " if is_doubtful else "use it         "
-    return [*look, f"{label}{tuned.run_dir}/best.yaml"]
+    label = tuned.summary.called if is_doubtful else "use it"
+    return [*look, f"{label:<15}{tuned.run_dir}/best.yaml"]
 
 
 def _record(tuned: Tuned) -> dict[str, Any]:

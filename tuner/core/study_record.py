@@ -108,7 +108,9 @@ class StudySummary:
     """How a study ended.
 
     ``best`` has the highest objective of all; ``arms`` holds each arm's own best. ``winner`` is the
-    configuration to use: the cheapest of those that cannot be told from the best. ``verdict`` says
+    configuration to use, which ``best.yaml`` holds: the cheapest of those that cannot be told from
+    the best; None where the study did not come to choose one. Every view of a study has these two
+    words for these two things. ``verdict`` says
     whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
     sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
     lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee.
@@ -134,6 +136,11 @@ class StudySummary:
     def chosen(self) -> Standing | None:
         """Return the configuration to use: the winner, or the best where none was chosen."""
         return self.winner or self.best
+
+    @property
+    def called(self) -> str:
+        """Return what to call ``chosen``."""
+        return "winner" if self.winner is not None else "best so far"
 
     def to_record(self) -> dict[str, Any]:
         """Return the summary as a JSON-ready mapping."""

@@ -82,7 +82,7 @@ def _so_far(review: Review) -> str:
     assert chosen is not None
     if chosen.violation > 0.0:
         return "No configuration met the objective's constraints"
-    found = f"The best objective is {shown(chosen.tune_objective)}"
+    found = f"The objective of the {review.called} is {shown(chosen.tune_objective)}"
     if baseline is None:
         return found
     if review.is_baseline:

@@ -64,7 +64,7 @@ class Review:
     @property
     def called(self) -> str:
         """Return what to call ``chosen``."""
-        return "winner" if self.summary.winner is not None else "best so far"
+        return self.summary.called
 
     @property
     def verdict(self) -> Mapping[str, Any]:

@@ -31,8 +31,7 @@ _COSTS = ("context_tokens", "latency_p95_ms")
 
 _ADVICE = {
     "deploy": "Put the winner into service: its parameters are in `best.yaml`.",
-    "keep the baseline": "Leave the service as it is. `best.yaml` holds what was best here, for "
-    "the record.",
+    "keep the baseline": "Leave the service as it is. `best.yaml` holds the winner all the same.",
     "not enough queries": "Label more queries, or leave the service as it is: these cannot tell "
     "the two apart.",
 }
@@ -85,8 +84,7 @@ def arm_note(header: StudyHeader, summary: StudySummary, arm: str) -> str:
     scores = f"{best.tune_objective:.4f} on the tune queries"
     if best.holdout_objective is not None:
         scores += f", {best.holdout_objective:.4f} on the held-out ones"
-    chosen = summary.chosen
-    is_winner = chosen is not None and chosen.trial == best.trial
+    is_winner = summary.winner is not None and summary.winner.trial == best.trial
     return (
         f"Best of **{_plain(arm)}** in {_plain(header.name)}: trial #{best.trial}, {scores}"
         f"{' – the winner of the study' if is_winner else ''}.\n\n"
@@ -137,8 +135,8 @@ def _against_baseline(header: StudyHeader, summary: StudySummary) -> str:
         shown = "–" if change is None else f"{change:+,.{digits}f}"
         rows.append([label, *([_score(then)] if baseline else []), f"**{_score(now)}**", shown])
     if baseline is None:
-        return _table(["measured", _named("winner", best)], [row[:2] for row in rows])
-    return _table(["measured", "baseline", _named("winner", best), "change"], rows)
+        return _table(["measured", _named(summary, best)], [row[:2] for row in rows])
+    return _table(["measured", "baseline", _named(summary, best), "change"], rows)
 
 
 def _figures(
@@ -165,14 +163,14 @@ def _parameters(summary: StudySummary) -> str:
         return ""
     if baseline is None:
         rows = [[_code(name), _value(value)] for name, value in best.params.items()]
-        return _table(["parameter", "winner"], rows)
+        return _table(["parameter", summary.called], rows)
     rows = []
     for name in dict.fromkeys([*best.params, *baseline.params]):
         then = _value(baseline.params[name]) if name in baseline.params else "–"
         # What is not tuned is as in the baseline.
         now = _value(best.params[name]) if name in best.params else then
         rows.append([_code(name), then, now if now == then else f"**{now}**"])
-    return _table(["parameter", "baseline", "winner"], rows)
+    return _table(["parameter", "baseline", summary.called], rows)
 
 
 def _by_type(summary: StudySummary) -> str:
@@ -243,8 +241,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
 
 
-def _named(label: str, standing: Standing) -> str:
-    return f"{label} ({_plain(standing.arm)} #{standing.trial})"
+def _named(summary: StudySummary, standing: Standing) -> str:
+    return f"{summary.called} ({_plain(standing.arm)} #{standing.trial})"
 
 
 def _score(value: float | None) -> str:

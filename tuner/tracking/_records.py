@@ -20,6 +20,7 @@ ROLE = "tuner.role"
 ARM = "tuner.arm"
 TRIAL = "tuner.trial"
 IS_BEST = "tuner.is_best"
+IS_WINNER = "tuner.is_winner"
 NOT_FINITE = "tuner.not_finite"
 PARENT_RUN = "mlflow.parentRunId"
 
@@ -176,16 +177,10 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     }
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved
-    chosen = summary.chosen
-    if chosen is not None:
-        values |= {"best_objective": chosen.tune_objective, **_standing(chosen)}
-        values["holdout_objective"] = chosen.holdout_objective
     if summary.baseline is not None:
-        baseline = summary.baseline
-        values["baseline_objective"] = baseline.tune_objective
-        values["baseline_holdout_objective"] = baseline.holdout_objective
-        values |= {f"baseline_{name}": value for name, value in _standing(baseline).items()}
-    content = _ended(study_content(header), chosen, values, end_ms)
+        values |= _figures("baseline", summary.baseline)
+    found = {"best": summary.best, "winner": summary.winner}
+    content = _ended(study_content(header), found, values, end_ms)
     tags = {**content.tags, "tuner.state": summary.state}
     if summary.verdict is not None:
         sentence = str(summary.verdict["sentence"])
@@ -193,15 +188,26 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 
 
-def finished_arm(header: StudyHeader, name: str, summary: StudySummary, end_ms: int) -> RunContent:
-    """Describe what an arm's run holds once the study has ended, beside its beginning."""
-    best = next((standing for standing in summary.arms if standing.arm == name), None)
-    values: dict[str, float | None] = {}
-    if best is not None:
-        values = {"best_objective": best.tune_objective, **_standing(best)}
-        values["holdout_objective"] = best.holdout_objective
-    content = _ended(arm_content(header, name), best, values, end_ms)
+def finished_arm(
+    header: StudyHeader, summary: StudySummary, name: str, best: Trial | None, end_ms: int
+) -> RunContent:
+    """Describe what an arm's run holds once the study has ended, beside its beginning.
+
+    ``best`` is the arm's trial with the highest objective, of every arm that has trials: the
+    summary leaves out those that do not search, such as the baseline's.
+    """
+    content = _ended(arm_content(header, name), {"best": _standing(summary, best)}, {}, end_ms)
     return replace(content, status=_RUN_STATUS.get(summary.state, "FINISHED"))
+
+
+def _standing(summary: StudySummary, trial: Trial | None) -> Standing | None:
+    """Return how a trial did: with its holdout figures, where it met the held-out queries."""
+    if trial is None or trial.objective is None:
+        return None
+    known = (summary.winner, summary.baseline, *summary.arms)
+    found = (one for one in known if one is not None and one.trial == trial.number)
+    alone = Standing(trial.arm, trial.number, trial.params, trial.objective, trial.metrics)
+    return next(found, alone)
 
 
 def told_ms(trial: Trial) -> int:
@@ -216,32 +222,42 @@ def in_order_of_telling(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _ended(
-    beginning: RunContent, best: Standing | None, values: Mapping[str, float | None], end_ms: int
+    beginning: RunContent,
+    found: Mapping[str, Standing | None],
+    values: Mapping[str, float | None],
+    end_ms: int,
 ) -> RunContent:
-    metrics, not_finite = metrics_and_rest(values)
+    """Add figures, params and tags of what was ``found``, such as the best, under its name."""
+    values = dict(values)
+    params: dict[str, Any] = {}
     tags: dict[str, str] = {}
-    best_params: dict[str, Any] = {}
-    if best is not None:
-        best_params = {f"best.{name}": value for name, value in best.params.items()}
-        tags |= {f"tuner.{name}": str(value) for name, value in best_params.items()}
-        tags |= {"tuner.best_trial": str(best.trial), "tuner.best_arm": best.arm}
+    for name, standing in found.items():
+        if standing is None:
+            continue
+        values |= _figures(name, standing)
+        params |= {f"{name}.{key}": value for key, value in standing.params.items()}
+        tags |= {f"tuner.{name}_trial": str(standing.trial), f"tuner.{name}_arm": standing.arm}
+    tags |= {f"tuner.{name}": str(value) for name, value in params.items()}
+    metrics, not_finite = metrics_and_rest(values)
     if not_finite:
         tags[NOT_FINITE] = not_finite
-    params, long_params = params_and_long(best_params)
+    texts, long_params = params_and_long(params)
     return replace(
         beginning,
         tags=tags_of(tags),
-        params=params,
+        params=texts,
         metrics=metrics,
         end_ms=end_ms,
         long_params=long_params,
     )
 
 
-def _standing(standing: Standing) -> dict[str, float | None]:
+def _figures(name: str, standing: Standing) -> dict[str, float | None]:
     return {
-        **{f"tune_{name}": value for name, value in standing.tune_metrics.items()},
-        **{f"holdout_{name}": value for name, value in standing.holdout_metrics.items()},
+        f"{name}_objective": standing.tune_objective,
+        f"{name}_holdout_objective": standing.holdout_objective,
+        **{f"{name}_tune_{metric}": value for metric, value in standing.tune_metrics.items()},
+        **{f"{name}_holdout_{metric}": value for metric, value in standing.holdout_metrics.items()},
     }
 
 

@@ -16,8 +16,9 @@ KIND = {"mlflow.experimentKind": "custom_model_development"}
 WORKFLOW = "workflowType=machine_learning"
 
 _OF_STUDIES = (
-    *("holdout_objective", "baseline_holdout_objective"),
-    *("best_objective", "baseline_objective", "finished_trials"),
+    *("winner_holdout_objective", "baseline_holdout_objective"),
+    *("winner_objective", "best_objective", "baseline_objective"),
+    *("finished_trials", "failed_trials"),
 )
 
 
@@ -35,7 +36,7 @@ def saved_views(header: StudyHeader) -> dict[str, str]:
                 "attributes.`Created`",
                 _columns("metrics", _OF_STUDIES),
                 ["tags.`tuner.verdict`"],
-                _columns("params", [f"best.{name}" for name in params]),
+                _columns("params", [f"winner.{name}" for name in params]),
             ),
         ),
         "trials": (
@@ -53,7 +54,7 @@ def saved_views(header: StudyHeader) -> dict[str, str]:
             _state(
                 f"{of_study}'arm'",
                 "metrics.`best_objective`",
-                _columns("metrics", ["best_objective", "holdout_objective"]),
+                _columns("metrics", ["best_objective"]),
                 _columns("params", ["budget", *(f"best.{name}" for name in params)]),
             )
             | {"chartsSearchFilter": "best_so_far"},

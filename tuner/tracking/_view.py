@@ -22,6 +22,7 @@ from tuner.tracking._note import arm_note, study_note
 from tuner.tracking._records import (
     ARM,
     IS_BEST,
+    IS_WINNER,
     PARENT_RUN,
     ROLE,
     TRIAL,
@@ -145,10 +146,12 @@ class StudyView:
         self._client.log(self.run_id, {}, points)
 
     def close(self, summary: StudySummary, *, end_ms: int) -> None:
-        """Add the end of the study: its best, the files of its run directory, and the states."""
-        self._mark_best(summary)
+        """Add the end of the study: best and winner, the run directory's files, and the states."""
+        for tag, found in ((IS_BEST, summary.best), (IS_WINNER, summary.winner)):
+            self._mark(tag, None if found is None else found.trial)
         for name, arm in self._arms.items():
-            self._finish(arm.run, finished_arm(self._header, name, summary, end_ms))
+            best = best_trial([trial for trial in self._known.values() if trial.arm == name])
+            self._finish(arm.run, finished_arm(self._header, summary, name, best, end_ms))
             describe(self._client, arm.run, arm_note(self._header, summary, name))
         for name in RESULTS:  # one by one: what cannot be stored keeps no other away
             with self._artifacts():
@@ -289,22 +292,31 @@ class StudyView:
             self._client.tag(run.run_id, changed)
             run.tags |= changed
 
-    def _mark_best(self, summary: StudySummary) -> None:
-        best = best_trial(list(self._known.values()))
-        number = summary.chosen.trial if summary.chosen is not None else best and best.number
+    def _mark(self, tag: str, number: int | None) -> None:
+        """Tag the run of one trial, and no other's; None: no trial's."""
         for trial_number, run in self._trials.items():
             if trial_number == number:
-                self._set_tags(run, {IS_BEST: "true"})
-            elif run.tags.get(IS_BEST) == "true":
-                self._set_tags(run, {IS_BEST: "false"})
+                self._set_tags(run, {tag: "true"})
+            elif run.tags.get(tag) == "true":
+                self._set_tags(run, {tag: "false"})
 
     def _finish(self, run: FoundRun, content: RunContent) -> None:
         self._set_tags(run, content.tags)
-        # A param cannot change once it is logged, so the best params of a study that may be
-        # continued stay in tags (tuner.best.*), which can.
+        # A param cannot change once it is logged, so those of best and winner of a study that may
+        # be continued stay in tags (tuner.best.*, tuner.winner.*), which can.
         is_final = content.status == "FINISHED"
-        if any(run.params.get(name, value) != value for name, value in content.params.items()):
-            self._set_tags(run, {"tuner.best_params": "continued since: see the tags tuner.best.*"})
+        of_before = {
+            name.partition(".")[0]
+            for name, value in content.params.items()
+            if run.params.get(name, value) != value
+        }
+        self._set_tags(
+            run,
+            {
+                f"tuner.{name}_params": f"continued since: see the tags tuner.{name}.*"
+                for name in of_before
+            },
+        )
         self._log_missing(run, content if is_final else replace(content, params={}))
         if content.long_params:
             with self._artifacts():

@@ -8,7 +8,7 @@ from typing import Any
 
 from tuner.core.errors import InputError, TunerError, did_you_mean
 from tuner.tracking._client import quiet
-from tuner.tracking._records import ROLE
+from tuner.tracking._records import ROLE, STUDY_ID
 from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, sqlite_path
 from tuner.tracking._uri import without_password as hide
 from tuner.tracking._writer import one_line
@@ -81,7 +81,7 @@ def _search(uri: str, experiment: str, tags: Mapping[str, str]) -> list[LoggedRu
             LoggedRun(
                 run.info.run_id,
                 run.info.start_time,
-                dict(run.data.metrics),
+                _in_words_of_today(run.data.metrics, run.data.tags),
                 dict(run.data.tags),
             )
             for run in page
@@ -91,3 +91,20 @@ def _search(uri: str, experiment: str, tags: Mapping[str, str]) -> list[LoggedRu
         token = page.token
         if not token:
             return runs
+
+
+def _in_words_of_today(metrics: Mapping[str, float], tags: Mapping[str, str]) -> dict[str, float]:
+    """Return metrics under the names they have now: of the winner, of the best, of the baseline.
+
+    Earlier versions wrote a study's winner, and an arm's best, without a name (``holdout_…``), and
+    called the objective of either ``best_objective``.
+    """
+    side = {"study": "winner", "arm": "best"}.get(tags.get(ROLE, ""))
+    nameless = {name for name in metrics if name.startswith(("tune_", "holdout_"))}
+    if side is None or STUDY_ID not in tags or not nameless:
+        return dict(metrics)
+    named = {f"{side}_{name}": metrics[name] for name in nameless}
+    rest = {name: value for name, value in metrics.items() if name not in nameless}
+    if side == "winner" and "winner_objective" not in rest and "best_objective" in rest:
+        rest["winner_objective"] = rest.pop("best_objective")
+    return named | rest
