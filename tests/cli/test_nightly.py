@@ -112,7 +112,75 @@ def test_a_command_is_told_and_one_that_fails_changes_nothing(small):
     small.edit("'cat > told.json'", "'echo no mail today >&2; exit 5'")
     broken = small("nightly", "config.yaml", "--date", "2026-03-02", "-q", code=None)
     assert broken.returncode == json.loads(broken.stdout)["exit_code"] != 5
-    assert "nobody was told: sh left with exit code 5: no mail today" in broken.stderr
+    why = "sh left with exit code 5: no mail today"
+    assert f"nobody was told: {why}" in broken.stderr
+    summary = json.loads(broken.stdout)
+    assert (summary["told"], summary["why_not_told"]) == (False, why)
+    history = small("history", "runs").stdout
+    assert f"2026-03-02 nobody was told: {why}" in history
+    (record,) = [json.loads(small("history", "runs", "--json").stdout)]
+    told = [(row["told"], row["why_not_told"]) for row in record["nights"]]
+    assert told == [(True, None), (False, why)]
+
+
+ALONE = """\
+study: {name: alone, seed: 3}
+retriever: {kind: function, function: "measured_alone:score"}
+space: {x: {type: real, low: 0.0, high: 1.0}}
+objective: {maximize: {objective: 1.0}}
+baseline: {x: 0.0}
+backends: [{kind: random, trials: 3}]
+execution: {kind: inline}
+tracking: null
+nightly: {notify: {command: [sh, -c, 'cat >> told.json']}}
+"""
+
+
+@pytest.fixture
+def alone(tuner_here, monkeypatch):
+    """Let the nights be of a function of x that fails at the champion's place."""
+    (tuner_here.folder / "config.yaml").write_text(ALONE, encoding="utf-8")
+    text = "def score(params):\n    return 1 / params['x']\n"
+    (tuner_here.folder / "measured_alone.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tuner_here.folder))
+    return tuner_here
+
+
+def test_a_failed_night_says_why_everywhere_and_is_told_once(alone):
+    night = ("nightly", "config.yaml", "--date", "2026-03-01", "-q")
+    tries = [alone(*night, code=1) for _ in range(3)]
+    reason = "the champion could not be evaluated: ZeroDivisionError: "
+    for done in tries:
+        summary = json.loads(done.stdout)
+        assert (summary["outcome"], summary["told"]) == ("failed", True)
+        assert summary["error"].startswith(reason)
+        assert summary["sentence"].startswith(f"The night failed: {reason}")
+        assert f"error: the night failed: {reason}" in done.stderr
+    assert f"2026-03-01 failed: {reason}" in alone("history", "runs").stdout
+    told = (alone.folder / "told.json").read_text()
+    assert json.loads(told) == json.loads(tries[0].stdout)  # one notice, not three
+
+    # The end of a night that had failed is news.
+    alone.edit("{x: 0.0}", "{x: 0.5}")
+    done = alone(*night)
+    assert json.loads(done.stdout)["error"] is None
+    assert (alone.folder / "told.json").read_text() == told + json.dumps(
+        json.loads(done.stdout), indent=2, ensure_ascii=False
+    )
+    assert "failed" not in alone("history", "runs").stdout
+
+
+def test_a_night_that_an_error_ended_is_in_the_history_and_told_once(alone):
+    alone.edit("measured_alone:score", "measured_alone:scores")
+    for _ in range(2):
+        done = alone("nightly", "config.yaml", "--date", "2026-03-01", code=2)
+        summary = json.loads(done.stdout)
+        assert summary["error"] in done.stderr
+        assert summary["told"] is True
+    assert json.loads((alone.folder / "told.json").read_text())["error"] == summary["error"]
+    (row,) = json.loads(alone("history", "runs", "--json").stdout)["nights"]
+    assert (row["outcome"], row["error"]) == ("failed", summary["error"])
+    assert "has no 'scores'" in row["error"]
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -155,9 +223,28 @@ def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook, monkey
     files = [path for path in (small.folder / "runs").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if b"sEcr3t" in path.read_bytes()]
-    monkeypatch.delenv("HOOK")
-    unset = small("nightly", "config.yaml", "--date", "2026-03-03", code=None)
-    assert "the environment variable HOOK is not set" in unset.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "the environment variable HOOK is not set, or empty"),
+        ("", "the environment variable HOOK is not set, or empty"),
+        ("s3cret", "is no address that begins with http:// or https://"),
+    ],
+)
+def test_a_web_hook_that_is_none_is_bad_input_before_anything_ran(alone, monkeypatch, value, said):
+    alone.edit("command: [sh, -c, 'cat >> told.json']", 'webhook: "${HOOK}"')
+    monkeypatch.delenv("HOOK", raising=False)
+    if value is not None:
+        monkeypatch.setenv("HOOK", value)
+    done = alone("nightly", "config.yaml", "--date", "2026-03-01", code=2)
+    assert f"config.yaml:9: nightly.notify.webhook: {said}" in done.stderr
+    summary = json.loads(done.stdout)
+    assert said in summary["error"]
+    assert (summary["outcome"], summary["told"]) == ("failed", None)
+    assert "s3cret" not in done.stdout + done.stderr
+    assert not (alone.folder / "runs").exists()
 
 
 def test_the_configuration_and_the_schedules_that_ship_are_right():

@@ -83,6 +83,11 @@ def _print(history: History) -> None:
         style = "bold" if row.outcome == "promoted" or row.drift == "alarm" else ""
         table.add_row(*_cells(row), style=style)
     console().print(table)
+    for row in history.rows:
+        if row.error is not None:
+            click.echo(f"{row.night} failed: {row.error}")
+        if row.told is False:
+            click.echo(f"{row.night} nobody was told: {row.why_not_told}")
     for move in history.promotions:
         when = datetime.fromtimestamp(move.at, tz=UTC).strftime("%Y-%m-%d %H:%M")
         night = "" if move.night is None else f"night of {move.night}, "

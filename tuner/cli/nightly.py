@@ -15,7 +15,6 @@ from tuner.core.errors import EXIT_FAILED, InputError, TunerError
 
 if TYPE_CHECKING:
     from tuner.cli._progress import Progress
-    from tuner.config import Config
     from tuner.tuning import Session
 
 
@@ -38,7 +37,8 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     """
     from tuner.config import load_config
     from tuner.nightly.lock import Locked
-    from tuner.nightly.night import run_night
+    from tuner.nightly.night import Refused, run_night
+    from tuner.nightly.notify import tell
     from tuner.nightly.summary import failed
 
     night = _night(day)
@@ -51,23 +51,21 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
         raise
     except Exception as error:
         code = error.exit_code if isinstance(error, TunerError) else EXIT_FAILED
-        _tell(loaded, failed(night, loaded.study.name, error, code))
+        summary = failed(night, loaded.study.name, error, code)
+        _print(summary if isinstance(error, Refused) else tell(loaded, summary, say=note))
         raise
-    if summary["outcome"] in ("nothing to do", "interrupted"):
-        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
-    else:
-        _tell(loaded, summary)
+    if summary["outcome"] not in ("nothing to do", "interrupted"):
+        summary = tell(loaded, summary, say=note)
+    _print(summary)
+    if summary["outcome"] == "failed":
+        note(f"error: the night failed: {summary['error']}")
     return int(summary["exit_code"])
 
 
-def _tell(config: Config, summary: dict[str, Any]) -> None:
-    """Print a summary, and hand it to whom `nightly.notify` names."""
-    from tuner.nightly.notify import notify
-
-    text = json.dumps(summary, indent=2, ensure_ascii=False)
-    click.echo(text)
-    if config.nightly.notify is not None:
-        notify(config.nightly.notify, text, say=note)
+def _print(summary: dict[str, Any]) -> None:
+    if "told" not in summary:
+        summary = {**summary, "told": None, "why_not_told": None}
+    click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from tuner.assemble import Assembly
 from tuner.core.errors import TunerError
+from tuner.core.study_record import StudySummary
+from tuner.core.trial import Trial
 from tuner.nightly.promotion import (
     record_promotion,
     show_promotion,
@@ -17,6 +19,7 @@ from tuner.nightly.promotion import (
 )
 from tuner.nightly.records import Records, read_records
 from tuner.nightly.summary import Challenger, Outcome
+from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import CHAMPION, Registry
 from tuner.tuning import Tuned
 
@@ -47,6 +50,19 @@ def find_challenger(
     return Challenger(params, study_id, version, winner)
 
 
+def why_failed(summary: StudySummary, trials: Sequence[Trial]) -> str | None:
+    """Return why a night's study is of no use; None where it is."""
+    if summary.baseline is None:
+        errors = [trial.error for trial in trials if trial.arm == BASELINE_ARM and trial.error]
+        reason = f": {errors[-1]}" if errors else ""
+        return f"the champion could not be evaluated{reason}"
+    if summary.state == "failed":
+        errors = [trial.error for trial in trials if trial.error]
+        reason = f", such as: {errors[-1]}" if errors else ""
+        return f"{summary.failed_trials} of {len(trials)} trials failed{reason}"
+    return None
+
+
 def decide_night(
     tuned: Tuned,
     challenger: Challenger | None,
@@ -56,6 +72,7 @@ def decide_night(
     runs_dir: Path,
     records: Records,
     registry: Registry | None,
+    is_failed: bool,
     say: Say,
 ) -> Outcome:
     """Promote the challenger where its verdict is *deploy* and the policy says so.
@@ -63,7 +80,7 @@ def decide_night(
     Where the champion was moved while the night ran, the verdict is of another pair: it stays.
     """
     summary = tuned.summary
-    if summary.state == "failed" or summary.baseline is None:
+    if is_failed:
         return "failed"
     begun = records.of(night)
     if begun is not None and records.has_promoted(begun):  # and was killed before it said so

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tuner.nightly.records import Promotion, Records, read_records, studies_in
 class Row:
     """One night; None where something was not measured, or the night did not end.
 
+    ``error`` says why it failed. ``told`` is None where nobody was to be told.
     Scores are the objective on the tune queries; the difference is that of the verdict.
     """
 
@@ -29,6 +30,9 @@ class Row:
     alpha: float | None = None
     verdict: str = ""
     drift: str = ""
+    error: str | None = None
+    told: bool | None = None
+    why_not_told: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,12 @@ def _history(records: Records) -> History:
         summary = night.summary or {"outcome": "not finished"}
         # Of several attempts at a night the latest counts.
         rows[night.night] = _row(night.night, night.champion.called, summary, known)
+    for day, error in records.failures.items():
+        row = rows.get(day, Row(day, "", ""))
+        rows[day] = replace(row, outcome="failed", error=error)
+    for day in rows:
+        if (notice := records.notice(day)) is not None:
+            rows[day] = replace(rows[day], told=notice.is_told, why_not_told=notice.why)
     for score in records.scores:  # such as those brought in from before the first night
         rows.setdefault(score.night, Row(score.night, "scored only", "", champion_score=score.mean))
     return History(
@@ -103,4 +113,5 @@ def _row(
         verdict.get("alpha"),
         str(verdict.get("outcome", "")).replace("the baseline", "the champion"),
         str((summary.get("drift") or {}).get("status", "")),
+        summary.get("error"),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -17,19 +17,20 @@ from typing import Any, Protocol
 from tuner.assemble import Assembly, assemble, check_can_tune
 from tuner.config import Config, Source
 from tuner.config.model import NightlySection
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Trial
 from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
 from tuner.nightly.data import data_record, params_key, what_changed
-from tuner.nightly.deciding import decide_night, find_challenger
+from tuner.nightly.deciding import decide_night, find_challenger, why_failed
 from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.lock import only_one
+from tuner.nightly.notify import check_notify
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Champion, Night, Records, append, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
-from tuner.nightly.summary import Said, nothing_to_do, summarise_night
+from tuner.nightly.summary import Said, nothing_to_do, reason_of, summarise_night
 from tuner.planning import make_plan
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
@@ -37,6 +38,10 @@ from tuner.tracking.registry import Registry
 from tuner.tuning import Session, begin, reopen
 
 Say = Callable[[str], None]
+
+
+class Refused(InputError):
+    """A night that was not begun at all, so that there is nothing to tell of it."""
 
 
 class Listener(Protocol):
@@ -85,10 +90,17 @@ def run_night(
 ) -> dict[str, Any]:
     """Do everything that a night does, and return its summary, which ``nights.jsonl`` holds too.
 
+    An error is written down too, as how this attempt ended.
+
     Raises:
+        Refused: nothing was begun, as a variable is not set.
         Locked: another job is at work on these nights.
         InputError: there is no baseline, or the champion does not fit the configuration.
     """
+    try:
+        check_notify(config.nightly.notify)
+    except InputError as error:
+        raise Refused(problems=source.error(error).problems) from error
     began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
     heard = _Heard(say)
@@ -96,13 +108,18 @@ def run_night(
         records = read_records(runs_dir, study)
         done = records.of(night)
         if done is not None and done.is_settled:
-            return nothing_to_do(done, study)
+            return nothing_to_do(done, study, records.notice(night))
         if records.unreadable:
             lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
             heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
         registry = registry_of(config)
         tonight = _Tonight(config, source, night, runs_dir, records, registry, heard, began)
-        return _run(tonight, listen)
+        try:
+            return _run(tonight, listen)
+        except Exception as error:
+            with suppress(TunerError):  # the first error says what is wrong
+                append(runs_dir, "failed", study, night=night.isoformat(), error=reason_of(error))
+            raise
 
 
 def _run(
@@ -150,6 +167,7 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
     if (baseline := _baseline(session)) is not None:
         record_score(runs_dir, records, own, baseline, tuned.run_dir, champion=key, night=night)
     drift = check_drift(records, key, night)
+    failure = why_failed(tuned.summary, session.study.trials)
     outcome = decide_night(
         tuned,
         challenger,
@@ -158,9 +176,17 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
         runs_dir=runs_dir,
         records=records,
         registry=tonight.registry,
+        is_failed=failure is not None,
         say=note,
     )
-    said = replace(said, outcome=outcome, challenger=challenger, look=spending.look, drift=drift)
+    said = replace(
+        said,
+        outcome=outcome,
+        error=failure,
+        challenger=challenger,
+        look=spending.look,
+        drift=drift,
+    )
     show_in_mlflow(tonight.config, records, summarise_night(said), say=note)
     now = champion if records.champion is None else records.champion
     # Also what waits for approval, and what a rollback would go back to.

@@ -1,29 +1,92 @@
-"""Tells of a night: a command with the summary on its input, or a web hook."""
+"""Tells of a night, once: a command with the summary on its input, or a web hook."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from tuner.config import Config
 from tuner.config.model import NotifySection
+from tuner.core.errors import InputError, TunerError
+from tuner.nightly.records import append, read_records
 
 Say = Callable[[str], None]
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def notify(section: NotifySection, summary: str, *, say: Say) -> None:
-    """Hand over a summary, JSON; what goes wrong is said, and changes nothing else."""
+def check_notify(section: NotifySection | None) -> None:
+    """Check what can be known before a night of how it will be told.
+
+    Raises:
+        InputError: the web hook's address is none, or in a variable that is not set.
+    """
+    if section is None or section.webhook is None:
+        return
+    key = ("nightly", "notify", "webhook")
+    missing = [name for name in _VARIABLE.findall(section.webhook) if not os.environ.get(name)]
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        raise InputError(f"the environment variable {names} is not set, or empty", key=key)
+    if not re.match(r"https?://[^/\s]", _address(section.webhook)):
+        raise InputError("is no address that begins with http:// or https://", key=key)
+
+
+def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, Any]:
+    """Tell of a night as ``nightly.notify`` says, and return its summary with what came of it.
+
+    ``told`` is None where nobody is to be told, and ``why_not_told`` says what went wrong, which
+    changes nothing else. What somebody has been told of a night is not told again, however often
+    it is tried; how it ends after a failure is.
+    """
+    section = config.nightly.notify
+    if section is None:
+        return {**summary, "told": None, "why_not_told": None}
+    runs_dir, study = Path(config.study.runs_dir), config.study.name
+    night, outcome = date.fromisoformat(summary["night"]), summary["outcome"]
+    # Whoever reads it was told.
+    told = {**summary, "told": True, "why_not_told": None}
+    if any(
+        (notice.night, notice.outcome, notice.is_told) == (night, outcome, True)
+        for notice in read_records(runs_dir, study).notices
+    ):
+        say(f"the night of {night} has been told of already: {outcome}")
+        return told
+    reason = _hand_over(section, json.dumps(told, indent=2, ensure_ascii=False))
+    if reason is not None:
+        say(f"nobody was told: {reason}")
+    try:
+        append(
+            runs_dir,
+            "told",
+            study,
+            night=night.isoformat(),
+            outcome=outcome,
+            told=reason is None,
+            why=reason,
+        )
+    except TunerError as error:
+        say(str(error))
+    return {**told, "told": reason is None, "why_not_told": reason}
+
+
+def _hand_over(section: NotifySection, text: str) -> str | None:
+    """Hand a text over; return why that did not work, or None."""
     try:
         if section.command is not None:
-            _run(section.command, summary, float(section.timeout_s))
+            _run(section.command, text, float(section.timeout_s))
         elif section.webhook is not None:
-            _post(section.webhook, summary, float(section.timeout_s))
+            _post(_address(section.webhook), text, float(section.timeout_s))
     except _Failed as failure:
-        say(f"nobody was told: {failure}")
+        return str(failure)
+    return None
 
 
 class _Failed(Exception):
@@ -51,12 +114,11 @@ def _run(command: list[str], summary: str, timeout_s: float) -> None:
         raise _Failed(": ".join([f"{command[0]} left with exit code {done.returncode}", *last]))
 
 
-def _post(webhook: str, summary: str, timeout_s: float) -> None:
-    missing = [name for name in _VARIABLE.findall(webhook) if not os.environ.get(name)]
-    if missing:
-        raise _Failed(f"the environment variable {missing[0]} is not set, or empty")
-    url = _VARIABLE.sub(lambda match: os.environ[match[1]], webhook)
+def _address(webhook: str) -> str:
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], ""), webhook)
 
+
+def _post(url: str, summary: str, timeout_s: float) -> None:
     import httpx
 
     try:

@@ -1,7 +1,8 @@
 """``nights.jsonl``: what happened every night, append-only, and what is read back from it.
 
 A line is one event of one study: ``queries`` (what a part's queries are), ``begun``, ``scored``,
-``look``, ``ended``, ``champion``, ``shown``, ``pruned``. It is on the disk when ``append`` returns.
+``look``, ``ended``, ``failed``, ``told``, ``champion``, ``shown``, ``pruned``. It is on the disk
+when ``append`` returns.
 """
 
 from __future__ import annotations
@@ -125,9 +126,22 @@ class Night:
         return self.summary is not None and self.summary.get("outcome") != "failed"
 
 
+@dataclass(frozen=True)
+class Notice:
+    """What somebody was told of a night, or why nobody was."""
+
+    night: date
+    outcome: str
+    is_told: bool
+    why: str | None = None
+
+
 @dataclass
 class Records:
-    """What is known of one study's nights, oldest first."""
+    """What is known of one study's nights, oldest first.
+
+    ``failures`` says by night with which error its latest attempt ended.
+    """
 
     study: str
     nights: list[Night] = field(default_factory=list)
@@ -136,6 +150,8 @@ class Records:
     looks: list[Look] = field(default_factory=list)
     parts: dict[str, Part] = field(default_factory=dict)
     pruned: set[str] = field(default_factory=set)
+    failures: dict[date, str] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
     unreadable: int = 0
 
     @property
@@ -154,6 +170,10 @@ class Records:
     def of(self, night: date) -> Night | None:
         """Return the latest attempt at a night."""
         return next((one for one in reversed(self.nights) if one.night == night), None)
+
+    def notice(self, night: date) -> Notice | None:
+        """Return the latest that was told, or not, of a night."""
+        return next((one for one in reversed(self.notices) if one.night == night), None)
 
     def has_promoted(self, night: Night) -> bool:
         """Say whether a night made what it found the champion, and nobody has moved it since."""
@@ -218,9 +238,11 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             part = Part(tuple(record["digests"]), tuple(record["types"]))
             records.parts[str(record["part"])] = part
         case "begun":
+            night = date.fromisoformat(record["night"])
+            records.failures.pop(night, None)
             records.nights.append(
                 Night(
-                    date.fromisoformat(record["night"]),
+                    night,
                     str(record["run_dir"]),
                     str(record["study_id"]),
                     Champion(**record["champion"]),
@@ -252,8 +274,16 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             )
         case "ended":
             _end(records, record)
+        case "failed":
+            records.failures[date.fromisoformat(record["night"])] = str(record["error"])
+        case "told":
+            night, why = date.fromisoformat(record["night"]), record.get("why")
+            outcome, is_told = str(record["outcome"]), record["told"] is True
+            records.notices.append(
+                Notice(night, outcome, is_told, why if why is None else str(why))
+            )
         case "champion":
-            night = record.get("night")
+            day = record.get("night")
             records.promotions.append(
                 Promotion(
                     Champion(**record["to"]),
@@ -261,7 +291,7 @@ def _take(records: Records, record: dict[str, Any]) -> None:
                     float(record["at"]),
                     str(record["who"]),
                     str(record["why"]),
-                    None if night is None else date.fromisoformat(night),
+                    None if day is None else date.fromisoformat(day),
                     record.get("is_shown") is True,
                 )
             )
@@ -282,6 +312,7 @@ def _end(records: Records, record: dict[str, Any]) -> None:
     for place in reversed(range(len(records.nights))):
         night = records.nights[place]
         if night.study_id == record["study_id"]:
+            records.failures.pop(night.night, None)
             records.nights[place] = replace(night, summary=record["summary"])
             return
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
-from tuner.core.errors import EXIT_ALARM, EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.core.errors import EXIT_ALARM, EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, TunerError
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.drift_report import DriftReport
-from tuner.nightly.records import Champion, Look, Night
+from tuner.nightly.records import Champion, Look, Night, Notice
 from tuner.tuning import Tuned
 
 EXIT_PROMOTED = 10
@@ -58,6 +58,7 @@ class Said:
     challenger: Challenger | None = None
     look: Look | None = None
     drift: DriftReport | None = None
+    error: str | None = None
     is_resumed: bool = False
     pruned: Sequence[str] = ()
     notes: Sequence[str] = field(default_factory=list)
@@ -86,6 +87,7 @@ def summarise_night(said: Said) -> dict[str, Any]:
             said.outcome, is_alarm=drift is not None and drift.status == "alarm"
         ),
         "sentence": _sentence(said),
+        "error": said.error,
         "champion": {
             "version": said.champion.version,
             "study_id": said.champion.study_id,
@@ -117,8 +119,8 @@ def summarise_night(said: Said) -> dict[str, Any]:
     }
 
 
-def nothing_to_do(night: Night, study: str) -> dict[str, Any]:
-    """Say that a night was done already, with what it said."""
+def nothing_to_do(night: Night, study: str, notice: Notice | None) -> dict[str, Any]:
+    """Say that a night was done already, with what it said, and whether that was told."""
     summary = dict(night.summary or {})
     return {
         **summary,
@@ -127,6 +129,8 @@ def nothing_to_do(night: Night, study: str) -> dict[str, Any]:
         "outcome": "nothing to do",
         "exit_code": EXIT_DONE,
         "sentence": f"The night of {night.night} is done: {summary.get('outcome')}.",
+        "told": None if notice is None else notice.is_told,
+        "why_not_told": None if notice is None else notice.why,
     }
 
 
@@ -137,9 +141,23 @@ def failed(night: date, study: str, error: BaseException, code: int) -> dict[str
         "study": study,
         "outcome": "failed",
         "exit_code": code,
-        "sentence": f"The night failed: {error}",
-        "error": f"{type(error).__name__}: {error}",
+        "sentence": f"The night failed: {_ended(reason_of(error))}",
+        "error": reason_of(error),
     }
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error in words; the kind of one that is not of our making is told too.
+
+    >>> reason_of(TunerError("the disk is full")), reason_of(KeyError("a")), reason_of(OSError())
+    ('the disk is full', "KeyError: 'a'", 'OSError')
+    """
+    kind = "" if isinstance(error, TunerError) else type(error).__name__
+    return ": ".join(filter(None, (kind, str(error)))) or type(error).__name__
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _sentence(said: Said) -> str:
@@ -148,7 +166,7 @@ def _sentence(said: Said) -> str:
         "promoted": f"Promoted: {new} takes the place of {said.champion.called}.",
         "waiting for approval": f"Waiting for approval: {new} against {said.champion.called}.",
         "kept": f"Kept: {said.champion.called} stays the champion.",
-        "failed": "The night failed.",
+        "failed": f"The night failed: {_ended(said.error or 'without a reason')}",
         "interrupted": "The night was interrupted; the next call goes on with it.",
     }[said.outcome]
     verdict = _verdict(said.tuned.summary, said.look)
