@@ -74,6 +74,7 @@ class Assembly:
             discount=self.config.context.discount,
             budget_tokens=self.config.objective.budget_tokens,
             fixed=self.fixed,
+            scale=self.dataset.scale,
         )
 
     def trial_evaluator(self) -> Evaluator | SelfMeasured | Racing:
@@ -209,7 +210,7 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
     if section is None:
         return _assemble_measured(config, source, plan)
     with _located(source, ("dataset",)):
-        dataset = open_dataset(section.path, format=section.format)
+        dataset = open_dataset(section.path, format=section.format, scale=section.scale)
         tune_ids, holdout_ids = split_queries(
             dataset.queries,
             holdout=_holdout(section, len(dataset.queries), say),

@@ -97,7 +97,10 @@ def _built(config: Config) -> Retriever | None:
         if config.dataset is None:
             raise InputError("it measures itself, so it answers no queries")
         # Judged documents that are missing do not matter here.
-        dataset = open_dataset(config.dataset.path, format=config.dataset.format, is_strict=False)
+        section = config.dataset
+        dataset = open_dataset(
+            section.path, format=section.format, is_strict=False, scale=section.scale
+        )
         space = SearchSpace.from_mapping(config.space, config.space_constraints)
         return build_retriever(config, space, dataset.corpus)
     except TunerError as error:

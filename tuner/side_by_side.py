@@ -182,7 +182,9 @@ def _passages(
 
 def _relevant(assembly: Assembly, query: Query) -> tuple[str, ...]:
     grades = assembly.dataset.qrels.get(query.id, {})
-    return tuple(id_ for id_, grade in grades.items() if grade > 0)
+    return tuple(
+        id_ for id_, grade in grades.items() if grade >= assembly.dataset.scale.relevant_from
+    )
 
 
 def _number(values: FloatArray, row: int) -> float | None:

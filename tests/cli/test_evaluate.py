@@ -139,3 +139,21 @@ def test_another_tokenizer_is_another_study(tuner_here):
     text = config.read_text()
     config.write_text(text.replace("tokenizer: null", "tokenizer: letters:encode"))
     assert "metrics" in tuner_here("resume", str(run_dir), code=2).stderr
+
+
+def test_grades_from_0_to_1_are_read_as_the_configuration_says(tuner_here):
+    qrels = tuner_here.folder / "data" / "qrels" / "test.tsv"
+    qrels.write_text(qrels.read_text().replace("\t1\n", "\t0.8\n"))
+    refused = tuner_here("evaluate", "config.yaml", code=2)
+    assert "no grade reaches 1, the highest is 0.8; set relevant_from" in refused.stderr
+    tuner_here.edit("{path: data,", "{path: data, relevant_from: 0.5, max_grade: 0.4,")
+    refused = tuner_here("evaluate", "config.yaml", code=2)
+    assert "config.yaml:2: dataset.max_grade: max_grade is 0.4; it must be at least 0.5" in (
+        refused.stderr
+    )
+    tuner_here.edit("max_grade: 0.4", "max_grade: 1")
+    metrics = ("--metric", "discounted_precision_uniform@1", "--metric", "precision@1")
+    found = json.loads(tuner_here("evaluate", "config.yaml", "--json", *metrics).stdout)["metrics"]
+    # A relevant passage at the first rank is worth .8 of the highest grade.
+    assert found["discounted_precision_uniform@1"] == pytest.approx(0.8 * found["precision@1"])
+    assert found["precision@1"] > 0

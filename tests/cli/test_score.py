@@ -359,3 +359,22 @@ def test_the_real_command_line_leaves_no_traceback(tuner):
     assert "20 judged queries" in done.stdout
     assert "missing" in done.stdout
     tuner("score", "--qrels", "data", "--run", "r.json", code=2)
+
+
+def test_fractions_are_relevant_from_the_grade_that_is_told(score, files):
+    (files / "fractions.txt").write_text("q1 0 d 0.9\nq1 0 x 0.2\nq2 0 d 0.6\n")
+    arguments = ("--qrels", "fractions.txt", "--run", "a.run", "--metrics")
+    _, err = score(*arguments, "mrr", code=2)
+    assert "no grade reaches 1, the highest is 0.9; set relevant_from" in err
+    measured = "mrr,discounted_precision_uniform@3"
+    found = {}
+    for grade in ("query", "dataset", "1"):
+        out, err = score(*arguments, measured, "--relevant-from", "0.5", "--max-grade", grade)
+        assert err == ""
+        assert row(out, "mrr") == ["0.3333"]  # x, bad, d
+        found[grade] = row(out, "discounted_precision_uniform@3")
+    assert found["query"] == [f"{(0.2 / 0.9 + 1 + 1) / 6:.4f}"]
+    assert found["dataset"] == [f"{(0.2 / 0.9 + 1 + 0.6 / 0.9) / 6:.4f}"]
+    assert found["1"] == [f"{(0.2 + 0.9 + 0.6) / 6:.4f}"]
+    _, err = score(*arguments, "mrr", "--max-grade", "much", code=2)
+    assert "--max-grade much: write query, dataset or a number" in err

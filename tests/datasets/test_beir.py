@@ -397,7 +397,10 @@ class TestFiles:
     def test_nothing_relevant(self, folder: Path, write_lines: Write) -> None:
         write_lines(folder / "qrels/test.tsv", ["q1\td3\t0", "q2\td3\t-1", "q1\t00123\t0.5"])
         (problem,) = problems_of(folder)
-        assert problem.endswith("no document is relevant: no grade reaches 1")
+        assert problem.endswith(
+            "no document is relevant: no grade reaches 1, the highest is 0.5; set relevant_from, "
+            "such as 0.25"
+        )
 
     @pytest.mark.parametrize("how", ["not gzip", "cut short", "garbled"])
     def test_corrupt_gzip_is_one_problem(self, folder: Path, how: str) -> None:

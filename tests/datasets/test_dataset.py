@@ -12,7 +12,9 @@ import pytest
 
 from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
+from tuner.core.grades import GradeScale
 from tuner.datasets import Dataset, Evidence, builtin_names, open_dataset
+from tuner.datasets.building.writing import write_dataset
 
 Write = Callable[[Path, list[object]], None]
 
@@ -304,3 +306,31 @@ def test_what_else_is_wrong_is_refused_in_any_case(tmp_path):
     with pytest.raises(InputError) as caught:
         open_dataset(path, is_strict=False)
     assert len(caught.value.problems) == 3
+
+
+def test_a_data_set_of_fractions_is_read_where_it_is_said_from_where_on_they_are_relevant(
+    tmp_path: Path,
+) -> None:
+    write = {
+        "corpus.jsonl": '{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "a"}\n{"_id": "q2", "text": "b"}\n',
+        "qrels/test.tsv": "q1\td1\t0.9\nq1\td2\t0.4\nq2\td2\t0.3\n",
+    }
+    (tmp_path / "qrels").mkdir()
+    for name, text in write.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="no grade reaches 1, the highest is 0.9; set relevant_fr"):
+        open_dataset(tmp_path)
+    dataset = open_dataset(tmp_path, scale=GradeScale(0.5, 1.0))
+    assert dataset.warnings == (
+        "1 of 2 queries have judgements but no relevant document (in line 2)",
+    )
+    assert dataset.summary().relevant == 1
+    assert dataset.qrels["q1"] == {"d1": 0.9, "d2": 0.4}
+    # Grades that are read otherwise are another data set: no study mixes the two.
+    low = open_dataset(tmp_path, scale=GradeScale(0.2))
+    assert low.summary().relevant == 3
+    assert low.fingerprint != dataset.fingerprint
+    assert dataset.select(["q1"]).scale == dataset.scale
+    copy = write_dataset(dataset, tmp_path / "copy")
+    assert (copy.fingerprint, copy.scale) == (dataset.fingerprint, dataset.scale)

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._dataset_options import format_option, path_argument, qrels_option
+from tuner.cli._dataset_options import (
+    format_option,
+    path_argument,
+    qrels_option,
+    relevant_from_option,
+)
 from tuner.cli._options import FiniteRange, note
 
 
@@ -23,13 +28,23 @@ from tuner.cli._options import FiniteRange, note
 )
 @format_option
 @qrels_option
-def convert(path: str, out: str, layout: str, format_name: str | None, qrels: str | None) -> None:
+@relevant_from_option
+def convert(
+    path: str,
+    out: str,
+    layout: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+) -> None:
     """Write the data set at PATH to the new folder OUT, with the same content and fingerprint."""
+    from tuner.core.grades import GradeScale
     from tuner.datasets import open_dataset
     from tuner.datasets.building.writing import refuse_full, write_dataset
 
     refuse_full(Path(out))
-    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    scale = GradeScale(relevant_from)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, scale=scale)
     for warning in dataset.warnings:
         note(f"warning: {warning}")
     copy = write_dataset(dataset, Path(out), layout=layout)
@@ -58,6 +73,7 @@ def convert(path: str, out: str, layout: str, format_name: str | None, qrels: st
 )
 @format_option
 @qrels_option
+@relevant_from_option
 def split(
     path: str,
     out: str,
@@ -66,17 +82,20 @@ def split(
     fields: tuple[str, ...],
     format_name: str | None,
     qrels: str | None,
+    relevant_from: float,
 ) -> None:
     """Split the queries of PATH into the folders OUT/tune and OUT/holdout, in the BEIR layout.
 
     Both have the whole corpus. Queries of one group stay together.
     """
+    from tuner.core.grades import GradeScale
     from tuner.datasets import open_dataset, split_queries
     from tuner.datasets.building.statistics import duplicate_queries, near_duplicate_queries
     from tuner.datasets.building.writing import refuse_full, write_dataset
 
     refuse_full(Path(out))
-    dataset = open_dataset(path, format=format_name, split_name=qrels)
+    scale = GradeScale(relevant_from)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, scale=scale)
     tune, held = split_queries(dataset.queries, holdout=holdout, stratify_by=fields, seed=seed)
     alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
     alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]

@@ -22,6 +22,15 @@ threshold_option = click.option(
     help="From which similarity two queries are near duplicates.",
 )
 
+relevant_from_option = click.option(
+    "--relevant-from",
+    default=1.0,
+    show_default=True,
+    type=FiniteRange(0, min_open=True),
+    metavar="GRADE",
+    help="The lowest grade that says relevant, such as 0.5 where grades run from 0 to 1.",
+)
+
 qrels_option = click.option(
     "--qrels", metavar="NAME", help="Which of several sets of judgements, such as dev."
 )

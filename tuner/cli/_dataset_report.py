@@ -13,6 +13,7 @@ from tuner.cli._dataset_options import (
     format_option,
     path_argument,
     qrels_option,
+    relevant_from_option,
     threshold_option,
 )
 from tuner.cli._options import note
@@ -31,10 +32,16 @@ _NOT_KNOWN = "not known: no corpus"
 @path_argument
 @format_option
 @qrels_option
+@relevant_from_option
 @threshold_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stats(
-    path: str, format_name: str | None, qrels: str | None, threshold: float, as_json: bool
+    path: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+    threshold: float,
+    as_json: bool,
 ) -> None:
     """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers.
 
@@ -42,9 +49,11 @@ def stats(
     words, of walks of 1, 2, ... hops through the graph that the built-in engine makes of the
     corpus, and of words and walks together. Only vectors may find the rest.
     """
+    from tuner.core.grades import GradeScale
     from tuner.datasets import open_dataset
 
-    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False)
+    scale = GradeScale(relevant_from)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False, scale=scale)
     found = _describe(dataset, threshold)
     reach = _reach(dataset)
     if as_json:
@@ -68,18 +77,26 @@ def stats(
 @path_argument
 @format_option
 @qrels_option
+@relevant_from_option
 @threshold_option
 @click.option("--strict", is_flag=True, help="Take warnings as errors.")
 def check(
-    path: str, format_name: str | None, qrels: str | None, threshold: float, strict: bool
+    path: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+    threshold: float,
+    strict: bool,
 ) -> None:
     """Check the data set at PATH: every broken line, and what would make scores wrong.
 
     The exit code is 2 if there is an error; warnings are only told.
     """
+    from tuner.core.grades import GradeScale
     from tuner.datasets import open_dataset
 
-    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False)
+    scale = GradeScale(relevant_from)
+    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False, scale=scale)
     found = _describe(dataset, threshold)
     errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
     if strict:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli._dataset_options import relevant_from_option
 from tuner.cli._options import note
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
+    from tuner.core.grades import GradeScale
     from tuner.datasets import Dataset
     from tuner.evaluation.run_files import RunFiles
     from tuner.evaluation.scoring_inputs import ScoringInputs
@@ -55,6 +57,15 @@ _OF_DATASET = ""
     metavar="NUMBERS",
     help="The weights of the ranks for discounted_precision_fitted@k, such as 1,0.6,0.8.",
 )
+@relevant_from_option
+@click.option(
+    "--max-grade",
+    default="query",
+    show_default=True,
+    metavar="query|dataset|GRADE",
+    help="What discounted_precision and the like divide grades by: the highest grade of the "
+    "query's judgements, of all, or a number.",
+)
 @click.option(
     "--undefined",
     type=click.Choice(["skip", "zero"]),
@@ -90,6 +101,8 @@ def command(
     dataset_path: str | None,
     tokenizer: str | None,
     discount: str | None,
+    relevant_from: float,
+    max_grade: str,
     undefined: str,
     compare: bool,
     aggregates: bool,
@@ -107,7 +120,7 @@ def command(
 
     The format is found by the content, and either may end in .gz. As in trec_eval -c, a judged
     query that the run lacks counts 0; scores order the documents, ties by document id descending;
-    a document is relevant from grade 1 on, and irrelevant when nobody judged it.
+    a document is relevant from grade 1 on (--relevant-from), and irrelevant when nobody judged it.
     """
     from tuner.cli import _score_tables as tables
     from tuner.cli._score_records import score_record, write_csv
@@ -120,8 +133,9 @@ def command(
     names = listed(",".join(metrics))
     _check_options(paths, names, compare, per_query)
     _check_dataset_options(qrels, dataset_path, tokenizer, by_type)
-    dataset = None if dataset_path is None else open_dataset(dataset_path)
-    files = read_files(qrels, paths, dataset=dataset)
+    scale = _scale(relevant_from, max_grade)
+    dataset = None if dataset_path is None else open_dataset(dataset_path, scale=scale)
+    files = read_files(qrels, paths, dataset=dataset, relevant_from=relevant_from)
     scores = score_runs(
         files.grades,
         {run.name: run.answers for run in files.runs},
@@ -129,7 +143,7 @@ def command(
             dict.fromkeys(one for name in names for one in at_grades(name, files.grades.values()))
         ),
         undefined="zero" if undefined == "zero" else "skip",
-        inputs=_inputs(dataset, files, tokenizer, discount),
+        inputs=_inputs(dataset, files, tokenizer, discount, scale),
     )
     groups = {} if by_type is None else _groups(by_type, dataset, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
@@ -163,8 +177,23 @@ def command(
         note(f"every query: {per_query}")
 
 
+def _scale(relevant_from: float, max_grade: str) -> GradeScale:
+    from tuner.core.grades import GradeScale, OfWhat
+
+    named: dict[str, OfWhat] = {"query": "query", "dataset": "dataset"}
+    try:
+        return GradeScale(relevant_from, named.get(max_grade) or float(max_grade))
+    except ValueError as error:
+        message = f"--max-grade {max_grade}: write query, dataset or a number"
+        raise InputError(message) from error
+
+
 def _inputs(
-    dataset: Dataset | None, files: RunFiles, tokenizer: str | None, discount: str | None
+    dataset: Dataset | None,
+    files: RunFiles,
+    tokenizer: str | None,
+    discount: str | None,
+    scale: GradeScale,
 ) -> ScoringInputs:
     """Gather what metrics beyond judgements and rankings read."""
     from tuner.evaluation.scoring_inputs import ScoringInputs
@@ -177,6 +206,7 @@ def _inputs(
         told={run.name: run.told for run in files.runs},
         tokenizer=default_tokenizer if tokenizer is None else load_tokenizer(tokenizer),
         discount=None if discount is None else _numbers(discount),
+        scale=scale,
     )
 
 

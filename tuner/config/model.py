@@ -14,6 +14,8 @@ from pydantic import (
     model_validator,
 )
 
+from tuner.core.grades import GradeScale
+
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
 
 
@@ -57,7 +59,25 @@ class DatasetSection(Section):
 
     path: str = Field(min_length=1, description="a folder, or builtin:atlas")
     format: str | None = Field(default=None, description="detected where left out")
+    relevant_from: Number = Field(
+        default=1, gt=0, description="the lowest grade that says relevant, such as 0.5 of 0 to 1"
+    )
+    max_grade: Number | Literal["query", "dataset"] = Field(
+        default="query",
+        description="what metrics that divide by the highest grade divide by: the highest of the "
+        "query's judgements, of the data set's, or a number",
+    )
     split: SplitSection = SplitSection()
+
+    @property
+    def scale(self) -> GradeScale:
+        """Return how grades are read.
+
+        Raises:
+            InputError: the highest grade is below the lowest that is relevant.
+        """
+        highest = self.max_grade if isinstance(self.max_grade, str) else float(self.max_grade)
+        return GradeScale(float(self.relevant_from), highest)
 
 
 class RetrieverSection(OpenSection):

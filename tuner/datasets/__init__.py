@@ -12,6 +12,7 @@ from typing import cast
 
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.datasets._items import json_problems
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset, Evidence
@@ -28,6 +29,7 @@ def open_dataset(
     format: str | None = None,
     split_name: str | None = None,
     is_strict: bool = True,
+    scale: GradeScale = DEFAULT_SCALE,
 ) -> Dataset:
     """Read a data set from ``"builtin:atlas"``, or from a folder or file in a known format.
 
@@ -37,28 +39,33 @@ def open_dataset(
 
     Where judged documents are not in the corpus, no retriever can be scored fairly. Without
     ``is_strict`` such a data set is returned all the same, to be looked at, and its ``lacking``
-    tells where they are.
+    tells where they are. ``scale`` says from which grade a document is relevant.
 
     Raises:
         InputError: nothing is there, no format recognises it, or its content is wrong.
     """
-    dataset = _read(str(path), format=format, split_name=split_name)
+    read = _read(str(path), format=format, split_name=split_name, scale=scale)
+    dataset = read.with_scale(scale)
+    if message := scale.problem(dataset.qrels.values()):
+        raise InputError(message, file=dataset.path)
     if is_strict and dataset.lacking:
         told = [Problem(f"warning: {text}", dataset.path) for text in dataset.warnings]
         raise InputError(problems=[*dataset.lacking, *told])
     return dataset
 
 
-def _read(written: str, *, format: str | None, split_name: str | None) -> Dataset:
+def _read(
+    written: str, *, format: str | None, split_name: str | None, scale: GradeScale
+) -> Dataset:
     if written.startswith(BUILTIN):
         name = written.removeprefix(BUILTIN)
-        return _read_builtin(name, format=format, split_name=split_name)
+        return _read_builtin(name, format=format, split_name=split_name, scale=scale)
     place = Path(expanduser(written))
     try:
         if not place.exists():
             raise InputError(_not_found(place))
         reader = _load(format) if format is not None else _detect(place)
-        return reader.read(place, split=split_name)
+        return reader.read(place, split=split_name, relevant_from=scale.relevant_from)
     except OSError as error:
         raise InputError(f"cannot read {written!r}: {error.strerror or error}") from error
 
@@ -69,10 +76,14 @@ def builtin_names() -> list[str]:
     return sorted(folder.name for folder in folders if _load("beir").detect(folder))
 
 
-def _read_builtin(name: str, *, format: str | None, split_name: str | None) -> Dataset:
+def _read_builtin(
+    name: str, *, format: str | None, split_name: str | None, scale: GradeScale
+) -> Dataset:
     if name not in builtin_names():
         raise InputError(f"no built-in data set {name!r}{did_you_mean(name, builtin_names())}")
-    dataset = _load(format or "beir").read(_package_folder() / name, split=split_name)
+    reader = _load(format or "beir")
+    folder = _package_folder() / name
+    dataset = reader.read(folder, split=split_name, relevant_from=scale.relevant_from)
     # The path of the installed package would differ between machines that share a study.
     return replace(dataset, name=name, path=f"{BUILTIN}{name}")
 

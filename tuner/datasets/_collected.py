@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.core.errors import InputError, Problem
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._items import Item
 from tuner.datasets._lines import ABSENT, ProblemLog, places_told
-from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence
+from tuner.datasets.dataset import Dataset, Evidence
 
 _MOST_NAMES = 20
 _SUFFIXES = (".gz", ".jsonl", ".json", ".txt", ".tsv")
@@ -68,6 +69,7 @@ class Collected:
     evidences: dict[str, Evidence] = field(default_factory=dict)
     answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     document_places: dict[str, Item] = field(default_factory=dict)
+    relevant_from: float = RELEVANT_FROM
     _places: dict[str, Item] = field(default_factory=dict)
     _oddities: dict[str, list[Item | str]] = field(default_factory=dict)
 
@@ -154,7 +156,7 @@ class Collected:
         )
 
     def _is_answerable(self, query_id: str) -> bool:
-        return any(grade >= RELEVANT_GRADE for grade in self.qrels[query_id].values())
+        return any(grade >= self.relevant_from for grade in self.qrels[query_id].values())
 
     def _hopeless(self) -> list[str]:
         return [id_ for id_ in self.queries if not self._is_answerable(id_)]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from tuner.core.grades import GradeScale
 from tuner.datasets._lines import ABSENT, ProblemLog
 from tuner.datasets._separated import QUERY_COLUMNS, read_separated
-from tuner.datasets.dataset import RELEVANT_GRADE
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -19,6 +19,7 @@ def read_judgements(
     log: ProblemLog,
     query_ids: Collection[str] | None,
     document_ids: Collection[str] | None,
+    relevant_from: float,
 ) -> dict[str, dict[str, float]]:
     """Return query id -> document id -> grade; a header line is recognised and skipped.
 
@@ -54,7 +55,7 @@ def read_judgements(
             log.add("repeat", _repeat(query, document, grade, qrels, first), file, number)
             continue
         qrels.setdefault(query, {})[document] = grade
-    check_some_relevant(qrels, bool(first_lines), file, log)
+    check_some_relevant(qrels, bool(first_lines), file, log, relevant_from)
     return qrels
 
 
@@ -82,13 +83,16 @@ def _repeat(
 
 
 def check_some_relevant(
-    qrels: dict[str, dict[str, float]], any_read: bool, file: Path, log: ProblemLog
+    qrels: dict[str, dict[str, float]],
+    any_read: bool,
+    file: Path,
+    log: ProblemLog,
+    relevant_from: float,
 ) -> None:
     """Report judgements of which none says "relevant"."""
     if not any_read:
         if log.mentions(file):
             return
         log.add("none", "holds no judgement, so no query can be scored", file)
-    elif not any(grade >= RELEVANT_GRADE for judged in qrels.values() for grade in judged.values()):
-        message = f"no document is relevant: no grade reaches {RELEVANT_GRADE:g}"
+    elif message := GradeScale(relevant_from).problem(qrels.values()):
         log.add("none", message, file)

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from tuner.core.errors import InputError, did_you_mean
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._folders import beir_qrels, trec_qrels
 from tuner.datasets._items import peek, read_items
 from tuner.datasets._judgements import check_some_relevant, parse_grade, read_judgements
@@ -55,7 +56,7 @@ class Run:
     paths: dict[str, Paths] | None = None
 
 
-def read_qrels(path: Path) -> Judgements:
+def read_qrels(path: Path, *, relevant_from: float = RELEVANT_FROM) -> Judgements:
     """Read judgements in a format found by the file's content; the name may end in ``.gz``.
 
     Raises:
@@ -73,13 +74,13 @@ def read_qrels(path: Path) -> Judgements:
             )
         case "trec qrels":
             found = Judgements("trec", read_trec_qrels(path))
-            check_some_relevant(found.grades, True, path, log)
+            check_some_relevant(found.grades, True, path, log, relevant_from)
         case "tsv":
-            found = Judgements("tsv", read_judgements(path, log, None, None))
+            found = Judgements("tsv", read_judgements(path, log, None, None, relevant_from))
         case "json":
             format, grades = read_json_qrels(path, log)
             found = Judgements(format, grades)
-            check_some_relevant(grades, bool(grades), path, log)
+            check_some_relevant(grades, bool(grades), path, log, relevant_from)
         case _:
             raise _unknown(path, "judgements", QRELS_FORMATS)
     if log.problems() and look_like_scores(found.grades):

@@ -16,7 +16,6 @@ from tuner.datasets._lines import (
     text_field,
     texts_field,
 )
-from tuner.datasets.dataset import RELEVANT_GRADE
 
 _MOST_LINES = 1000
 
@@ -103,14 +102,14 @@ def _keys_hint(record: Record) -> str:
 
 
 def judgement_warnings(
-    asked: QueriesFile, qrels: Mapping[str, Mapping[str, float]]
+    asked: QueriesFile, qrels: Mapping[str, Mapping[str, float]], relevant_from: float
 ) -> tuple[str, ...]:
     """Say how many queries have no judgement, or no relevant document, and on which lines."""
     unjudged = [query.id for query in asked.queries if query.id not in qrels]
     hopeless = [
         id_
         for id_, judged in qrels.items()
-        if not any(grade >= RELEVANT_GRADE for grade in judged.values())
+        if not any(grade >= relevant_from for grade in judged.values())
     ]
     told = (
         (unjudged, "of {} queries have no judgement and were left out"),

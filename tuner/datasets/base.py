@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.dataset import Dataset
 
 
@@ -22,11 +23,14 @@ class DatasetFormat(Protocol):
         ...
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+    ) -> Dataset:
         """Read the data set, or report everything that is wrong with it in one InputError.
 
         Only judgements of documents that the corpus lacks are told in ``Dataset.lacking``, where
         nothing else is wrong.
         ``split`` names one of several sets of judgements, where the format has more than one.
+        Judgements from the grade ``relevant_from`` on say "relevant"; see ``GradeScale``.
         """
         ...

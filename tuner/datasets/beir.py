@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tuner.core.errors import InputError
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._facts import read_entities, read_evidences, read_triples
 from tuner.datasets._folders import (
     CHOOSE_ONE,
@@ -49,7 +50,9 @@ class Beir:
         )
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+    ) -> Dataset:
         """Read and check a folder; ``split`` names the file of judgements, such as ``"dev"``.
 
         Without it, ``qrels/test.tsv`` is read, or the only file there is. Queries without
@@ -78,7 +81,11 @@ class Beir:
         # Where a file gave no id at all, one report says why; not one more for each use of an id.
         document_ids = corpus.lines.keys() if corpus and corpus.lines else None
         query_ids = queries.lines.keys() if queries and queries.lines else None
-        qrels = read_judgements(qrels_file, log, query_ids, document_ids) if qrels_file else {}
+        qrels = (
+            read_judgements(qrels_file, log, query_ids, document_ids, relevant_from)
+            if qrels_file
+            else {}
+        )
         triples_file = only_variant(variants(path, "triples.jsonl"), log)
         triples = read_triples(triples_file, log, document_ids) if triples_file else None
         entities_file = only_variant(variants(path, "entities.jsonl"), log)
@@ -99,7 +106,7 @@ class Beir:
             entities=entities,
             evidences=evidences,
             answers=queries.answers,
-            warnings=judgement_warnings(queries, qrels),
+            warnings=judgement_warnings(queries, qrels, relevant_from),
             unjudged=[query.id for query in queries.queries if query.id not in qrels],
             lacking=problems,
         )

@@ -6,17 +6,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.grades import DEFAULT_SCALE, GradeScale
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object) on the way from the query to its answer."""
-
-RELEVANT_GRADE = 1.0
-"""The lowest grade that counts as relevant; below it a judgement says "not relevant"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """How much a data set holds. ``relevant`` counts the judgements with a grade of at least 1.
+    """How much a data set holds. ``relevant`` counts the judgements that say "relevant".
 
     ``query_types`` and ``difficulties`` count queries; a query without one counts under ``""``.
     """
@@ -63,6 +61,7 @@ class Dataset:
         unjudged: ids of the questions that the reader left out, as they have no judgement.
         lacking: judgements of documents that the corpus does not hold, each with its place; a
             data set with any is only fit to be looked at.
+        scale: from which grade a document is relevant, and how high grades go.
     """
 
     name: str
@@ -76,6 +75,7 @@ class Dataset:
     warnings: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
     lacking: tuple[Problem, ...] = ()
+    scale: GradeScale = DEFAULT_SCALE
 
     @classmethod
     def create(
@@ -164,6 +164,13 @@ class Dataset:
             lacking=lacking,
         )
 
+    def with_scale(self, scale: GradeScale) -> Dataset:
+        """Return the data set with its grades read in another way, and another fingerprint."""
+        if scale == DEFAULT_SCALE:
+            return self
+        told = [self.fingerprint, [scale.relevant_from, scale.max_grade]]
+        return replace(self, scale=scale, fingerprint=_digest(told))
+
     def select(self, query_ids: Iterable[str]) -> Dataset:
         """Return the data set with these queries only, in its own order, over the same corpus.
 
@@ -190,7 +197,7 @@ class Dataset:
             warnings=self.warnings,
             unjudged=self.unjudged,
             lacking=self.lacking,
-        )
+        ).with_scale(self.scale)
 
     def summary(self) -> DatasetSummary:
         """Count what the data set holds, and its queries by type and by difficulty."""
@@ -200,7 +207,7 @@ class Dataset:
             documents=len(self.corpus.documents),
             queries=len(self.queries),
             judgements=len(grades),
-            relevant=sum(grade >= RELEVANT_GRADE for grade in grades),
+            relevant=sum(grade >= self.scale.relevant_from for grade in grades),
             triples=len(self.corpus.triples),
             evidences=len(self.evidences),
             query_types=_counts(query.query_type for query in self.queries),

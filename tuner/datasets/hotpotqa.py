@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected, one_line, refuse_split
 from tuner.datasets._folders import refuse_folder
 from tuner.datasets._items import Item, is_texts, peek_keys, read_items
@@ -29,7 +30,12 @@ class Hotpotqa:
         return keys >= QUESTION_KEYS and "evidences" not in keys
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
+    ) -> Dataset:
         """Read and check a file; the corpus is every paragraph of its questions, each once.
 
         - context: ``[title, [sentence, ...]]`` pairs, or columns ``{"title", "sentences"}``.

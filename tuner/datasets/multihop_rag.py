@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected, one_line, refuse_split
 from tuner.datasets._folders import files_by_role
 from tuner.datasets._items import Item, peek_keys, read_items
@@ -32,7 +33,12 @@ class MultihopRag:
         return bool(_role(path))
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
+    ) -> Dataset:
         """Read and check both files; the one that is not named is found by its content.
 
         - articles: ``{"title", "body", "url"}``; the corpus.

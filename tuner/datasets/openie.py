@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tuner.core.corpus import Corpus, Document, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected, document_id, one_line
 from tuner.datasets._folders import choose, files_by_role
 from tuner.datasets._items import Item, is_texts, peek, peek_keys, read_items
@@ -48,7 +49,12 @@ class Openie:
         return _role(path) in (_CORPUS, _FACTS)
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,
+    ) -> Dataset:
         """Read and check the files of a folder; each is found by its content.
 
         - OpenIE results: ``{"docs": [...]}``, each with ``title`` and ``text``, or ``passage``
@@ -68,7 +74,7 @@ class Openie:
             InputError: everything that is wrong, with file and record, all at once.
         """
         path = Path(path)
-        collected, graph = Collected(), _Graph()
+        collected, graph = Collected(relevant_from=relevant_from), _Graph()
         found = _files(path)
         _read_graph(found, path, collected, graph)
         questions = _find_questions(found, path, split, collected.log)

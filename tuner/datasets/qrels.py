@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tuner.core.corpus import Query
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import data_set_name, refuse_split
 from tuner.datasets._runs import read_qrels
 from tuner.datasets.dataset import Dataset
@@ -24,7 +25,9 @@ class Qrels:
         return False
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+    ) -> Dataset:
         """Read a file in any format of judgements; a query's text is its id.
 
         The corpus is empty, so there is nothing to build an index from, nor tokens to count.
@@ -34,7 +37,7 @@ class Qrels:
         """
         path = Path(path)
         refuse_split(split, path)
-        grades = read_qrels(path).grades
+        grades = read_qrels(path, relevant_from=relevant_from).grades
         queries = [Query(id_, id_) for id_, judged in grades.items() if judged]
         return Dataset.create(
             data_set_name(path), str(path), documents=(), queries=queries, qrels=grades

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tuner.core.errors import did_you_mean
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected
 from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
 from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files
 from tuner.datasets._items import Item, peek_keys, read_items
 from tuner.datasets._lines import ABSENT, ProblemLog, json_type
 from tuner.datasets._texts import only_variant, read_corpus, variants
-from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence, Step
+from tuner.datasets.dataset import Dataset, Evidence, Step
 
 PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -40,7 +41,9 @@ class Samples:
         return bool(sample_files(path)) if path.is_dir() else peek_keys(path) >= SAMPLE_KEYS
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+    ) -> Dataset:
         """Read and check samples, and the corpus.jsonl of the same folder.
 
         Of several files of samples in a folder, ``split`` names one without its suffix; by
@@ -70,7 +73,11 @@ class Samples:
         corpus = read_corpus(corpus_file, log) if corpus_file else None
         # Where a file gave no id at all, one report says why; not one more for each use of an id.
         ids = corpus.lines.keys() if corpus and corpus.lines else None
-        collected = Collected(log, {d.id: d for d in (corpus.documents if corpus else ())})
+        collected = Collected(
+            log,
+            {d.id: d for d in (corpus.documents if corpus else ())},
+            relevant_from=relevant_from,
+        )
         if file is not None:
             read_samples(file, collected, _known(ids), unknown="not in the corpus")
         triples_file = only_variant(variants(folder, "triples.jsonl"), log)
@@ -100,7 +107,7 @@ def read_samples(
     document is reported as ``unknown``.
     """
     for item in read_items(file, collected.log):
-        relevant = _relevant(item, document_of, unknown)
+        relevant = _relevant(item, document_of, unknown, collected.relevant_from)
         text, id_ = item.text("query", is_required=True), item.id("id", "_id")
         query_type, difficulty, group = map(item.text, ("query_type", "difficulty", "group"))
         evidence = Evidence(item.texts("relevant_entities"), _paths(item))
@@ -126,7 +133,7 @@ def read_samples(
 
 
 def _relevant(
-    item: Item, document_of: Callable[[str], str | None], unknown: str
+    item: Item, document_of: Callable[[str], str | None], unknown: str, relevant_from: float
 ) -> dict[str, float]:
     listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
     grades = _grades(item)
@@ -137,10 +144,10 @@ def _relevant(
         if times > 1:
             item.report("repeat", f"the document {name!r} is there {times} times", "relevant_docs")
     for name in listed:
-        if grades.get(name, RELEVANT_GRADE) < RELEVANT_GRADE:
-            message = f"{name!r} is in 'relevant_docs', but its grade is below {RELEVANT_GRADE:g}"
+        if name in grades and grades[name] < relevant_from:
+            message = f"{name!r} is in 'relevant_docs', but its grade is below {relevant_from:g}"
             item.report("grade", message, "grades")
-    graded = {**dict.fromkeys(listed, RELEVANT_GRADE), **grades}
+    graded = {**dict.fromkeys(listed, 1.0), **grades}
     return {document_of(name) or name: grade for name, grade in graded.items()}
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import data_set_name
 from tuner.datasets._folders import choose, stem, trec_qrels
 from tuner.datasets._items import peek
@@ -53,7 +54,9 @@ class Trec:
         return bool(_kind_of(path))
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+    ) -> Dataset:
         """Read and check a folder, or a file of judgements beside its topics and collection.
 
         Of several files of judgements, ``split`` names one by what follows ``qrels``, such as
@@ -77,7 +80,7 @@ class Trec:
         texts = _read_texts(texts_file, log) if texts_file else None
         rows = _read_qrels(qrels_file, log) if qrels_file else []
         if qrels_file:
-            _check(rows, topics, texts, qrels_file, log)
+            _check(rows, topics, texts, qrels_file, log, relevant_from)
         problems = log.problems()
         if not log.has_only(ABSENT) or topics is None or texts is None:
             raise InputError(problems=problems)
@@ -89,7 +92,7 @@ class Trec:
             queries=[query for query in topics.queries if query.id in qrels],
             qrels=qrels,
             answers=topics.answers,
-            warnings=judgement_warnings(topics, qrels),
+            warnings=judgement_warnings(topics, qrels, relevant_from),
             unjudged=[query.id for query in topics.queries if query.id not in qrels],
             lacking=problems,
         )
@@ -245,6 +248,7 @@ def _check(
     texts: CorpusFile | None,
     file: Path,
     log: ProblemLog,
+    relevant_from: float,
 ) -> None:
     """Report judgements of unknown queries and documents, or that none says "relevant"."""
     # Where a file gave no id at all, one report says why; not one more for each use of an id.
@@ -258,4 +262,4 @@ def _check(
             message = f"unknown document {row.document!r}: not in the collection"
             log.add(ABSENT, message, file, row.line)
     if rows:
-        check_some_relevant(_by_query(rows), True, file, log)
+        check_some_relevant(_by_query(rows), True, file, log, relevant_from)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._folders import refuse_folder
 from tuner.datasets._items import Item, is_texts, peek_keys
 from tuner.datasets._paths import join_steps, names_in
@@ -27,7 +28,12 @@ class Wiki2:
         return peek_keys(path) >= QUESTION_KEYS | {"evidences"}
 
     @staticmethod
-    def read(path: Path, *, split: str | None = None) -> Dataset:
+    def read(
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
+    ) -> Dataset:
         """Read and check a file, as HotpotQA's, and its evidences.
 
         - evidences: ``[subject, relation, object]`` triples, or columns ``{"fact", "relation",

@@ -9,6 +9,7 @@ from typing import Any
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
+from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Outcome, Params, Scalar
 from tuner.datasets.dataset import Evidence
@@ -74,6 +75,7 @@ class Evaluator:
         discount: Discount | None = None,
         fixed: Mapping[str, Scalar] | None = None,
         budget_tokens: int | None = None,
+        scale: GradeScale = DEFAULT_SCALE,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
 
@@ -82,6 +84,7 @@ class Evaluator:
         the retriever; by default words, and characters where the script has no spaces.
         ``discount`` holds the weights of the ranks for ``discounted_precision_fitted``. With
         ``budget_tokens`` every ranking is cut where its passages' tokens exceed the budget.
+        ``scale`` says from which grade a document is relevant.
 
         Raises:
             MetricError: an unknown metric, or one whose texts, evidences or weights were not given.
@@ -101,6 +104,7 @@ class Evaluator:
             judgements,
             query_ids=ids,
             document_ids=document_ids or [document.id for document in documents],
+            scale=scale,
         )
         labels = None
         graph_names = [metric.name for metric in metrics if metric.kind == "graph"]

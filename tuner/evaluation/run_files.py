@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.errors import InputError, Problem
+from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets import Dataset
 from tuner.datasets._runs import (
     QUERY_LABELS,
@@ -50,7 +51,11 @@ class RunFiles:
 
 
 def read_files(
-    qrels_path: str | None, run_paths: Sequence[str], *, dataset: Dataset | None = None
+    qrels_path: str | None,
+    run_paths: Sequence[str],
+    *,
+    dataset: Dataset | None = None,
+    relevant_from: float = RELEVANT_FROM,
 ) -> RunFiles:
     """Read judgements and runs in any known format; a run is named after its file.
 
@@ -64,7 +69,7 @@ def read_files(
     problems: list[Problem] = []
     judgements, runs = None, list[Run]()
     try:
-        judgements = _judgements(qrels_path, dataset)
+        judgements = _judgements(qrels_path, dataset, relevant_from)
     except InputError as error:
         problems += error.problems
     for path in run_paths:
@@ -75,8 +80,12 @@ def read_files(
     if problems or judgements is None:
         raise InputError(problems=problems)
     remarks = [] if dataset is None else list(dataset.warnings)
-    if qrels_path is not None and look_like_scores(judgements.grades):
-        remark = f"{qrels_path}: most grades are fractions; only from 1 on is one relevant"
+    is_told = relevant_from != RELEVANT_FROM
+    if qrels_path is not None and not is_told and look_like_scores(judgements.grades):
+        remark = (
+            f"{qrels_path}: most grades are fractions; only from 1 on is one relevant "
+            "(--relevant-from)"
+        )
         # Grades may be fractions, so this is no error. TREC's columns tell the two files apart.
         is_told_by_columns = judgements.format == "trec"
         if not is_told_by_columns and any(look_like_grades(run.answers) for run in runs):
@@ -131,9 +140,11 @@ def groups_of(
     return varied
 
 
-def _judgements(qrels_path: str | None, dataset: Dataset | None) -> Judgements:
+def _judgements(
+    qrels_path: str | None, dataset: Dataset | None, relevant_from: float
+) -> Judgements:
     if qrels_path is not None:
-        return read_qrels(Path(qrels_path))
+        return read_qrels(Path(qrels_path), relevant_from=relevant_from)
     if dataset is None:
         raise InputError("give the judgements by --qrels QRELS, or a data set by --dataset PATH")
     return Judgements("data set", {query: dict(of) for query, of in dataset.qrels.items()})

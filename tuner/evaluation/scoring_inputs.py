@@ -9,6 +9,7 @@ import numpy as np
 
 from tuner.core.corpus import Document
 from tuner.core.errors import InputError, MetricError, Problem
+from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.rankings import FloatArray, Rankings, RelationPath
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, SYSTEM_METRICS, is_better_lower
@@ -48,6 +49,7 @@ class ScoringInputs:
         told: run -> what it tells of its graph.
         tokenizer: counts the tokens of contexts.
         discount: the weights of the ranks for ``discounted_precision_fitted``.
+        scale: from which grade a document is relevant, and how high grades go.
     """
 
     documents: Sequence[Document] = ()
@@ -56,6 +58,7 @@ class ScoringInputs:
     told: Mapping[str, Told] = field(default_factory=dict)
     tokenizer: Tokenizer = default_tokenizer
     discount: Discount | None = None
+    scale: GradeScale = DEFAULT_SCALE
 
     def problems(self, metric: Metric, query_ids: Sequence[str]) -> list[Problem]:
         """Return what a metric lacks on these queries; each says which option brings it."""

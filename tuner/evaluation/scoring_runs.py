@@ -130,7 +130,7 @@ def score_runs(
     inputs = replace(inputs, told=told)
     parsed = _parsed(metrics, query_ids, inputs)
     _check_overlap(qrels, runs)
-    judgements = Qrels.build(qrels)
+    judgements = Qrels.build(qrels, scale=inputs.scale)
     scorer = Scorer.build(judgements, parsed, inputs, runs)
     scored = []
     for name, run in runs.items():

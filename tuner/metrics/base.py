@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from tuner.core.grades import RELEVANT_FROM
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
 
 Kind = Literal["ranking", "graph", "text"]
 """What a metric reads: ``Judged``, ``tuner.metrics.graph.JudgedGraph``, or
 ``tuner.metrics.efficiency.JudgedContexts``."""
-
-# trec_eval's default: a document counts as relevant from this grade on.
-LOWEST_RELEVANT_GRADE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,23 +22,28 @@ class Judged:
     Attributes:
         gains: shape (queries, depth), the grade of the document at each rank; 0 for documents
             that are unjudged or have a grade <= 0, and after the end of a short ranking.
-        relevant_count: shape (queries,), the number of documents of grade >= 1 in **all**
-            judgements of the query, retrieved or not.
+        relevant_count: shape (queries,), the number of relevant documents in **all** judgements
+            of the query, retrieved or not.
         ideal: shape (queries, most judged), the positive grades of **all** judgements of the query
             in descending order, filled with 0.
         cut: the rank after which rankings were not looked at, or None if they are complete.
             A metric that looks deeper refuses the record.
+        relevant_from: the lowest grade of a relevant document.
+        highest: the highest grade, by which some metrics divide; None for the highest that each
+            query's judgements hold.
     """
 
     gains: FloatArray
     relevant_count: IntArray
     ideal: FloatArray
     cut: int | None = None
+    relevant_from: float = RELEVANT_FROM
+    highest: float | None = None
 
     @cached_property
     def hits(self) -> BoolArray:
         """Shape (queries, depth): whether the document at each rank is relevant."""
-        return self.gains >= LOWEST_RELEVANT_GRADE
+        return self.gains >= self.relevant_from
 
     @cached_property
     def is_defined(self) -> BoolArray:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
-from tuner.metrics.base import LOWEST_RELEVANT_GRADE, Judged, MetricFamily
+from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.tops import top_gains, top_hits, total, where_defined
 
 Relevance = Literal["graded", "binary"]
@@ -176,9 +176,12 @@ def _relevances(
     if relevance != "graded":
         raise MetricError(f"relevance={relevance!r}; write 'graded' or 'binary'")
     gains = top_gains(judged, cutoff)
+    highest_grade = judged.highest if highest_grade is None else highest_grade
     if highest_grade is not None:
-        if not highest_grade >= LOWEST_RELEVANT_GRADE:
-            raise MetricError(f"highest_grade={highest_grade}; it must be at least 1")
+        if not highest_grade >= judged.relevant_from:
+            raise MetricError(
+                f"highest_grade={highest_grade}; it must be at least {judged.relevant_from:g}"
+            )
         return np.minimum(gains / highest_grade, 1.0)
     highest = where_defined(judged, judged.ideal[:, 0])
     return np.nan_to_num(gains / highest[:, None])

@@ -11,7 +11,6 @@ import numpy as np
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
-from tuner.metrics.base import LOWEST_RELEVANT_GRADE
 
 
 def check_ids(query_id: object, document_ids: Iterable[object], where: str) -> None:
@@ -43,13 +42,13 @@ def padded(values: FloatArray, lengths: IntArray, fill: float = 0.0) -> FloatArr
 
 
 def ideal_gains(
-    rows: IntArray, grades: FloatArray, query_count: int
+    rows: IntArray, grades: FloatArray, query_count: int, *, relevant_from: float
 ) -> tuple[IntArray, FloatArray]:
     """Return ``(relevant_count, ideal)`` of ``Judged`` from judgements in any order.
 
     ``rows[i]`` is the query of the judgement ``grades[i]``; grades must be finite.
     """
-    is_relevant = grades >= LOWEST_RELEVANT_GRADE
+    is_relevant = grades >= relevant_from
     relevant_count = np.bincount(rows[is_relevant], minlength=query_count)
     has_gain = grades > 0
     rows, grades = rows[has_gain], grades[has_gain]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import MetricError
+from tuner.core.grades import DEFAULT_SCALE, RELEVANT_FROM, GradeScale
 from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray, Rankings
 from tuner.metrics.base import Judged
 from tuner.metrics.judgements import grade_values, ideal_gains
@@ -28,7 +29,8 @@ class Qrels:
     """Judgements of a list of queries over a universe of documents. Make it with ``build``.
 
     Attributes:
-        query_ids: the rows; ``relevant_count`` and ``ideal`` are those of ``Judged``.
+        query_ids: the rows; ``relevant_count``, ``ideal``, ``relevant_from`` and ``highest`` are
+            those of ``Judged``.
         document_ids: the universe: the given ids, then judged ids that were not among them.
         keys: one for each judgement with a positive grade:
             ``row * (documents + 1) + document + 1``. The slot 0 of a row stands for "no document".
@@ -46,6 +48,8 @@ class Qrels:
     ideal: FloatArray
     bucket_starts: IntArray
     bucket_bits: int
+    relevant_from: float = RELEVANT_FROM
+    highest: float | None = None
     _slots_of: dict[str, tuple[Sequence[str], IntArray]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -57,12 +61,14 @@ class Qrels:
         *,
         query_ids: Sequence[str] | None = None,
         document_ids: Sequence[str] = (),
+        scale: GradeScale = DEFAULT_SCALE,
     ) -> Qrels:
         """Make the arrays from ``{query: {document: grade}}``.
 
         ``query_ids`` chooses and orders the queries (default: all judged ones, in their order); a
         query without judgements is undefined in every metric. Give the retriever's own
-        ``document_ids`` tuple to spare ``judge`` the mapping between the two.
+        ``document_ids`` tuple to spare ``judge`` the mapping between the two. ``scale`` says which
+        grades are relevant; the highest of the data set is that of all ``grades``.
 
         Raises:
             MetricError: an id twice, or a grade that is not a finite number.
@@ -76,7 +82,9 @@ class Qrels:
         places = map(position.__getitem__, chain.from_iterable(by_query))
         columns = np.fromiter(places, np.int64, total)
         rows = np.repeat(np.arange(len(queries)), lengths)
-        relevant_count, ideal = ideal_gains(rows, flat, len(queries))
+        relevant_count, ideal = ideal_gains(
+            rows, flat, len(queries), relevant_from=scale.relevant_from
+        )
         has_gain = flat > 0
         keys = (rows * (len(documents) + 1) + columns + 1)[has_gain]
         # About eight buckets a key: 7 of 8 unjudged documents fall into an empty one.
@@ -87,7 +95,18 @@ class Qrels:
         starts = np.zeros(bucket_count + 1, dtype=np.int64)
         np.cumsum(np.bincount(buckets, minlength=bucket_count), out=starts[1:])
         flat = flat[has_gain][order]
-        return cls(queries, documents, keys[order], flat, relevant_count, ideal, starts, bits)
+        return cls(
+            queries,
+            documents,
+            keys[order],
+            flat,
+            relevant_count,
+            ideal,
+            starts,
+            bits,
+            scale.relevant_from,
+            scale.highest(grades.values()),
+        )
 
     def judge(
         self,
@@ -120,8 +139,10 @@ class Qrels:
             buckets = _buckets(keys, rows[block][:, None], self.bucket_bits)
             gains[block] = self._grades_of(keys.ravel(), buckets.ravel()).reshape(keys.shape)
         if np.array_equal(rows, np.arange(len(self.query_ids))):
-            return Judged(gains, self.relevant_count, self.ideal, depth)
-        return Judged(gains, self.relevant_count[rows], self.ideal[rows], depth)
+            counts, ideal = self.relevant_count, self.ideal
+        else:
+            counts, ideal = self.relevant_count[rows], self.ideal[rows]
+        return Judged(gains, counts, ideal, depth, self.relevant_from, self.highest)
 
     @cached_property
     def _row_of(self) -> Mapping[str, int]:

@@ -8,7 +8,8 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from tuner.core.errors import MetricError
+from tuner.core.errors import InputError, MetricError
+from tuner.core.grades import RELEVANT_FROM, GradeScale, OfWhat
 from tuner.core.rankings import FloatArray
 from tuner.metrics.aggregate import Undefined, mean_defined
 from tuner.metrics.base import Judged
@@ -27,6 +28,8 @@ def evaluate_run(
     *,
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    relevant_from: float = RELEVANT_FROM,
+    max_grade: float | OfWhat = "query",
 ) -> dict[str, float]:
     """Score each judged query of a run with one metric, such as ``"ndcg@10"``.
 
@@ -36,7 +39,12 @@ def evaluate_run(
     are left out and counted in a warning of the log. Lists with a repeated document are an error;
     ``duplicates="first"`` keeps its first place instead.
 
-    ``undefined`` says what a query without a relevant document (grade >= 1) is: ``"zero"`` as in
+    A document is relevant from the grade ``relevant_from`` on (trec_eval's ``-l``); where no grade
+    of all judgements reaches it, that is an error and no 0. ``max_grade`` is what
+    ``discounted_precision`` and the like divide grades by: the highest of the ``"query"``, of the
+    ``"dataset"``, or a number.
+
+    ``undefined`` says what a query without a relevant document is: ``"zero"`` as in
     trec_eval, NaN for ``"skip"``, or an error. Where lower is better (``share_grade0@10``) it is
     NaN under ``"zero"`` too. A query with relevant documents but none of the level that a metric
     such as ``recall_level2@10`` counts is NaN, and under ``"error"`` refused.
@@ -45,12 +53,18 @@ def evaluate_run(
     {'q1': 0.5}
 
     Raises:
-        MetricError: an unknown metric, a score or grade that is not a number, or a repeated
-            document; names the query and the document.
+        MetricError: an unknown metric, a score or grade that is not a number, a repeated document
+            (names the query and the document), or positive grades of which none is relevant.
     """
-    return evaluate_run_metrics(qrels, run, [metric], duplicates=duplicates, undefined=undefined)[
-        metric
-    ]
+    return evaluate_run_metrics(
+        qrels,
+        run,
+        [metric],
+        duplicates=duplicates,
+        undefined=undefined,
+        relevant_from=relevant_from,
+        max_grade=max_grade,
+    )[metric]
 
 
 def evaluate_run_metrics(
@@ -60,6 +74,8 @@ def evaluate_run_metrics(
     *,
     duplicates: Duplicates = "error",
     undefined: Undefined = "zero",
+    relevant_from: float = RELEVANT_FROM,
+    max_grade: float | OfWhat = "query",
 ) -> dict[str, dict[str, float]]:
     """Score each judged query with several metrics: ``{metric: {query: value}}``.
 
@@ -75,7 +91,7 @@ def evaluate_run_metrics(
     _warn_of_others(qrels, run)
     answers = [run.get(query_id, ()) for query_id in query_ids]
     tops = top_documents(query_ids, answers, depth=depth, duplicates=duplicates)
-    judged = _judge(query_ids, list(qrels.values()), tops, depth)
+    judged = _judge(query_ids, list(qrels.values()), tops, depth, _scale(relevant_from, max_grade))
     values = {name: metric.per_query(judged) for name, metric in parsed.items()}
     if undefined == "error":
         for row in values.values():
@@ -107,18 +123,32 @@ def _judge(
     judgements: Sequence[Mapping[str, float]],
     tops: Sequence[Sequence[str]],
     depth: int | None,
+    scale: GradeScale,
 ) -> Judged:
     lengths = np.fromiter(map(len, judgements), np.int64, len(judgements))
     grades = grade_values(query_ids, judgements, int(lengths.sum()))
     rows = np.repeat(np.arange(len(query_ids)), lengths)
-    relevant_count, ideal = ideal_gains(rows, grades, len(query_ids))
+    if grades.max(initial=0.0) > 0 and (message := scale.problem(judgements)):
+        raise MetricError(message)
+    relevant_count, ideal = ideal_gains(
+        rows, grades, len(query_ids), relevant_from=scale.relevant_from
+    )
     lengths = np.fromiter(map(len, tops), np.int64, len(tops))
     looked_up = (
         map(judgement.get, top, repeat(0.0))
         for judgement, top in zip(judgements, tops, strict=True)
     )
     gains = np.fromiter(chain.from_iterable(looked_up), np.float64, int(lengths.sum()))
-    return Judged(padded(np.maximum(gains, 0.0), lengths), relevant_count, ideal, depth)
+    gains = padded(np.maximum(gains, 0.0), lengths)
+    highest = scale.highest(judgements)
+    return Judged(gains, relevant_count, ideal, depth, scale.relevant_from, highest)
+
+
+def _scale(relevant_from: float, max_grade: float | OfWhat) -> GradeScale:
+    try:
+        return GradeScale(relevant_from, max_grade)
+    except InputError as error:
+        raise MetricError(problems=error.problems) from error
 
 
 def _warn_of_others(qrels: Mapping[str, Mapping[str, float]], run: Mapping[str, Answer]) -> None:

@@ -10,7 +10,7 @@ from statistics import median
 from tuner.datasets.building.facts import name_key
 from tuner.datasets.building.near_duplicates import Pair, near_duplicates
 from tuner.datasets.building.query_log import compare_key
-from tuner.datasets.dataset import RELEVANT_GRADE, Dataset
+from tuner.datasets.dataset import Dataset
 
 CUT_OFFS = (5, 10, 20)
 
@@ -38,7 +38,7 @@ class Statistics:
 
     Attributes:
         counts: documents, queries, judgements, triples, and what else can be counted.
-        relevant_per_query: documents with a grade of at least 1.
+        relevant_per_query: relevant documents.
         query_tokens, document_tokens: lengths, as ``count_tokens`` counts.
         grades: grade -> how many judgements have it.
         query_types, difficulties: how many queries; ``""`` where a query has none.
@@ -147,14 +147,18 @@ def _unknown(
         (query, id_)
         for query, judged in dataset.qrels.items()
         for id_, grade in judged.items()
-        if id_ not in documents and (grade >= RELEVANT_GRADE) is are_relevant
+        if id_ not in documents and (grade >= dataset.scale.relevant_from) is are_relevant
     )
 
 
 def relevant_documents(dataset: Dataset) -> dict[str, list[str]]:
     """Return query id -> the documents with a grade of at least 1."""
     return {
-        query.id: [id_ for id_, grade in dataset.qrels[query.id].items() if grade >= RELEVANT_GRADE]
+        query.id: [
+            id_
+            for id_, grade in dataset.qrels[query.id].items()
+            if grade >= dataset.scale.relevant_from
+        ]
         for query in dataset.queries
     }
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, did_you_mean
+from tuner.core.grades import GradeScale
+from tuner.datasets.base import DatasetFormat
 from tuner.datasets.beir import Beir
-from tuner.datasets.dataset import RELEVANT_GRADE, Dataset, Evidence
+from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.samples import Samples
 
 LAYOUTS = ("beir", "samples")
@@ -40,18 +42,23 @@ def write_dataset(dataset: Dataset, folder: Path, *, layout: str = "beir") -> Da
         inner = scratch / folder.name  # the data set is named after its folder
         inner.mkdir()
         _WRITERS[layout](dataset, inner)
-        copy = _READERS[layout](inner)
+        copy = _read(inner, layout, dataset.scale)
         if copy.lacking:
             raise InputError(problems=copy.lacking)
         _compare(dataset, copy, layout)
         if folder.exists():
             folder.rmdir()
         inner.rename(folder)
-        return _READERS[layout](folder)
+        return _read(folder, layout, dataset.scale)
     except OSError as error:
         raise InputError(f"cannot write {str(folder)!r}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _read(folder: Path, layout: str, scale: GradeScale) -> Dataset:
+    read = _READERS[layout].read(folder, relevant_from=scale.relevant_from)
+    return read.with_scale(scale)
 
 
 def refuse_full(folder: Path) -> None:
@@ -90,7 +97,7 @@ def _refuse_hopeless(dataset: Dataset) -> None:
     hopeless = [
         id_
         for id_, judged in dataset.qrels.items()
-        if not any(grade >= RELEVANT_GRADE for grade in judged.values())
+        if not any(grade >= dataset.scale.relevant_from for grade in judged.values())
     ]
     if hopeless:
         raise InputError(
@@ -134,13 +141,14 @@ def _sample(dataset: Dataset, query: Query) -> dict[str, Any]:
     answer, *aliases = dataset.answers.get(query.id, ("",))
     evidence = dataset.evidences.get(query.id, Evidence())
     judged = dataset.qrels[query.id]
+    lowest = dataset.scale.relevant_from
     return {
         "id": query.id,
         "query": query.text,
-        "relevant_docs": [id_ for id_, grade in judged.items() if grade >= RELEVANT_GRADE],
+        "relevant_docs": [id_ for id_, grade in judged.items() if grade >= lowest],
         **_filled(
             {
-                "grades": {id_: g for id_, g in judged.items() if g != RELEVANT_GRADE},
+                "grades": {id_: g for id_, g in judged.items() if g != 1.0},
                 "relevant_entities": evidence.entities,
                 "relevant_paths": evidence.paths,
                 "expected_answer": answer,
@@ -196,4 +204,4 @@ _WRITERS: dict[str, Callable[[Dataset, Path], None]] = {
     "beir": _write_beir,
     "samples": _write_samples,
 }
-_READERS: dict[str, Callable[[Path], Dataset]] = {"beir": Beir.read, "samples": Samples.read}
+_READERS: dict[str, DatasetFormat] = {"beir": Beir(), "samples": Samples()}
