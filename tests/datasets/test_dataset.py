@@ -319,7 +319,7 @@ def test_a_data_set_of_fractions_is_read_where_it_is_said_from_where_on_they_are
     (tmp_path / "qrels").mkdir()
     for name, text in write.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="no grade reaches 1, the highest is 0.9; set relevant_fr"):
+    with pytest.raises(InputError, match=r"no grade reaches 1, the highest is 0\.9"):
         open_dataset(tmp_path)
     dataset = open_dataset(tmp_path, scale=GradeScale(0.5, 1.0))
     assert dataset.warnings == (
