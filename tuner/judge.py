@@ -244,6 +244,7 @@ def judge_without_holdout(
     assembly: Assembly,
     winner: Trial,
     baseline: Trial,
+    trials: Sequence[Trial],
     values: Mapping[int, FloatArray],
     journal: Path,
     *,
@@ -251,7 +252,8 @@ def judge_without_holdout(
 ) -> FewQueriesVerdict | None:
     """Decide where no queries were held out; None where no values were kept.
 
-    ``values`` are the trials' ``utilities``; ``level_of`` takes the place of the configured alpha.
+    ``trials`` are those that the winner was chosen from, ``values`` their ``utilities``;
+    ``level_of`` takes the place of the configured alpha.
     """
     if baseline.number not in values or winner.number not in values or len(values) < 2:
         return None
@@ -279,9 +281,11 @@ def judge_without_holdout(
             )
             for guard in guardrails(assembly)
         }
+    scored = sorted((one for one in trials if one.number in values), key=lambda one: one.number)
     return decide_without_holdout(
         *both,
-        np.stack([row - values[baseline.number] for row in values.values()]),
+        np.stack([values[one.number] - values[baseline.number] for one in scored]),
+        scored,
         guardrails=tests,
         query_types=[query.query_type for query in assembly.tune_queries],
         alpha=alpha,

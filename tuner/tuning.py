@@ -187,7 +187,13 @@ class Session:
         if not assembly.holdout_queries:
             journal = self.run_dir / JOURNAL_FILE
             few = judge_without_holdout(
-                assembly, winner, baseline, values, journal, level_of=level_of
+                assembly,
+                winner,
+                baseline,
+                self.study.trials,
+                values,
+                journal,
+                level_of=level_of,
             )
             return None if few is None else few.to_record()
         both = [key_of(assembly, trial.params) for trial in (winner, baseline)]

@@ -141,18 +141,24 @@ def few_rates(draw, tokens, *, queries, repetitions, seed):
     for repetition in range(repetitions):
         values = draw(random, queries)
         is_higher, is_significant = naive(values)
-        winner = choose_winner(as_trials(values, tokens), dict(enumerate(values))).number
+        trials = as_trials(values, tokens)
+        winner = choose_winner(trials, dict(enumerate(values))).number
         verdict = decide_without_holdout(
             Measured({"row": winner}, values[winner]),
             Measured({"row": BASELINE}, values[BASELINE]),
             values - values[BASELINE],
+            trials,
             seed=repetition,
             permutations=0,
             resamples=0,
         )
+        # Every configuration's true gain is 0.
+        found = verdict.corrected
         counts.update(
             {
                 verdict.outcome: 1,
+                "estimated": found is not None,
+                "covered": found is not None and found.interval[0] <= 0.0 <= found.interval[1],
                 "naive higher": is_higher,
                 "naive significant": is_significant,
             }

@@ -303,7 +303,22 @@ def test_nothing_that_is_not_above_the_baseline_wins():
 def few(gain, gains, **options):
     """Decide without a holdout on a winner that gains ``gain`` by query over a baseline of 0.5."""
     winner, baseline = measured("new", 0.5 + gain), measured("old", np.full(len(gain), 0.5))
-    return decide_without_holdout(winner, baseline, gains, **options)
+    return decide_without_holdout(winner, baseline, gains, searched(gains, gain), **options)
+
+
+def searched(gains, gain=None):
+    """Return the trials of a search: the first row that is the winner's is called new."""
+    rows = [row for row, own in enumerate(gains) if gain is not None and np.array_equal(own, gain)]
+    return [
+        Trial(
+            row,
+            "baseline" if not own.any() else "tpe",
+            {"name": "new" if row in rows[:1] else row},
+            TrialState.FINISHED,
+            objective=float(own.mean()) if own.size else 0.0,
+        )
+        for row, own in enumerate(gains)
+    ]
 
 
 def test_few_queries_are_decided_by_the_corrected_gain():
@@ -314,7 +329,7 @@ def test_few_queries_are_decided_by_the_corrected_gain():
     assert "with only 40 queries none was held out" in verdict.sentence
     assert few(noise[0] - 0.3, noise - 0.3).outcome == "keep the baseline"
     old = measured("old", np.full(40, 0.5))
-    assert decide_without_holdout(old, old, noise).outcome == "keep the baseline"
+    assert decide_without_holdout(old, old, noise, searched(noise)).outcome == "keep the baseline"
     slow = Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True).test(
         np.full(40, 30.0) + np.arange(40) % 3,
         np.full(40, 10.0) + np.arange(40) % 3,
@@ -334,7 +349,9 @@ def test_under_ten_queries_are_never_enough(queries):
     assert "under 10 a gain cannot be told from the search's luck" in verdict.sentence
     assert (verdict.more_queries, verdict.corrected) == (None, None)
     same = measured("old", np.full(queries, 0.5))
-    assert decide_without_holdout(same, same, gains).outcome == "not enough queries"
+    assert (
+        decide_without_holdout(same, same, gains, searched(gains)).outcome == "not enough queries"
+    )
     assert ("only 1 query none" in verdict.sentence) == (queries == 1)
 
 
@@ -383,6 +400,12 @@ def test_without_a_holdout_a_price_deploys_nothing_whose_composite_may_be_worse(
             Measured({"n": 1}, 0.5 + composite_gain, objective=objective),
             Measured({"n": 0}, np.full(40, 0.5), objective=np.zeros(40)),
             np.stack([np.zeros(40), objective]),
+            [
+                Trial(
+                    n, "tpe" if n else "baseline", {"n": n}, TrialState.FINISHED, objective=0.3 * n
+                )
+                for n in (0, 1)
+            ],
         )
 
     verdict = decided(noise)

@@ -27,7 +27,9 @@ from tuner.stats.power import (
 from tuner.stats.resampling import bca_interval, sign_flip_p
 from tuner.stats.sample_ratio import SampleRatio, check_sample_ratio
 from tuner.stats.selection import (
+    Choose,
     CorrectedEstimate,
+    Rows,
     bootstrap_corrected,
     within_one_standard_error,
 )
@@ -37,11 +39,13 @@ __all__ = [
     "ArmComparison",
     "ArmNonInferiority",
     "Assignment",
+    "Choose",
     "CorrectedEstimate",
     "GroupComparison",
     "NonInferiority",
     "PairedComparison",
     "Range",
+    "Rows",
     "SampleRatio",
     "adjust_cuped",
     "alpha_of_look",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,11 @@ import numpy.typing as npt
 from tuner.core.errors import InputError
 from tuner.core.rankings import BoolArray, FloatArray
 from tuner.stats.pairs import ROUNDING, VALUES_AT_ONCE, check_share, without_rounding
+
+Rows = npt.NDArray[np.intp]
+# From values, shape (trials, queries), and how often each query was drawn, shape (draws, queries),
+# to the row that is chosen in each draw, shape (draws,).
+Choose = Callable[[FloatArray, FloatArray], Rows]
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class CorrectedEstimate:
         confidence: of the interval.
         naive: the winner's mean on the queries that chose it.
         optimism: ``naive - estimate``.
-        winner: row of the trial with the highest mean, the first of equals.
+        winner: row of the trial that was chosen by all queries.
         queries: queries that were used.
         trials: trials that were used.
         undefined: queries left out because a trial has no value for them.
@@ -77,16 +83,30 @@ def within_one_standard_error(per_trial_values: FloatArray, best: int) -> BoolAr
     return is_within
 
 
+def best_means(values: FloatArray, drawn: FloatArray) -> Rows:
+    """Choose the trial with the highest mean in each draw, the first of equals."""
+    return _first_best(drawn @ values.T / values.shape[1])
+
+
 def bootstrap_corrected(
-    values: FloatArray, *, seed: int, resamples: int = 2_000, confidence: float = 0.95
+    values: FloatArray,
+    *,
+    seed: int,
+    choose: Choose = best_means,
+    winner: int | None = None,
+    resamples: int = 2_000,
+    confidence: float = 0.95,
 ) -> CorrectedEstimate:
-    """Estimate how good the best of many trials is on new queries, from the values that chose it.
+    """Estimate how good the chosen one of many trials is on new queries, by those that chose it.
 
     ``values`` has shape (trials, queries), higher is better. BBC-CV (Tsamardinos, Greasidou and
-    Borboudakis 2018, Algorithm 4): draw as many queries with replacement, choose the trial with the
-    best mean on them, and score it on the queries that were not drawn; the estimate is the mean
-    over all draws and the interval its percentiles. For sets that are too small to be split. For
-    the gain over a baseline in row b, pass ``values - values[b]``: the choices stay the same.
+    Borboudakis 2018, Algorithm 4): draw as many queries with replacement, choose a trial by them,
+    and score it on the queries that were not drawn; the estimate is the mean over all draws and the
+    interval its percentiles. For sets that are too small to be split. For the gain over a baseline
+    in row b, pass ``values - values[b]``: the choices stay the same.
+
+    ``choose`` is the rule that chooses, by which row ``winner`` was chosen; by default the one with
+    the best mean is. Another rule than the one that was used corrects for another one's luck.
 
     Two trials that are each right on one of two queries: whichever query is drawn twice chooses the
     trial that fails the other one, so the naive .5 is corrected to 0.
@@ -96,7 +116,8 @@ def bootstrap_corrected(
     (0.5, 0.0)
 
     Raises:
-        InputError: the shape is wrong, or fewer than two queries have a value from every trial.
+        InputError: the shape is wrong, fewer than two queries have a value from every trial, or
+            ``winner`` is not a trial with values.
     """
     check_share("confidence", confidence)
     if resamples < 1:
@@ -110,19 +131,25 @@ def bootstrap_corrected(
             "from every trial; at least 2 are needed"
         )
     used = everything[np.ix_(rows, columns)]
-    scores = _out_of_bag_scores(used, resamples=resamples, seed=seed)
+    if winner is not None and winner not in rows:
+        raise InputError(f"winner={winner} is not one of the {rows.size} trials with values")
+    scores = _out_of_bag_scores(used, choose, resamples=resamples, seed=seed)
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(scores, [tail, 1.0 - tail])
     means = used.mean(axis=1)
-    winner = int(_first_best(means[None, :])[0])
-    naive, estimate = float(means[winner]), float(scores.mean())
+    chosen = (
+        int(choose(used, np.ones((1, columns.size)))[0])
+        if winner is None
+        else int(np.flatnonzero(rows == winner)[0])
+    )
+    naive, estimate = float(means[chosen]), float(scores.mean())
     return CorrectedEstimate(
         estimate=estimate,
         interval=(float(low), float(high)),
         confidence=confidence,
         naive=naive,
         optimism=naive - estimate,
-        winner=int(rows[winner]),
+        winner=int(rows[chosen]),
         queries=int(columns.size),
         trials=int(rows.size),
         undefined=int(everything.shape[1] - columns.size),
@@ -130,7 +157,9 @@ def bootstrap_corrected(
     )
 
 
-def _out_of_bag_scores(values: FloatArray, *, resamples: int, seed: int) -> FloatArray:
+def _out_of_bag_scores(
+    values: FloatArray, choose: Choose, *, resamples: int, seed: int
+) -> FloatArray:
     """Return, for each draw with a query left over, the chosen trial's mean on the left-overs."""
     trial_count, query_count = values.shape
     random = np.random.default_rng(seed)
@@ -140,7 +169,7 @@ def _out_of_bag_scores(values: FloatArray, *, resamples: int, seed: int) -> Floa
     while done < resamples:
         size = min(resamples - done, max(1, VALUES_AT_ONCE // max(trial_count, query_count)))
         drawn = random.multinomial(query_count, uniform, size=size).astype(np.float64)
-        chosen = _first_best(drawn @ values.T / query_count)
+        chosen = choose(values, drawn)
         is_left = drawn == 0.0
         left_count = is_left.sum(axis=1)
         total = (values[chosen] * is_left).sum(axis=1)
@@ -154,7 +183,7 @@ def _out_of_bag_scores(values: FloatArray, *, resamples: int, seed: int) -> Floa
     return scores
 
 
-def _first_best(means: FloatArray) -> npt.NDArray[np.intp]:
+def _first_best(means: FloatArray) -> Rows:
     """Return for each row the first column whose mean is the highest, but for rounding."""
     highest = means.max(axis=1, keepdims=True)
     margin = ROUNDING * np.maximum(np.abs(highest), 1.0)

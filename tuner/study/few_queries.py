@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.rankings import FloatArray
+from tuner.core.trial import Trial
 from tuner.stats import (
     CorrectedEstimate,
     GroupComparison,
@@ -28,6 +29,7 @@ from tuner.study.more_queries import (
 from tuner.study.outcome import Outcome
 from tuner.study.price import is_as_good
 from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured
+from tuner.study.winner import winner_rule
 
 # Among equal configurations 5 % of the searches on 3 queries were deployed, from 10 on at most 1 %
 # (experiments/statistics/README.md). Below 10 nobody can tell how far off it may be elsewhere.
@@ -68,6 +70,7 @@ def decide_without_holdout(
     winner: Measured,
     baseline: Measured,
     gains: FloatArray,
+    trials: Sequence[Trial],
     *,
     guardrails: Mapping[str, NonInferiority] | None = None,
     query_types: Sequence[str] = (),
@@ -80,11 +83,12 @@ def decide_without_holdout(
 ) -> FewQueriesVerdict:
     """Decide by the gain over the baseline that the search would have on new queries.
 
-    ``gains`` has shape (trials, queries): each trial's objective less the baseline's. The gain of
-    the best is corrected for having been chosen (BBC-CV, Tsamardinos, Greasidou and Borboudakis
-    2018). With a price (``objective`` is given), a deployment also needs a composite that is not
-    worse by ``min_effect`` or more. That, the guard-rails and the query types are judged on the
-    queries that were tuned on, which flatters the winner.
+    ``gains`` has shape (trials, queries): each trial's objective less the baseline's. The winner's
+    is corrected for having been chosen (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018) by the
+    rule that did choose it (``choose_winner``), applied to each resample. With a price
+    (``objective`` is given), a deployment also needs a composite that is not worse by
+    ``min_effect`` or more. That, the guard-rails and the query types are judged on the queries that
+    were tuned on, which flatters the winner.
     Under 10 queries there are never enough, and an interval without any width is no certainty.
     """
     tests = dict(guardrails or {})
@@ -96,7 +100,15 @@ def decide_without_holdout(
         return FewQueriesVerdict(
             "keep the baseline", "Keep the baseline: no configuration did better than it."
         )
-    corrected = bootstrap_corrected(gains, seed=seed, confidence=1.0 - alpha)
+    rows = np.flatnonzero(~np.isnan(gains).all(axis=1))
+    known = [trials[row] for row in rows.tolist()]
+    corrected = bootstrap_corrected(
+        gains[rows],
+        seed=seed,
+        choose=winner_rule(known),
+        winner=next(row for row, trial in enumerate(known) if trial.params == winner.params),
+        confidence=1.0 - alpha,
+    )
     draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
     composite = compare_paired(
         winner.composite, baseline.composite, confidence=1.0 - alpha, **draws

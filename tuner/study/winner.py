@@ -9,7 +9,8 @@ import numpy as np
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Trial, best_trial
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.stats import within_one_standard_error
+from tuner.stats import Choose, Rows, within_one_standard_error
+from tuner.stats.pairs import ROUNDING
 from tuner.study.results import BASELINE_ARM
 
 LATENCY = "latency_p95_ms"
@@ -48,10 +49,56 @@ def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) 
     return min(good, key=_cost)
 
 
+def winner_rule(trials: Sequence[Trial]) -> Choose:
+    """Return ``choose_winner`` for many draws of queries at once, for ``bootstrap_corrected``.
+
+    The rows of its values are ``trials``, in the order of their numbers, with every value defined;
+    a trial's objective in a draw is its mean over what was drawn. Tokens and latency are those of
+    the trials: they differ from one configuration to the next far more than from draw to draw.
+    """
+    costs = sorted({_amounts(trial) for trial in trials})
+    rank = np.array([costs.index(_amounts(trial)) for trial in trials])
+    is_baseline = np.array([trial.arm == BASELINE_ARM for trial in trials], dtype=bool)
+    is_feasible = np.array([trial.is_feasible for trial in trials], dtype=bool)
+    baseline = np.flatnonzero(is_baseline & is_feasible)
+
+    def choose(values: FloatArray, drawn: FloatArray) -> Rows:
+        count = drawn.sum(axis=1, keepdims=True)
+        means = drawn @ values.T / count
+        margin = ROUNDING * np.maximum(np.abs(means).max(axis=1, keepdims=True), 1.0)
+        may_win = np.broadcast_to(is_feasible & ~is_baseline, means.shape)
+        if baseline.size:
+            may_win = may_win & (means > means[:, baseline[:1]] + margin)
+        objective = np.where(may_win, means, -np.inf)
+        best = objective.argmax(axis=1)
+        leader = values[best]
+        # Of d = trial - best by query: the sums of d and of its square over what was drawn.
+        difference = means - np.take_along_axis(means, best[:, None], axis=1)
+        squares = (
+            drawn @ (values**2).T
+            - 2.0 * (drawn * leader) @ values.T
+            + (drawn * leader**2).sum(axis=1, keepdims=True)
+        )
+        variance = np.maximum(squares - count * difference**2, 0.0) / np.maximum(count - 1.0, 1.0)
+        is_good = may_win & (difference >= -np.sqrt(variance / count) - margin)
+        cheapest = np.where(is_good, rank, len(costs))
+        is_chosen = is_good & (cheapest == cheapest.min(axis=1, keepdims=True))
+        highest = np.where(is_chosen, means, -np.inf)
+        chosen = (highest >= highest.max(axis=1, keepdims=True) - margin).argmax(axis=1)
+        # Where nothing is above the baseline, it stays.
+        nobody = int(baseline[0]) if baseline.size else 0
+        return np.where(may_win.any(axis=1), chosen, nobody)
+
+    return choose
+
+
+def _amounts(trial: Trial) -> tuple[float, float]:
+    return trial.metrics.get(CONTEXT_TOKENS, 0.0), trial.metrics.get(LATENCY, 0.0)
+
+
 def _cost(trial: Trial) -> tuple[float, float, float, int]:
     return (
-        trial.metrics.get(CONTEXT_TOKENS, 0.0),
-        trial.metrics.get(LATENCY, 0.0),
+        *_amounts(trial),
         -_number(trial.objective),
         trial.number,
     )
