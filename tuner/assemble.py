@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -25,8 +26,10 @@ from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.planning import Plan, below
+from tuner.retrieval._counted import counted
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
+from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Knob, Measures, Retriever
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
@@ -44,7 +47,8 @@ _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "j
 class Assembly:
     """A configuration with its data opened and its index built, ready to evaluate.
 
-    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
+    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it. ``calls`` adds
+    up the queries that were asked beside trials, by purpose (``core.calls``).
     """
 
     config: Config
@@ -55,6 +59,16 @@ class Assembly:
     retriever: Retriever | Measures
     baseline: Params | None
     policy: Policy | None = None
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def counting(self, purpose: str) -> Assembly:
+        """Return the same, with every query that it asks of the system counted for a purpose."""
+        retriever = self.retriever
+        if isinstance(retriever, Measures):
+            return self
+        if isinstance(retriever, Remembered):
+            return replace(self, retriever=retriever.counting(purpose, self.calls))
+        return replace(self, retriever=counted(retriever, purpose, self.calls))
 
     def evaluator(self, queries: Sequence[Query]) -> Evaluator | SelfMeasured:
         """Make the evaluate function over some of the data set's queries."""

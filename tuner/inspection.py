@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tuner.assemble import Assembly
+from tuner.core import calls
 from tuner.core.corpus import Query
 from tuner.core.parameters import Categorical, Parameter
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
+from tuner.retrieval._counted import at_once_of
 from tuner.retrieval.base import Measures
 from tuner.study.results import BASELINE_ARM
 
@@ -27,6 +30,8 @@ PROBED_QUERIES = 10
 # A knob that is dead around the chosen configuration is turned at so many others: the weight of a
 # leg changes nothing where the other leg has none.
 OTHER_PLACES = 2
+# Where a query takes so long, a user pays for it: with waiting, or, for a service, with money.
+SLOW_QUERY_MS = 50.0
 SHOWN_IDS = 3
 # So many evaluations without a hit are no accident.
 TRIALS_WITHOUT_HIT = 10
@@ -65,12 +70,18 @@ class NothingFound:
         return trial.is_scored and any(trial.metrics.get(name) for name in self._names)
 
     def _reason(self, trial: Trial) -> str | None:
-        assembly, retriever = self._assembly, self._assembly.retriever
+        assembly = self._assembly
+        retriever = assembly.counting(calls.NOTHING_FOUND).retriever
         assert not isinstance(retriever, Measures)
         queries = assembly.tune_queries
         returned: list[str] = []
         for query in _spread(queries, PROBED_QUERIES):
-            returned += retriever.retrieve([query], {**assembly.fixed, **trial.params}).ids(0)
+            try:
+                answer = retriever.retrieve([query], {**assembly.fixed, **trial.params})
+            except Exception:  # whatever is wrong, the trials will tell; and the next is looked at
+                self._without_hit -= 1
+                return None
+            returned += answer.ids(0)
         judged = [id_ for query in queries for id_ in assembly.dataset.qrels.get(query.id, {})]
         known = {document.id for document in assembly.dataset.corpus.documents}.union(judged)
         is_known = not known.isdisjoint(returned)
@@ -100,12 +111,45 @@ class NothingFound:
 
 
 def remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> list[str]:
-    """Return, in sentences, what a reader of the result should know of the system."""
+    """Return, in sentences, what a reader of the result should know of the system.
+
+    Parameters without effect are looked for as ``inspection`` says; by default unless a query took
+    50 ms or more.
+    """
     return [
         *_baseline_remarks(assembly, trials),
         *_graph_remarks(trials),
-        *_dead_knob_remarks(assembly, chosen, trials),
+        *_knob_remarks(assembly, chosen, trials),
     ]
+
+
+def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> Iterator[str]:
+    setting = assembly.config.inspection
+    if setting == "off" or isinstance(assembly.retriever, Measures):
+        return
+    took_ms = query_ms(assembly, trials)
+    if setting == "auto" and took_ms >= SLOW_QUERY_MS:
+        most = PROBED_QUERIES * (1 + OTHER_VALUES * len(assembly.plan.space.names))
+        yield (
+            f"parameters without effect were not looked for, as a query takes {took_ms:.0f} ms "
+            f"here, and this asks up to {most} of them: inspection: on looks all the same"
+        )
+        return
+    yield from _dead_knob_remarks(assembly.counting(calls.DEAD_KNOBS), chosen, trials)
+
+
+def query_ms(assembly: Assembly, trials: Sequence[Trial]) -> float:
+    """Return how long a query took in the trials of a study: the median of the scored ones.
+
+    A query of those that are answered side by side takes longer than its share of the time. 0
+    where nothing was scored.
+    """
+    if isinstance(assembly.retriever, Measures):
+        return 0.0
+    queries = len(assembly.tune_queries)
+    rounds = math.ceil(queries / (at_once_of(assembly.retriever) or 1))
+    spent = [t.seconds["retrieve"] for t in trials if t.is_scored and "retrieve" in t.seconds]
+    return 1000.0 * float(np.median(spent)) / rounds if spent else 0.0
 
 
 def dead_knobs(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tuner.assemble import Assembly
+from tuner.core import calls
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.policy import Policy
@@ -233,6 +234,7 @@ def _run_shift(
     """
     if isinstance(assembly.retriever, Remembered):
         assembly = replace(assembly, retriever=assembly.retriever.asked_again())
+    assembly = assembly.counting(calls.ASKED_TWICE)
     moved = measure(assembly, choice, queries).composite - before.composite
     defined = moved[~np.isnan(moved)]
     if not (np.abs(defined) > ROUNDING).any():
@@ -299,10 +301,12 @@ def measured_pair(
     assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
 ) -> tuple[Measured, Measured]:
     """Measure two configurations on the same queries, by turns where a guard-rail is a latency."""
+    assembly = assembly.counting(calls.VERDICT)
     pair = (measure(assembly, winner, queries), measure(assembly, baseline, queries))
     timed = [g.metric for g in guardrails(assembly) if g.metric.startswith("latency_")]
     if not timed:
         return pair
+    assembly = assembly.counting(calls.LATENCY)
     latencies = paired_latency_ms(queries, assembly.answering(winner), assembly.answering(baseline))
     first, second = (
         replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})

@@ -174,7 +174,7 @@ def _backend(section: BackendSection) -> Backend:
 def _execution(config: Config) -> Execution:
     section = config.execution
     name = section.kind
-    if name == "auto" and _waits(config):
+    if name == "auto" and waits(config):
         name = "threads"  # worker processes would each have limits of their own, and gain nothing
     return make_execution(
         name,
@@ -185,7 +185,7 @@ def _execution(config: Config) -> Execution:
     )
 
 
-def _waits(config: Config) -> bool:
+def waits(config: Config) -> bool:
     """Say whether the kind of retriever says that its evaluations wait for another system."""
     try:
         return getattr(registry.load("retrieval", config.retriever.kind), "waits", False) is True

@@ -71,12 +71,16 @@ def write_best(
     summary: StudySummary,
     complete: Callable[[Params], Params],
 ) -> None:
-    """Write ``best.yaml``: the winner's parameters, and how it did. Nothing where none is scored.
+    """Write ``best.yaml``: the winner's parameters, and how it did.
 
+    Nothing where none is scored, or where the study failed: what a part of its trials found is no
+    advice, and one that an earlier, interrupted run left is taken away.
     ``complete`` adds the parameters that were not tuned. The file appears whole or not at all.
     """
     best = summary.chosen
-    if best is None:
+    if summary.state == "failed":
+        (run_dir / BEST_FILE).unlink(missing_ok=True)
+    if best is None or summary.state == "failed":
         return
     record = {
         "params": complete(best.params),

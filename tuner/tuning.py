@@ -9,25 +9,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tuner.assemble import Assembly, assemble, versions
 from tuner.config import Config, load_config
-from tuner.core.errors import InputError
+from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
+from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
 from tuner.evaluation.racing import standing
+from tuner.evaluation.system_metrics import serve_one
+from tuner.execution._plain import one_line
 from tuner.inspection import NothingFound, remarks
 from tuner.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
-from tuner.planning import make_plan
+from tuner.planning import make_plan, waits
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Explains, Measures
 from tuner.run_dir import (
     ANSWERS_DIR,
     SUMMARY_NOTE,
+    last_summary,
     new_run_dir,
     no_run,
     resolved_config,
@@ -37,9 +42,18 @@ from tuner.run_dir import (
 )
 from tuner.side_by_side import put_side_by_side, write_side_by_side
 from tuner.study.arms import Arm, Fixed
+from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
+from tuner.study.outages import is_answering
 from tuner.study.pareto import front_record
-from tuner.study.results import BASELINE_ARM, HoldoutResult, ScoreHoldout, summarise
+from tuner.study.reading import ENDING, read_journal
+from tuner.study.results import (
+    BASELINE_ARM,
+    HoldoutResult,
+    ScoreHoldout,
+    asked_in_trials,
+    summarise,
+)
 from tuner.study.study import Study
 from tuner.study.winner import choose_winner
 from tuner.tracking.mlflow import Mlflow
@@ -49,6 +63,7 @@ from tuner.warm_start import EARLIER_ARM, gather, read_earlier, write_earlier
 SLOW_TO_WRITE = 60
 
 Say = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
@@ -116,9 +131,9 @@ class Session:
                     on_event=on_event,
                     doubt=NothingFound(self.assembly, study.trials),
                     is_time_up=is_time_up,
+                    probe=None if isinstance(self.assembly.retriever, Measures) else self._probe,
                 )
-            summary = self._summarise(state, time.monotonic() - begin, say, level_of)
-            self._put_side_by_side(summary, say)
+            summary = self._sum_up(state, begin, say, level_of)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
@@ -134,33 +149,58 @@ class Session:
             None if tracker is None else tracker.run_url,
         )
 
+    def _sum_up(self, state: str, begin: float, say: Say, level_of: LevelOf | None) -> StudySummary:
+        """Sum up, which asks the system; where it does not answer, the study is interrupted."""
+        study = self.study
+        try:
+            summary = self._summarise(state, time.monotonic() - begin, say, level_of)
+            self._put_side_by_side(summary, say)
+        except OutageError as error:
+            study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
+            say(study.stopped_by)
+            if study.journal is not None:
+                study.journal.note(ENDING, state="interrupted", reason=study.stopped_by)
+            summary = self._summarise("interrupted", time.monotonic() - begin, say, level_of)
+        calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
+        return replace(summary, queries_asked=calls)
+
     def _summarise(
         self, state: str, seconds: float, say: Say, level_of: LevelOf | None
     ) -> StudySummary:
-        trials = self.study.trials
-        if state == "interrupted":
-            return summarise(state, self.study.header, trials, seconds=seconds)
+        trials, header = self.study.trials, self.study.header
+        failures = Failures.of(trials)
+        if state != "finished":
+            reason = self.study.stopped_by
+            if state == "failed":
+                reason = f"Failed: {reason}" if reason else failures.sentence
+            return summarise(state, header, trials, seconds=seconds, reason=reason)
         values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials)
         winner = choose_winner(trials, values)
         summary = summarise(
             state,
-            self.study.header,
+            header,
             trials,
             seconds=seconds,
             score_holdout=self._score_holdout(say),
             winner=winner,
         )
         objective = self.assembly.plan.objective
+        verdict = self._verdict(winner, values, say, level_of)
+        if verdict is not None:
+            verdict["sentence"] += failures.caveat
         return replace(
             summary,
-            verdict=self._verdict(winner, values, say, level_of),
+            verdict=verdict,
             remarks=() if winner is None else self._remarks(winner, say),
             front=front_record(trials, objective.pareto, objective.goals),
         )
 
     def _remarks(self, winner: Trial, say: Say) -> tuple[str, ...]:
         try:
-            return tuple(remarks(self.assembly, winner.params, self.study.trials))
+            look_at = partial(remarks, self.assembly, winner.params, self.study.trials)
+            return tuple(self._answered(look_at))
+        except OutageError:
+            raise
         except Exception as error:  # the search is done: its result must not be lost
             say(f"the parameters could not be looked at one by one: {error}")
             return ()
@@ -199,14 +239,18 @@ class Session:
         both = [key_of(assembly, trial.params) for trial in (winner, baseline)]
         looks = look(self.run_dir.parent, assembly, both)
         try:
-            verdict = judge(
-                assembly,
-                winner.params,
-                baseline.params,
-                assembly.holdout_queries,
-                looks=looks if level_of is None else None,
-                level_of=level_of,
+            verdict = self._answered(
+                lambda: judge(
+                    assembly,
+                    winner.params,
+                    baseline.params,
+                    assembly.holdout_queries,
+                    looks=looks if level_of is None else None,
+                    level_of=level_of,
+                )
             )
+        except OutageError:
+            raise
         except Exception as error:  # the search is done: its result must not be lost
             say(f"no verdict: the held-out queries could not be answered: {error}")
             return None
@@ -227,26 +271,61 @@ class Session:
         if winner is None or baseline is None:
             return
         try:
-            rows = put_side_by_side(self.assembly, winner.params, baseline.params)
-            write_side_by_side(self.run_dir, rows)
+            assembly = self.assembly.counting(SIDE_BY_SIDE)
+            put = partial(put_side_by_side, assembly, winner.params, baseline.params)
+            write_side_by_side(self.run_dir, self._answered(put))
+        except OutageError:
+            raise
         except Exception as error:  # the search is done: its result must not be lost
             say(f"winner and baseline could not be put side by side: {error}")
 
     def _score_holdout(self, say: Say) -> ScoreHoldout | None:
         if not self.assembly.holdout_queries:
             return None
-        evaluator = self.assembly.evaluator(self.assembly.holdout_queries)
-        objective = self.assembly.plan.objective
+        assembly = self.assembly.counting(HOLDOUT)
+        evaluator = assembly.evaluator(assembly.holdout_queries)
+        objective = assembly.plan.objective
 
         def score(params: Params) -> HoldoutResult | None:
             try:
-                metrics = evaluator(params).metrics
+                metrics = self._answered(partial(evaluator, params)).metrics
                 return HoldoutResult(objective.score(metrics).objective, metrics)
+            except OutageError:
+                raise
             except Exception as error:  # the search is done: its result must not be lost
                 say(f"cannot score {params} on the held-out queries: {error}")
                 return None
 
         return score
+
+    def _answered(self, step: Callable[[], Result]) -> Result:
+        """Do a step that asks the system; once more where it got no answer and would get one now.
+
+        Raises:
+            OutageError: the system does not answer now either.
+            TunerError: it does, but not what this step asks.
+        """
+        for is_last in (False, True):
+            try:
+                return step()
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                if not is_answering(self.study.trials, self._probe):
+                    said = str(error) if isinstance(error, TunerError) else one_line(error)
+                    raise OutageError(said) from error
+                if is_last:
+                    raise TunerError(str(error)) from error
+        raise AssertionError("a step ends, or is the last one")
+
+    def _probe(self, params: Params) -> None:
+        """Ask one query, past what is remembered; a system that measures itself, all of it."""
+        assembly = self.assembly.counting(PROBE)
+        if isinstance(assembly.retriever, Measures):
+            assembly.evaluator(())(params)
+        else:
+            params = {**assembly.fixed, **params}
+            serve_one(assembly.retriever, assembly.tune_queries[0], params)
 
 
 def begin(assembly: Assembly, *, say: Say = _silent) -> Session:
@@ -265,8 +344,12 @@ def begin(assembly: Assembly, *, say: Say = _silent) -> Session:
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
-def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
+def reopen(
+    run_dir: Path, *, say: Say, workers: int | None = None, retry_failed: bool = False
+) -> Session:
     """Open the study of a run directory, to go on where it stopped.
+
+    With ``retry_failed`` the trials that failed are evaluated again.
 
     Raises:
         InputError: not a run directory, another run is writing it, or the data, the index or the
@@ -279,6 +362,12 @@ def reopen(run_dir: Path, *, say: Say, workers: int | None = None) -> Session:
     assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
     parts = _parts(assembly, read_earlier(run_dir))
     study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
+    if retry_failed:
+        again = study.retry_failed()
+        say(f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again")
+    if (summary := last_summary(read_journal(run_dir / JOURNAL_FILE))) is not None:
+        asked = {purpose: n for purpose, n in summary.queries_asked.items() if purpose != TRIALS}
+        assembly.calls.update(asked)
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
@@ -324,7 +413,8 @@ def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
         return assembly
     folder = (run_dir / ANSWERS_DIR).resolve()
     folder.mkdir(exist_ok=True)
-    return replace(assembly, retriever=Remembered(assembly.retriever, folder))
+    remembered = Remembered(assembly.retriever, folder, is_service=waits(assembly.config))
+    return replace(assembly, retriever=remembered)
 
 
 def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:

@@ -54,11 +54,13 @@ def test_a_service_that_goes_away_twice_costs_no_trial(
     for answers in (7, None):
         assert run_study(study, execution, service, on_event=events.append) == "interrupted"
         study.close()
-        assert "the system does not answer: ConnectionRefusedError: nobody listens" in study.outage
-        assert f"({UNANSWERED_IN_A_ROW} evaluations in a row)" in study.outage
-        assert (events[-1].kind, events[-1].text) == ("stopping", study.outage)
+        assert (
+            "the system does not answer: ConnectionRefusedError: nobody listens" in study.stopped_by
+        )
+        assert f"({UNANSWERED_IN_A_ROW} evaluations in a row)" in study.stopped_by
+        assert (events[-1].kind, events[-1].text) == ("stopping", study.stopped_by)
         content = read_journal(path)
-        assert content.notes[-1]["outage"] == study.outage
+        assert content.notes[-1]["reason"] == study.stopped_by
         assert not any(trial.state is TrialState.FAILED for trial in content.trials.values())
         assert not content.suspects
         service.answers_left = answers
@@ -135,7 +137,7 @@ def test_an_outage_at_the_last_trials_leaves_them_for_the_resumed_study(
     path = tmp_path / "journal.jsonl"
     study, service = toy.create(path, 2), Service(toy, answers_left=3)
     assert run_study(study, Inline(), service) == "interrupted"
-    assert "evaluation" in study.outage
+    assert "evaluation" in study.stopped_by
     study.close()
     service.answers_left = None
     study = toy.resume(path, 2)
@@ -166,7 +168,7 @@ def test_trials_past_their_time_fail_by_themselves_unless_all_are(
 
     try:
         assert run_study(study, execution, evaluate, on_event=hang_later) == "interrupted"
-        assert "no result within 0.05 s" in study.outage
+        assert "no result within 0.05 s" in study.stopped_by
         study.close()
         is_hanging.clear()
         study = toy.resume(path, 8)
@@ -227,5 +229,5 @@ def test_an_outcome_that_says_it_is_the_system_counts_as_well(toy: ModuleType) -
     begin = time.monotonic()
     assert run_study(study, Inline(), evaluate) == "interrupted"
     assert time.monotonic() - begin < 60
-    assert "503 from upstream" in study.outage
+    assert "503 from upstream" in study.stopped_by
     assert not any(trial.is_told for trial in study.trials)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli._progress import progress_for
+from tuner.core.calls import calls_sentence
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.run_files import REPORT_FILE
 
@@ -55,12 +56,16 @@ def _print(tuned: Tuned, session: Session) -> None:
         click.echo()
     if summary.best is not None and summary.best.violation > 0:
         click.echo("no configuration met the constraints; `best` is the one closest to them")
+    if summary.state == "failed" and summary.reason:
+        click.secho(f"{summary.reason}\n", bold=True)
     for line in (
         _counts(summary),
+        *_reason(summary),
         *_savings(summary),
         *_exhausted(tuned, session),
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
+        *([calls] if (calls := calls_sentence(summary.queries_asked)) else []),
         *_places(tuned),
         *_next_steps(tuned, session),
     ):
@@ -74,8 +79,14 @@ def _counts(summary: StudySummary) -> str:
     if summary.shared_trials:
         parts.append(f"{summary.shared_trials} shared with an equal one")
     if summary.failed_trials:
-        parts.append(f"{summary.failed_trials} failed")
+        parts.append(f"{summary.failed_trials} failed ({summary.failed_share:.0%})")
     return f"{summary.state} after {summary.seconds:.1f} s: " + ", ".join(parts)
+
+
+def _reason(summary: StudySummary) -> list[str]:
+    """Say what interrupted a study, where it was not the user."""
+    is_interrupted = summary.state == "interrupted" and summary.reason
+    return [f"stopped, as    {summary.reason}"] if is_interrupted else []
 
 
 def _savings(summary: StudySummary) -> list[str]:
@@ -119,10 +130,11 @@ def _next_steps(tuned: Tuned, session: Session) -> list[str]:
     if tuned.summary.best is None:
         return look
     verdict = tuned.summary.verdict
-    has_failed = tuned.summary.state == "failed"
+    if tuned.summary.state == "failed":
+        return [*look, f"{'try again':<15}tuner resume {tuned.run_dir} --retry-failed"]
     is_undecided = verdict is None and session.study.header.baseline is not None
     is_refused = verdict is not None and verdict["outcome"] != "deploy"
-    is_doubtful = has_failed or is_undecided or is_refused
+    is_doubtful = is_undecided or is_refused
     label = tuned.summary.called if is_doubtful else "use it"
     return [*look, f"{label:<15}{tuned.run_dir}/best.yaml"]
 

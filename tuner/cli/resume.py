@@ -12,14 +12,21 @@ from tuner.cli._options import note
 @click.command("resume", short_help="Go on with a study that was interrupted.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
+@click.option("--retry-failed", is_flag=True, help="Evaluate the failed trials again.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
-def command(run_dir: Path, workers: int | None, quiet: bool, as_json: bool) -> int:
+def command(
+    run_dir: Path, workers: int | None, retry_failed: bool, quiet: bool, as_json: bool
+) -> int:
     """Go on with the study in RUN_DIR: no finished trial is repeated, none is lost.
+
+    What a system that was out of reach left without an answer is asked now. With --retry-failed so
+    are the trials that failed, whatever their reason; their new results take the place of the old.
 
     Refused, with the difference named, when the data, the index or the configuration have changed.
     """
     from tuner.cli._tuning import tune
     from tuner.tuning import reopen
 
-    return tune(reopen(run_dir, say=note, workers=workers), quiet=quiet, as_json=as_json)
+    session = reopen(run_dir, say=note, workers=workers, retry_failed=retry_failed)
+    return tune(session, quiet=quiet, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -11,16 +11,10 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
-    TypeAdapter,
     model_validator,
 )
 
 from tuner.core.grades import GradeScale
-
-if TYPE_CHECKING:
-    from tuner.retrieval._build_options import BuildOption
-
-_ENGINE = "hybrid"
 
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
 
@@ -86,50 +80,10 @@ class DatasetSection(Section):
         return GradeScale(float(self.relevant_from), highest)
 
 
-def _with_options_of_each_kind(schema: dict[str, Any]) -> None:
-    """Add the options of the kinds that ship here to the schema, for editors."""
-    from tuner.core import registry
-    from tuner.retrieval._build_options import build_options
-
-    schema["allOf"] = [
-        {
-            "if": {"properties": {"kind": {"const": kind}}, **_named(kind)},
-            "then": {"properties": dict(map(_property, build_options(load)))},
-        }
-        for kind in registry.kinds("retrieval")
-        for load in [registry.load("retrieval", kind)]
-    ]
-
-
-def _named(kind: str) -> dict[str, Any]:
-    return {} if kind == _ENGINE else {"required": ["kind"]}
-
-
-def _property(option: BuildOption) -> tuple[str, dict[str, Any]]:
-    schema = TypeAdapter(option.hint).json_schema()
-    schema = _inlined(schema, schema.pop("$defs", {}))
-    default = {} if option.is_required else {"default": option.default}
-    return option.name, {**schema, **default, "description": option.description}
-
-
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Put definitions where they are referred to: pydantic knows none but its own."""
-    match schema:
-        case {"$ref": reference}:
-            return definitions[reference.rpartition("/")[2]]
-        case dict():
-            return {key: _inlined(value, definitions) for key, value in schema.items()}
-        case list():
-            return [_inlined(value, definitions) for value in schema]
-    return schema
-
-
 class RetrieverSection(OpenSection):
     """Which retriever answers; further keys are its options."""
 
-    model_config = ConfigDict(json_schema_extra=_with_options_of_each_kind)
-
-    kind: str = Field(default=_ENGINE, min_length=1)
+    kind: str = Field(default="hybrid", min_length=1)
 
 
 class ConstraintSection(Section):
@@ -169,10 +123,6 @@ class BackendSection(OpenSection):
     kind: str = Field(min_length=1)
     trials: StrictInt = Field(ge=1, le=1_000_000)
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
-
-
-# Both learn from their trials, each in its own way.
-DEFAULT_BACKENDS = [BackendSection(kind="gp", trials=40), BackendSection(kind="tpe", trials=40)]
 
 
 class ExecutionSection(OpenSection):
@@ -334,9 +284,7 @@ class Config(Section):
         description="the parameters that run today, or a file that holds them or a policy, such as "
         "best.yaml or policy.yaml; the winner is compared with them",
     )
-    backends: list[BackendSection] = Field(
-        default=DEFAULT_BACKENDS, min_length=1, description="the arms of the search"
-    )
+    backends: list[BackendSection] = Field(min_length=1)
     warm_start: list[str] = Field(
         default_factory=list,
         description="run directories or MLflow run ids of earlier studies of the same thing",
@@ -345,6 +293,11 @@ class Config(Section):
         default=None, description="for costly evaluations: stop trials that fall behind"
     )
     verdict: VerdictSection = VerdictSection()
+    inspection: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="whether the finished study asks the system some 50 queries, to find "
+        "parameters without effect; auto: unless a query took 50 ms or more",
+    )
     execution: ExecutionSection = ExecutionSection()
     tracking: TrackingSection | None = TrackingSection()
     nightly: NightlySection = NightlySection()

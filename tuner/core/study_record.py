@@ -114,7 +114,9 @@ class StudySummary:
     whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
     sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
     lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee.
-    ``racing`` is what racing saved, or None where the trials did not race.
+    ``racing`` is what racing saved, or None where the trials did not race. ``reason`` says why the
+    study failed, or what interrupted it but a signal. ``queries_asked`` counts the queries that the
+    system was asked, by what for (``core.calls``).
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -131,6 +133,19 @@ class StudySummary:
     remarks: tuple[str, ...] = ()
     front: tuple[Mapping[str, Any], ...] = ()
     racing: Savings | None = None
+    reason: str = ""
+    queries_asked: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def told_trials(self) -> int:
+        """Return how many trials have ended, in whatever way."""
+        evaluated = self.finished_trials + self.raced_out_trials
+        return evaluated + self.failed_trials + self.shared_trials
+
+    @property
+    def failed_share(self) -> float:
+        """Return which share of the trials that have ended failed."""
+        return self.failed_trials / self.told_trials if self.told_trials else 0.0
 
     @property
     def chosen(self) -> Standing | None:

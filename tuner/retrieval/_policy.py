@@ -13,6 +13,7 @@ from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.trial import Params
+from tuner.retrieval._counted import at_once_of
 from tuner.retrieval.base import Explains, Knob, Retriever, Serves
 
 POLICY = "policy"
@@ -37,6 +38,11 @@ class PolicyRetriever:
     def fingerprint(self) -> str:
         """Return that of the retriever."""
         return self.retriever.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return that of the retriever, where it tells."""
+        return at_once_of(self.retriever)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare the retriever."""
@@ -103,6 +109,11 @@ class WithPolicy:
     def fingerprint(self) -> str:
         """Return that of the retriever."""
         return self.retriever.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return that of the retriever, where it tells."""
+        return at_once_of(self.retriever)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare the retriever."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from tuner.core.corpus import Query
 from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.base import AnswersOneByOne, Knob, Retriever, Serves
+from tuner.retrieval._counted import at_once_of, counted
+from tuner.retrieval.base import Knob, Retriever, Serves
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -35,13 +37,15 @@ class Remembered:
     """A retriever whose answers are kept in a folder, one file a set of parameters.
 
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
-    asked. A system that answers a query within 2 ms is asked directly. Where the folder is not
-    there (on another machine of a cluster), nothing is kept.
+    asked. A system that answers a query within 2 ms is asked directly, unless ``is_service``: a
+    service may ask money for each answer. Where the folder is not there (on another machine of a
+    cluster), nothing is kept.
     """
 
-    def __init__(self, inner: Retriever, folder: Path) -> None:
+    def __init__(self, inner: Retriever, folder: Path, *, is_service: bool = False) -> None:
         self.inner = inner
         self._folder = folder
+        self._is_service = is_service
         self._is_quick = False
         self._query_s = math.inf  # of the last call; unknown, so the first one asks few
 
@@ -50,7 +54,14 @@ class Remembered:
         folder = self._folder / AGAIN
         if self._folder.is_dir():
             folder.mkdir(exist_ok=True)
-        return Remembered(self.inner, folder)
+        return Remembered(self.inner, folder, is_service=self._is_service)
+
+    def counting(self, purpose: str, calls: Counter[str]) -> Remembered:
+        """Return the same, with what is asked of the retriever itself counted for a purpose."""
+        inner = counted(self.inner, purpose, calls)
+        same = Remembered(inner, self._folder, is_service=self._is_service)
+        same._is_quick, same._query_s = self._is_quick, self._query_s
+        return same
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -61,6 +72,11 @@ class Remembered:
     def fingerprint(self) -> str:
         """Return the retriever's own."""
         return self.inner.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return how many queries the retriever answers side by side, where it tells."""
+        return at_once_of(self.inner)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Let the retriever prepare."""
@@ -92,9 +108,7 @@ class Remembered:
         return self.inner.retrieve([query], params)
 
     def _batch_size(self) -> int:
-        at_once = None
-        if isinstance(self.inner, AnswersOneByOne):
-            at_once = self.inner.queries_at_once
+        at_once = at_once_of(self.inner)
         if at_once is None:
             return BATCH
         return min(BATCH, max(ROUNDS * at_once, int(CALL_S / self._query_s)))
@@ -102,8 +116,11 @@ class Remembered:
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
         rankings = self.inner.retrieve(queries, params)
-        self._query_s = max(time.perf_counter() - begin, 1e-9) / len(queries)
-        self._is_quick = self._query_s < QUICK_S
+        elapsed_s = max(time.perf_counter() - begin, 1e-9)
+        self._query_s = elapsed_s / len(queries)
+        # Of queries that are answered side by side, each takes longer than its share of the time.
+        rounds = math.ceil(len(queries) / (at_once_of(self.inner) or 1))
+        self._is_quick = not self._is_service and elapsed_s / rounds < QUICK_S
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))
         return rankings

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from tuner.core.errors import OutageError
-from tuner.core.outages import is_outage
-from tuner.core.trial import Blame, Params, Trial, TrialState
+from tuner.core.trial import Blame, Params, Trial
 from tuner.execution._call import call_within
 from tuner.execution.base import Evaluate, Execution, Outcomes
+from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
-from tuner.study.outages import without_outages
+from tuner.study.outages import is_answering, without_outages
 from tuner.study.reading import ENDING
 from tuner.study.study import Study
 from tuner.tracking.base import Tracker
 
 # So many failures, without a success before them, are no accident.
 FIRST_FAILURES = 10
-# A study that failed more often than this has not searched its space.
-LARGEST_FAILED_SHARE = 0.5
 # How long evaluations under way may go on after the first Ctrl-C or SIGTERM. Container managers
 # commonly kill 10 s after SIGTERM.
 GRACE_S = 5.0
@@ -71,15 +67,16 @@ def run_study(
     """Run a study to its end and return how it ended; the journal stays open for a summary.
 
     ``"failed"``: the first 10 evaluations of this run all failed (it stops there), ``doubt`` says
-    of a told trial why it makes no sense to go on (likewise), or more than half of all evaluations
-    in the study failed. From where ``is_time_up`` on, no trial is asked but a first one, those
+    of a told trial why it makes no sense to go on (likewise), or more than half of the study's
+    trials failed. From where ``is_time_up`` on, no trial is asked but a first one, those
     under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
-    when the study is resumed. So is what got no answer when the system does not answer any more
-    (``study.outage`` then says so): ``probe`` asks it something with params that it has answered
-    (by default a whole evaluation), and raises where it cannot. The tracker is only given trials;
-    starting and finishing it is the caller's.
+    when the study is resumed. So is what got no answer when the system does not answer any more:
+    ``probe`` asks it something with params that it has answered (by default a whole evaluation),
+    and raises where it cannot. What ended a run early, but for a signal, is told by
+    ``study.stopped_by``. The tracker is only given trials; starting and finishing it is the
+    caller's.
     """
     signals: list[str] = []
 
@@ -89,27 +86,28 @@ def run_study(
         on_event(Event("stopping", text=text))
 
     asking = _Asking(study, is_time_up, on_event)
-    is_hopeless = False
+    is_hopeless, is_out = False, False
     try:
         with interruptible(study.stop, say_signal, grace_s=grace_s):
             ask = probe or _evaluation(execution, evaluate)
             outcomes = without_outages(
                 lambda: execution.run(evaluate, iter(asking), suspects=study.suspects),
                 ask_again=study.ask_again,
-                is_answering=partial(_is_answering, study, ask),
+                is_answering=lambda: not study.is_stopped and is_answering(study.trials, ask),
             )
             is_hopeless = _ask_and_tell(asking, execution, outcomes, tracker, on_event, doubt)
     except KeyboardInterrupt:
         signals.append("KeyboardInterrupt")
     except OutageError as error:
-        if not signals:
-            study.outage = str(error)
-            on_event(Event("stopping", text=study.outage))
+        is_out = not signals
+        if is_out:
+            study.stopped_by = str(error)
+            on_event(Event("stopping", text=study.stopped_by))
     study.stop()
-    is_over = study.is_done or (asking.is_time_over and not signals and not study.outage)
+    is_over = study.is_done or (asking.is_time_over and not signals and not is_out)
     state = _state(study, is_hopeless=is_hopeless, is_over=is_over)
     if study.journal is not None:
-        detail = {"outage": study.outage} if study.outage else {}
+        detail = {"reason": study.stopped_by} if study.stopped_by else {}
         if signals and state == "interrupted":
             detail = {"signal": signals[0]}
         study.journal.note(ENDING, state=state, **detail)
@@ -173,28 +171,18 @@ def _ask_and_tell(
             has_success = has_success or any(trial.is_scored for trial in told)
             evaluated += 1
             if (reason := doubt(told[0])) is not None:
+                study.stopped_by = reason
                 on_event(Event("stopping", text=reason))
                 return True
             if evaluated == FIRST_FAILURES and not has_success:
                 text = (
                     f"the first {FIRST_FAILURES} evaluations all failed; the last: {told[0].error}"
                 )
+                study.stopped_by = text
                 on_event(Event("stopping", text=text))
                 return True
     report(study.unreported())
     return False
-
-
-def _is_answering(study: Study, probe: Callable[[Params], object]) -> bool:
-    """Say whether the system answers: to what it answered most quickly of all trials so far."""
-    known = [trial for trial in study.trials if trial.is_scored]
-    if study.is_stopped or not known:
-        return False
-    try:
-        probe(min(known, key=lambda trial: trial.seconds.get("total", math.inf)).params)
-    except Exception as error:  # whatever it is, it is an answer, unless the system gave none
-        return not is_outage(error)
-    return True
 
 
 def _evaluation(execution: Execution, evaluate: Evaluate) -> Callable[[Params], object]:
@@ -214,6 +202,4 @@ def _state(study: Study, *, is_hopeless: bool, is_over: bool) -> State:
         return "failed"
     if not is_over:
         return "interrupted"
-    evaluated = [trial for trial in study.trials if trial.is_told and trial.shared_from is None]
-    failed = sum(trial.state is TrialState.FAILED for trial in evaluated)
-    return "failed" if failed > LARGEST_FAILED_SHARE * len(evaluated) else "finished"
+    return "failed" if Failures.of(study.trials).is_too_many else "finished"

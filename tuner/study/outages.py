@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 from tuner.core.errors import OutageError
-from tuner.core.trial import Blame, Outcome, Trial
+from tuner.core.outages import is_outage
+from tuner.core.trial import Blame, Outcome, Params, Trial
 from tuner.execution.base import Outcomes
 
 # So many evaluations in a row that the system did not answer are no accident.
@@ -58,6 +60,21 @@ def without_outages(
             yield from held.release()
         if not (has_run and held.to_ask):
             return
+
+
+def is_answering(trials: Sequence[Trial], probe: Callable[[Params], object]) -> bool:
+    """Say whether the system answers ``probe`` with the params of the trial that was the quickest.
+
+    Without a trial that was scored, nothing is known that it would have to answer.
+    """
+    known = [trial for trial in trials if trial.is_scored]
+    if not known:
+        return False
+    try:
+        probe(min(known, key=lambda trial: trial.seconds.get("total", math.inf)).params)
+    except Exception as error:  # whatever it is, it is an answer, unless the system gave none
+        return not is_outage(error)
+    return True
 
 
 class _Held:

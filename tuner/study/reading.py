@@ -20,6 +20,8 @@ FORMAT = 1
 # The kinds of the notes with which a run begins, and with which it ends in whatever state.
 OPENINGS = ("started", "resumed")
 ENDING = "ended"
+# The kind of the note that failed trials are evaluated again: each is told once more.
+RETRIED = "retried"
 
 _NOTHING = type(None)
 _TRIAL_TYPES: dict[str, tuple[type, ...]] = {
@@ -172,6 +174,9 @@ class _Reading:
             self.is_running = True
         elif kind == ENDING:
             self.is_running = False
+        elif kind == RETRIED:
+            for number in record["trials"]:
+                self.trials[number] = self.trials[number].reopened()
         self.notes.append(record)
 
     def _asked(self, record: Mapping[str, Any]) -> None:

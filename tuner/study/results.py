@@ -31,12 +31,14 @@ def summarise(
     seconds: float,
     score_holdout: ScoreHoldout | None = None,
     winner: Trial | None = None,
+    reason: str = "",
 ) -> StudySummary:
     """Sum up a study.
 
     The best configuration is chosen by the tune queries alone. Only the winner and the baseline are
     scored on the holdout: to show every arm's best there would be to look once for each, and to
-    invite a choice by what was held out. The baseline can be the best configuration.
+    invite a choice by what was held out. The baseline can be the best configuration. ``reason``
+    says why the study did not finish.
     """
     told = [trial for trial in trials if trial.is_told]
     baseline = best_trial([trial for trial in told if trial.arm == BASELINE_ARM])
@@ -78,7 +80,15 @@ def summarise(
         seconds=seconds,
         winner=standing(winner),
         racing=_savings(header, told),
+        reason=reason,
     )
+
+
+def asked_in_trials(header: StudyHeader, trials: Iterable[Trial]) -> int:
+    """Return how many queries the trials that ended had answered; 0 where there are none."""
+    queries = int(header.dataset.get("tune_queries", 0))
+    answered = [t for t in trials if t.shared_from is None and (t.is_scored or t.race is not None)]
+    return sum(queries if t.race is None else t.race.queries for t in answered)
 
 
 def _savings(header: StudyHeader, told: Sequence[Trial]) -> Savings | None:

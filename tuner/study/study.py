@@ -20,7 +20,7 @@ from tuner.execution._plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, next_arm
 from tuner.study.journal import Journal
 from tuner.study.pareto import Goals, swept
-from tuner.study.reading import read_per_query
+from tuner.study.reading import RETRIED, read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.study.resume import check_same_study
 from tuner.study.rival import ByQuery, Rival
@@ -74,8 +74,9 @@ class Study:
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
         self._is_stopped = False
-        # Why a run ended early: the system that is tuned gave no answer. Empty where it did.
-        self.outage = ""
+        # Why a run ended early, but for a signal: the system gave no answer, or nothing is to hope
+        # for. Empty where it did not.
+        self.stopped_by = ""
         self._exhausted: set[str] = set()
         self._trials: list[Trial] = list((trials or {}).values())
         self._asked = Counter(trial.arm for trial in self._trials)
@@ -230,6 +231,24 @@ class Study:
             for waiting in self._waiting.pop(told.number, []):
                 self._share(waiting, told)
             return self.unreported()
+
+    def retry_failed(self) -> list[Trial]:
+        """Let every failed trial be asked again, and return them; a later result replaces theirs.
+
+        Raises:
+            TunerError: the journal cannot be written.
+        """
+        with self._lock:
+            failed = [trial for trial in self._trials if trial.state is TrialState.FAILED]
+            if failed and self.journal is not None:
+                self.journal.note(RETRIED, trials=[trial.number for trial in failed])
+            for trial in failed:
+                self._trials[trial.number] = trial.reopened()
+                if trial.shared_from is None:
+                    del self._evaluated[_key(trial.params)]
+            again = [self._trials[trial.number] for trial in failed]
+            self._unfinished += reversed(again)
+            return again
 
     def ask_again(self, trial: Trial) -> None:
         """Let a trial that is under way, but got no answer, be the next one that is asked."""
