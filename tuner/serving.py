@@ -1,6 +1,6 @@
 """The tuned retriever behind a registered model: what ``mlflow.pyfunc.load_model`` loads.
 
-model = mlflow.pyfunc.load_model("models:/graphrag-atlas@champion")
+model = mlflow.pyfunc.load_model("models:/graphrag-atlas@challenger")
 model.predict(["Who wrote the charter of Lisfen?"])[0]["ids"]
 """
 

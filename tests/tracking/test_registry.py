@@ -1,4 +1,4 @@
-"""A study's winner becomes a version of a registered model, once; aliases say which is used."""
+"""A new configuration becomes a version of a registered model; aliases say which is used."""
 
 from __future__ import annotations
 
@@ -75,18 +75,64 @@ def test_another_winner_after_a_resume_makes_a_new_version_and_the_old_one_stays
     files = MlflowClient(store_uri).list_artifacts(newest.run_id, "model")
     assert [file.path for file in files] == ["model/trial-0", "model/trial-5"]
 
-    ended(with_winner(study, 0), store_uri)  # and back: what is best now is the newest version
-    assert [version.params["max_hops"] for version in registry.versions()] == [0, 2, 0]
+    ended(with_winner(study, 0), store_uri)  # and back: no new configuration, so no new version
+    assert [version.params["max_hops"] for version in registry.versions()] == [2, 0]
+    assert [version.aliases for version in registry.versions()] == [(), (CHALLENGER,)]
+
+
+def begun_later(study, **changes):
+    header = replace(study.header, study_id="later", created_at=study.header.created_at + 60.0)
+    return replace(study, header=replace(header, **changes))
 
 
 def test_an_older_study_that_is_synced_does_not_take_the_challenger_back(study, store_uri):
-    later = replace(study, header=replace(study.header, study_id="later"))
-    ended(study, store_uri)
-    ended(later, store_uri)
-    ended(study, store_uri)
+    ended(with_winner(study, 0), store_uri)
+    ended(with_winner(begun_later(study), 5), store_uri)
+    ended(with_winner(study, 0), store_uri)
     challenger = Registry(store_uri, NAME).get(CHALLENGER)
     assert challenger is not None
     assert (challenger.version, challenger.study_id) == (2, "later")
+
+
+def test_a_study_that_is_synced_late_does_not_take_the_challenger(study, store_uri):
+    ended(with_winner(begun_later(study), 5), store_uri)
+    ended(with_winner(study, 0), store_uri)
+    newest, oldest = Registry(store_uri, NAME).versions()
+    assert [newest.params, oldest.params] == [study.trials[0].params, study.trials[5].params]
+    assert [newest.aliases, oldest.aliases] == [(), (CHALLENGER,)]
+
+
+def test_a_configuration_that_is_found_again_has_one_version_with_what_was_said_last(
+    study, store_uri
+):
+    registry = Registry(store_uri, NAME)
+    few = {"outcome": "not enough queries", "sentence": "Not enough queries: it may be chance."}
+    deploy = {"outcome": "deploy", "sentence": "Deploy: it is better."}
+    later = begun_later(study)
+    for one, verdict in ((study, few), (later, deploy), (study, few)):
+        ended(replace(one, summary=replace(one.summary, verdict=verdict)), store_uri)
+    (version,) = registry.versions()
+    assert (version.study_id, version.outcome) == ("later", "deploy")
+    assert version.description == deploy["sentence"]
+    assert version.aliases == (CHALLENGER,)
+    for study_id in (study.header.study_id, "later"):
+        assert registry.of_study(study_id, {"max_hops": 2}) == version
+    assert registry.of_study(study.header.study_id, {"max_hops": 3}) is None
+
+    ended(begun_later(study, config={"retriever": {"kind": "other"}}), store_uri)
+    assert [one.params for one in registry.versions()] == 2 * [{"max_hops": 2}]
+
+
+def test_a_study_that_keeps_its_baseline_makes_none(study, store_uri):
+    ended(with_winner(study, 0), store_uri)
+    kept = with_winner(begun_later(study), 5)
+    kept = replace(kept, summary=replace(kept.summary, baseline=kept.summary.winner))
+    assert ended(kept, store_uri).error is None
+    (version,) = Registry(store_uri, NAME).versions()
+    assert (version.params, version.aliases) == (study.trials[0].params, (CHALLENGER,))
+    runs = MlflowClient(store_uri).search_runs(["1"], "tags.`tuner.study_id` = 'later'")
+    kinds = {run.data.tags["tuner.role"]: run.info.run_id for run in runs}
+    assert MlflowClient(store_uri).list_artifacts(kinds["study"], "model") == []
 
 
 @pytest.mark.parametrize("state", ["interrupted", "failed"])

@@ -15,12 +15,16 @@ from tuner.cli._options import config_argument, note, set_option
     "target",
     required=True,
     metavar="VERSION|challenger|YYYY-MM-DD|baseline",
-    help="A version of the registered model, what the last night found, what the night of a date "
-    "found, or the configuration's baseline.",
+    help="A version of the registered model, the one with the alias challenger, what the night of "
+    "a date found, or the configuration's baseline.",
 )
 @click.option("--reason", default="", help="Why; it is written down.")
-def command(config: str, settings: tuple[str, ...], target: str, reason: str) -> None:
+@click.option("--force", is_flag=True, help="Also what was not found to be better.")
+def command(config: str, settings: tuple[str, ...], target: str, reason: str, force: bool) -> None:
     """Make another configuration the champion of CONFIG's nights.
+
+    The verdict on it is printed first. Where that is not to deploy it, and it was never the
+    champion, it takes `--force`. Without MLflow the challenger is what the last night found.
 
     Who did it, when and why stands in nights.jsonl and as tags of the version in MLflow's registry.
     Where the registry is out of reach, the next night moves its champion.
@@ -29,5 +33,5 @@ def command(config: str, settings: tuple[str, ...], target: str, reason: str) ->
     from tuner.nightly.promoting import promote
 
     loaded, _ = load_config(config, settings)
-    promotion = promote(loaded, target, why=reason, say=note)
+    promotion = promote(loaded, target, why=reason, say=note, show=click.echo, is_forced=force)
     click.echo(f"the champion of {loaded.study.name} is {promotion.to.called} now")

@@ -14,7 +14,6 @@ from tuner.core.trial import Trial
 from tuner.nightly.promotion import (
     record_promotion,
     show_promotion,
-    version_of_study,
     who_is_it,
 )
 from tuner.nightly.records import Records, read_records
@@ -42,7 +41,7 @@ def find_challenger(
     version = None
     if registry is not None:
         try:
-            shown = version_of_study(registry, study_id)
+            shown = registry.of_study(study_id, params)
         except TunerError as error:
             say(f"{error}; the challenger has no version yet")
         else:

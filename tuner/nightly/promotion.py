@@ -14,7 +14,7 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Champion, Promotion, Records, append
 from tuner.run_dir import last_summary, read_run
 from tuner.tracking.mlflow import Mlflow
-from tuner.tracking.registry import CHAMPION, ModelVersion, Registry
+from tuner.tracking.registry import CHAMPION, Registry
 
 Say = Callable[[str], None]
 
@@ -78,15 +78,6 @@ def show_promotion(
     return shown
 
 
-def version_of_study(registry: Registry, study_id: str) -> ModelVersion | None:
-    """Return the newest version that a study made.
-
-    Raises:
-        TunerError: the store cannot be reached.
-    """
-    return next((one for one in registry.versions() if one.study_id == study_id), None)
-
-
 def who_is_it() -> str:
     """Return the user and the machine, such as ``"anna@night-1"``."""
     try:
@@ -100,11 +91,11 @@ def _version_of(registry: Registry, records: Records, to: Champion, runs_dir: Pa
     """Return the version of a champion's study, made from its journal where it is missing yet."""
     if to.study_id is None:
         return None
-    found = version_of_study(registry, to.study_id)
+    found = registry.of_study(to.study_id, to.params)
     night = next((one for one in records.nights if one.study_id == to.study_id), None)
     if found is None and night is not None:
         _sync(runs_dir / night.run_dir)
-        found = version_of_study(registry, to.study_id)
+        found = registry.of_study(to.study_id, to.params)
     return None if found is None else found.version
 
 

@@ -208,15 +208,22 @@ def _verdict(summary: StudySummary, look: Look | None) -> dict[str, Any] | None:
     interval = comparison.get("interval") or corrected.get("interval")
     return {
         "outcome": verdict["outcome"],
-        "sentence": str(verdict["sentence"])
-        .replace("the baseline", "the champion")
-        .replace("the winner", "the challenger"),
+        "sentence": in_words_of_nights(str(verdict["sentence"])),
         "difference": comparison.get("mean_difference", corrected.get("estimate")),
         "interval": None if interval is None else list(interval),
         "p_value": comparison.get("p_value"),
         "alpha": None if look is None else look.alpha,
         "look": None if look is None else look.number,
     }
+
+
+def in_words_of_nights(sentence: str) -> str:
+    """Return a verdict's sentence as one of a challenger against a champion.
+
+    >>> in_words_of_nights("Keep the baseline: the winner is worse.")
+    'Keep the champion: the challenger is worse.'
+    """
+    return sentence.replace("the baseline", "the champion").replace("the winner", "the challenger")
 
 
 def _told(drift: DriftReport) -> str:

@@ -7,10 +7,11 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock
@@ -168,14 +169,28 @@ class Client:
         """Return the paths of the artifacts directly below ``place``."""
         return {file.path for file in self._client.list_artifacts(run_id, place)}
 
-    def add_version(self, run_id: str, content: VersionContent, place: str) -> bool:
-        """Register what lies at ``place`` as a version, where it is missing; say whether it was."""
+    def add_version(
+        self, run_id: str, content: VersionContent, write: Callable[[Path], None]
+    ) -> bool:
+        """Register a version, where it is missing, with the files that ``write`` puts in a folder.
+
+        Returns whether it was missing.
+        """
         from mlflow.utils.uri import append_to_uri_path
 
-        # Absolute, as a server refuses another run's; and a path of another scheme has a query.
-        root = self._client.get_run(run_id).info.artifact_uri
-        source = append_to_uri_path(root, place)  # type: ignore[no-untyped-call]  # MLflow's own
-        return add_version(self._client, content, run_id=run_id, source=source)
+        # A study that goes on may find another winner; the version of the earlier one stays whole.
+        place = f"model/{content.place}"
+
+        def store() -> str:
+            if f"{place}/MLmodel" not in self.files(run_id, place):
+                with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+                    write(Path(folder))
+                    self.log_folder(run_id, Path(folder), place)
+            # Absolute, as a server refuses another run's; and a path of another scheme has a query.
+            root = self._client.get_run(run_id).info.artifact_uri
+            return str(append_to_uri_path(root, place))  # type: ignore[no-untyped-call]  # MLflow's
+
+        return add_version(self._client, content, run_id=run_id, store=store)
 
     def log_dataset(self, run_id: str, header: StudyHeader) -> None:
         """Log the data set as MLflow inputs, one for each part that the study uses."""

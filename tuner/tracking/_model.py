@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -16,7 +17,7 @@ from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._files import uploadable
 from tuner.tracking._records import STUDY_ID, TRIAL
-from tuner.tracking._versions import OUTCOME, PARAMS, VersionContent
+from tuner.tracking._versions import OUTCOME, PARAMS, STUDIED_AT, SYSTEM, VersionContent
 
 _DATA = (BEST_FILE, CONFIG_FILE)
 _NEEDS = ("graphrag-tuner", "mlflow")
@@ -36,8 +37,13 @@ def model_name(header: StudyHeader) -> str:
 def version_content(
     header: StudyHeader, summary: StudySummary, run_dir: Path
 ) -> VersionContent | None:
-    """Describe the version that a study makes; None where it has no winner, or has not ended."""
-    chosen = summary.chosen
+    """Describe the version that a study makes.
+
+    None where it has no winner, where that is the baseline itself, or where it has not ended.
+    """
+    chosen, baseline = summary.chosen, summary.baseline
+    if chosen is not None and baseline is not None and chosen.params == baseline.params:
+        return None
     has_files = all((run_dir / name).is_file() for name in _DATA)
     if summary.state != "finished" or chosen is None or not has_files:
         return None
@@ -49,11 +55,18 @@ def version_content(
         TRIAL: str(chosen.trial),
         OUTCOME: str(verdict["outcome"]),
         PARAMS: json.dumps(best["params"], ensure_ascii=False),
+        SYSTEM: _system(header),
+        STUDIED_AT: repr(header.created_at),
         "tuner.study": header.name,
         "tuner.arm": chosen.arm,
         **{f"tuner.{part}_objective": f"{x:.6g}" for part, x in scores.items() if x is not None},
     }
     return VersionContent(model_name(header), tags, str(verdict["sentence"]))
+
+
+def _system(header: StudyHeader) -> str:
+    text = json.dumps(header.config.get("retriever"), sort_keys=True, default=str)
+    return sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 def write_model(folder: Path, run_dir: Path, header: StudyHeader) -> None:

@@ -58,13 +58,7 @@ def register_winner(
     content = version_content(header, summary, run_dir)
     if content is None:
         return False
-    # A study that goes on may find another winner; the version of the earlier one stays whole.
-    place = f"model/{content.place}"
-    if f"{place}/MLmodel" not in client.files(run_id, place):
-        with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-            write_model(Path(folder), run_dir, header)
-            client.log_folder(run_id, Path(folder), place)
-    return client.add_version(run_id, content, place)
+    return client.add_version(run_id, content, lambda folder: write_model(folder, run_dir, header))
 
 
 def describe(client: Client, run: FoundRun, text: str) -> None:

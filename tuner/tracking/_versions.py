@@ -1,9 +1,9 @@
-"""Versions of a registered model in MLflow: read, found and added."""
+"""Versions of a registered model in MLflow, one a configuration: read, found and added."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,20 +14,23 @@ CHALLENGER = "challenger"
 CHAMPION = "champion"
 OUTCOME = "tuner.outcome"
 PARAMS = "tuner.params"
+SYSTEM = "tuner.system"  # a hash of the retriever and its options
+STUDIED_AT = "tuner.studied_at"  # when the study of the tags began, in seconds since 1970
 
 _PAGE = 200
 _WHAT_IT_IS = (
-    "Tuned retrieval parameters, a version a study. The alias `challenger` is the latest study's "
-    "winner, `champion` the one that was promoted."
+    "Tuned retrieval parameters, a version a configuration. The alias `challenger` is the latest "
+    "that a study found instead of its baseline, `champion` the one that was promoted."
 )
 
 
 @dataclass(frozen=True)
 class ModelVersion:
-    """One version of a registered model: the winner of one study.
+    """One version of a registered model: one configuration, and the latest study that found it.
 
     ``params`` are its complete parameters (or a policy's record); empty for a version that was not
-    made by a study. ``created_ms`` counts milliseconds since 1970.
+    made by a study. ``created_ms`` counts milliseconds since 1970. ``description`` is the verdict's
+    sentence.
     """
 
     name: str
@@ -38,6 +41,19 @@ class ModelVersion:
     aliases: tuple[str, ...]
     created_ms: int
     tags: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """Return what the verdict on it was, such as ``"deploy"``."""
+        return self.tags.get(OUTCOME, "no verdict")
+
+    @property
+    def studied_at(self) -> float:
+        """Return when the latest study that found it began, in seconds since 1970."""
+        with suppress(KeyError, ValueError):
+            return float(self.tags[STUDIED_AT])
+        return self.created_ms / 1000.0
 
 
 @dataclass(frozen=True)
@@ -53,9 +69,16 @@ class VersionContent:
         """Return a name for its files that no other winner of the study has."""
         return f"trial-{self.tags[TRIAL]}"
 
+    @property
+    def studied_at(self) -> float:
+        """Return when its study began, in seconds since 1970."""
+        return float(self.tags[STUDIED_AT])
+
     def is_in(self, version: ModelVersion) -> bool:
-        """Say whether a version is of the same study and of the same winner."""
-        return all(version.tags.get(key) == self.tags[key] for key in (STUDY_ID, TRIAL, PARAMS))
+        """Say whether a version is of the same configuration, whichever study found it."""
+        system = self.tags[SYSTEM]
+        is_same_system = version.tags.get(SYSTEM, system) == system
+        return is_same_system and version.params == json.loads(self.tags[PARAMS])
 
 
 def find_versions(client: Any, name: str) -> list[ModelVersion]:
@@ -81,18 +104,21 @@ def find_versions(client: Any, name: str) -> list[ModelVersion]:
             return sorted(found, key=lambda version: -version.version)
 
 
-def add_version(client: Any, content: VersionContent, *, run_id: str, source: str) -> bool:
-    """Make the study's version and the challenger of it; say whether it was missing.
+def add_version(
+    client: Any, content: VersionContent, *, run_id: str, store: Callable[[], str]
+) -> bool:
+    """Make a version of the study's winner and the challenger of it; say whether it was missing.
 
-    A study whose newest version holds this winner already gets no other: what is said of it is
-    brought up to date. The challenger never goes back to an older version.
+    A configuration has one version: where a later study finds it again, what is said of it is
+    brought up to date. A study that began before the challenger's does not take its place.
+    ``store`` puts the files of a new version where it then says.
     """
     name = content.name
     found = find_versions(client, name)
-    challenger = max((one.version for one in found if CHALLENGER in one.aliases), default=0)
-    newest = next((one for one in found if one.study_id == content.tags[STUDY_ID]), None)
-    is_missing = newest is None or not content.is_in(newest)
-    if newest is None or is_missing:
+    challenger = next((one for one in found if CHALLENGER in one.aliases), None)
+    same = next((one for one in found if content.is_in(one)), None)
+    if same is None:
+        source = store()
         _make_model(client, name)
         made = client.create_model_version(
             name,
@@ -104,13 +130,23 @@ def add_version(client: Any, content: VersionContent, *, run_id: str, source: st
         )
         number = int(made.version)
     else:
-        number = newest.version
-        for key, value in content.tags.items():
-            if newest.tags.get(key) != value:
-                client.set_model_version_tag(name, str(number), key, value)
-    if challenger < number:
+        number = same.version
+        if content.studied_at >= same.studied_at:
+            _bring_up_to_date(client, content, same)
+    if challenger is None or (
+        challenger.version != number and content.studied_at >= challenger.studied_at
+    ):
         client.set_registered_model_alias(name, CHALLENGER, str(number))
-    return is_missing
+    return same is None
+
+
+def _bring_up_to_date(client: Any, content: VersionContent, version: ModelVersion) -> None:
+    number = str(version.version)
+    for key, value in content.tags.items():
+        if version.tags.get(key) != value:
+            client.set_model_version_tag(version.name, number, key, value)
+    if version.description != content.description:
+        client.update_model_version(version.name, number, description=content.description)
 
 
 def _make_model(client: Any, name: str) -> None:
@@ -137,4 +173,5 @@ def _version(entry: Any, aliases: Mapping[int, list[str]]) -> ModelVersion:
         tuple(sorted(aliases.get(number, ()))),
         int(entry.creation_timestamp),
         tags,
+        entry.description or "",
     )

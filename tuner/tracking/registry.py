@@ -1,4 +1,4 @@
-"""The registered model in MLflow: a version for each study's winner, and which of them is used."""
+"""The registered model in MLflow: a version for each configuration found, and which is used."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ class Registry:
             return []
         with self._opened("read") as client:
             return find_versions(client, self.name)
+
+    def of_study(self, study_id: str, params: Mapping[str, Any]) -> ModelVersion | None:
+        """Return the version of what a study found, which a later one may have found again.
+
+        Raises:
+            TunerError: the store cannot be reached.
+        """
+        versions = self.versions()
+        own = [one for one in versions if one.study_id == study_id and one.params == params]
+        return next(iter(own or [one for one in versions if one.params == params]), None)
 
     def get(self, alias_or_version: str | int) -> ModelVersion | None:
         """Return the version with an alias such as ``"champion"``, or a number; None if none has.
