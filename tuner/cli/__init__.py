@@ -10,7 +10,9 @@ import sys
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, TunerError
+from tuner.core.shown import shown
 
 
 class _Commands(click.Group):
@@ -71,13 +73,15 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = tuner.main(arguments, prog_name="tuner", standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = EXIT_INTERRUPTED
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = EXIT_INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        written = io.StringIO()
+        error.show(file=written)
+        echo(written.getvalue().strip("\n"), err=True)
         code = error.exit_code
     except BrokenPipeError:
         # The reader of our output left, as `head` does; there is nobody to tell.
@@ -85,10 +89,10 @@ def main(arguments: list[str] | None = None) -> None:
         code = 0
     except OSError as error:
         place = f" {error.filename!r}" if error.filename else ""
-        click.echo(f"error: {error.strerror or error}:{place}".rstrip(":"), err=True)
+        echo(f"error: {error.strerror or error}:{place}".rstrip(":"), err=True)
         code = EXIT_FAILED
     except TunerError as error:
-        for line in str(error).splitlines():
-            click.echo(f"error: {line}", err=True)
+        for line in shown(error).strip("\n").split("\n"):
+            echo(f"error: {line}", err=True)
         code = error.exit_code
     sys.exit(code if isinstance(code, int) else 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import config_argument, note, set_option
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def command(
         Path(html).write_text(page, encoding="utf-8")
         note(f"page: {html}")
     if as_json:
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         _print(analysis, decision)
     if uri is not None:  # last, since a server may be away and the rest is known by now
@@ -95,10 +96,10 @@ def _print(analysis: Analysis, decision: Decision) -> None:
     units = ", ".join(f"{arm} {count:,}" for arm, count in analysis.counts.items())
     total = sum(analysis.counts.values())
     rows = f"{analysis.rows:,} row{'s' if analysis.rows != 1 else ''}"
-    click.echo(f"{rows} of {total:,} unit{'s' if total != 1 else ''}: {units}")
-    click.echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
+    echo(f"{rows} of {total:,} unit{'s' if total != 1 else ''}: {units}")
+    echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
     for treatment, results in analysis.results.items():
-        click.echo(f"\n{treatment} against control")
+        echo(f"\n{treatment} against control")
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for name in COLUMNS:
             table.add_column(name, justify="left" if name in ("metric", "role", "") else "right")
@@ -106,13 +107,13 @@ def _print(analysis: Analysis, decision: Decision) -> None:
             table.add_row(*table_row(analysis.config, one))
         console().print(table)
     if analysis.results:
-        click.echo(legend(analysis.config))
+        echo(legend(analysis.config))
     every = decide_each(analysis)
     if len(every) > 1:
-        click.echo()
+        echo()
         for each in every:
-            click.echo(each.sentence)
-    click.secho(f"\n{decision.sentence}", bold=True)
+            echo(each.sentence)
+    echo(f"\n{decision.sentence}", bold=True)
 
 
 def _log(

@@ -7,6 +7,7 @@ import json
 import click
 
 from tuner.cli._options import config_argument, note, set_option
+from tuner.cli._out import echo
 
 
 @click.command("plan", short_help="Sample size and duration, from a file of what users did.")
@@ -28,13 +29,13 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
     for remark in plan.remarks:
         note(f"note: {remark}")
     if as_json:
-        click.echo(json.dumps(plan.to_record(), indent=2, ensure_ascii=False))
+        echo(json.dumps(plan.to_record(), indent=2, ensure_ascii=False))
         return
     from rich.table import Table
 
     from tuner.cli._console import console
 
-    click.echo(
+    echo(
         f"baseline: {plan.units:,} units from {plan.first_day} to {plan.last_day}; "
         f"alpha {experiment.alpha_each:.4g}, power {experiment.power:g}"
     )
@@ -53,7 +54,7 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
             "" if saved is None else f"-{saved:.0%} variance",
         )
     console().print(table)
-    click.echo("units of the smallest arm; the effect of a guard-rail is the margin to be shown")
+    echo("units of the smallest arm; the effect of a guard-rail is the margin to be shown")
     kind = (
         "one look"
         if experiment.decide == "fixed_horizon"
@@ -66,7 +67,7 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
         f"week{'s' if plan.weeks != 1 else ''}"
         + (" (longer than the baseline: extrapolated)" if plan.has_days_beyond else "")
     )
-    click.secho(
+    echo(
         f"\nPlan {plan.sample_size:,} units in the smallest arm ({kind}), {plan.total_units:,} in "
         f"all: {when}.",
         bold=True,

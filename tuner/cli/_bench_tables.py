@@ -30,7 +30,7 @@ def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
         summary = level.load.latencies.summary()
         counts = (str(summary.count), str(summary.errors), _figure(level.load.qps))
         table.add_row(level.label, *counts, *_times(summary))
-    console().print(shown, highlight=False)
+    console().print(shown)
     console().print(table)
     staged = [level for level in levels if len(level.load.latencies.stages) > 1]
     if not staged:

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tuner.cli._options import load, note
+from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
 from tuner.core.files import append_lines
@@ -88,7 +87,7 @@ def compare(
     remarks = [*duel.remarks, *([] if is_same else _looks(assembly, part, answers))]
     if as_json:
         record = {**duel.to_record(), "remarks": remarks}
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     for remark in remarks:
         note(f"note: {remark}")
@@ -253,7 +252,7 @@ def _print(duel: AnswerDuel) -> None:
     from tuner.cli._tables import print_types
 
     print_pairs(duel.metrics)
-    click.secho(f"\n{duel.sentence}", bold=True)
+    echo(f"\n{duel.sentence}", bold=True)
     print_types(duel.to_record()["by_type"])
     before, after = next(iter(duel.scores.values()))
     change = after - before
@@ -261,8 +260,8 @@ def _print(duel: AnswerDuel) -> None:
     for title, rows in (("gained most", order[::-1]), ("lost most", order)):
         shown = [row for row in rows if change[row] * (1 if rows is not order else -1) > 0]
         if shown:
-            click.echo(f"\n{title}")
+            echo(f"\n{title}")
         for row in shown[:CHANGED_QUERIES]:
             query = duel.queries[row]
             a, b = (side.texts.get(query.id, "") for side in duel.answers)
-            click.echo(f"  {change[row]:+.3f}  {query.id}  {query.text}  A: {a[:60]}  B: {b[:60]}")
+            echo(f"  {change[row]:+.3f}  {query.id}  {query.text}  A: {a[:60]}  B: {b[:60]}")

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, RenderableType
+from rich.segment import Segment, Segments
+from rich.text import Text
+
+from tuner.core.shown import shown
 
 # Wider than any table, so that nothing is cut where nobody can widen the window.
 _LOG_WIDTH = 100_000
 
 
-def console() -> Console:
+@dataclass(frozen=True)
+class Tables:
+    """Prints tables and lines; brackets and control characters in their texts do nothing."""
+
+    console: Console
+
+    def print(self, what: RenderableType = "") -> None:
+        """Print a table, or a line."""
+        drawn = self.console.render(Text(what) if isinstance(what, str) else what)
+        self.console.print(Segments(_cleaned(drawn)), end="")
+
+
+def console() -> Tables:
     """Return a console on standard output that never cuts a table in a log."""
-    terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=_LOG_WIDTH)
+    terminal = plain_console()
+    return Tables(terminal if terminal.is_terminal else plain_console(width=_LOG_WIDTH))
+
+
+def plain_console(*, width: int | None = None, stderr: bool = False) -> Console:
+    """Return a console to which square brackets and colons are letters like any other."""
+    return Console(width=width, stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def _cleaned(drawn: Iterable[Segment]) -> Iterator[Segment]:
+    for text, style, control in drawn:
+        yield Segment(text if control else shown(text), style, control)

@@ -13,6 +13,7 @@ from tuner.cli._dataset_options import (
     relevant_from_option,
 )
 from tuner.cli._options import FiniteRange, note
+from tuner.cli._out import echo
 
 
 @click.command("convert", short_help="Write a data set in another layout.")
@@ -48,7 +49,7 @@ def convert(
     for warning in dataset.warnings:
         note(f"warning: {warning}")
     copy = write_dataset(dataset, Path(out), layout=layout)
-    click.echo(f"{out}: {len(copy.queries)} queries, fingerprint {copy.fingerprint[:12]}")
+    echo(f"{out}: {len(copy.queries)} queries, fingerprint {copy.fingerprint[:12]}")
 
 
 @click.command("split", short_help="Write two parts: one to tune on, one to hold out.")
@@ -101,7 +102,7 @@ def split(
     alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]
     for part, ids in (("tune", tune), ("holdout", held)):
         copy = write_dataset(dataset.select(ids), Path(out) / part)
-        click.echo(f"{copy.path}: {len(ids)} queries, fingerprint {copy.fingerprint[:12]}")
+        echo(f"{copy.path}: {len(ids)} queries, fingerprint {copy.fingerprint[:12]}")
     torn = [pair for pair in alike if (pair[0] in held) is not (pair[1] in held)]
     if torn:
         note(

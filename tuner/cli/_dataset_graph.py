@@ -13,6 +13,7 @@ import click
 
 from tuner.cli._dataset_options import AT_LEAST_1, path_argument
 from tuner.cli._options import note
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def from_graph(
         note(f"warning: {warning}")
     made = Counter(query.query_type for query in copy.queries)
     counts = ", ".join(f"{made[kind]} {kind}" for kind in options.kinds)
-    click.echo(f"{out}: {len(copy.queries)} questions ({counts})")
-    click.echo(f"fingerprint {copy.fingerprint[:12]}")
+    echo(f"{out}: {len(copy.queries)} questions ({counts})")
+    echo(f"fingerprint {copy.fingerprint[:12]}")
 
 
 def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Options) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli._options import FiniteRange, note
+from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def agree(
             "verdict": sentence,
             "disagreements": differing,
         }
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         _print_comparison(compared, sentence)
     if has_passed and out is not None:
@@ -126,7 +127,7 @@ def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: s
     for warning in written.warnings:
         note(f"note: {warning}")
     found = written.summary()
-    click.echo(
+    echo(
         f"{found.queries} queries, {found.judgements} judgements, {found.relevant} of them "
         f"relevant: {out}"
     )
@@ -143,7 +144,6 @@ def _numbers(written: str) -> tuple[int, ...]:
 def _print_comparison(compared: Comparison, sentence: str) -> None:
     """Print the disagreements, the widest first, and the sentence last."""
     from rich.table import Table
-    from rich.text import Text
 
     from tuner.cli._console import console
 
@@ -158,11 +158,11 @@ def _print_comparison(compared: Comparison, sentence: str) -> None:
         for pair in compared.disagreements:
             row = pair.row
             cells = (row.query_id, row.document_id, str(pair.first), str(pair.second), row.query)
-            table.add_row(*map(Text, cells))  # as Text, since "[x]" in a str would be markup
+            table.add_row(*cells)
         console().print(table)
     agreement = compared.agreement
-    click.echo(
+    echo(
         f"{len(compared.disagreements)} of {agreement.pairs} pairs differ "
         f"({agreement.same:.0%} are the same)"
     )
-    click.echo(sentence)
+    echo(sentence)

@@ -11,6 +11,7 @@ import click
 from tuner.cli._dataset_judging import agree, corpus_option, judge
 from tuner.cli._dataset_options import AT_LEAST_1, threshold_option
 from tuner.cli._options import note
+from tuner.cli._out import echo
 from tuner.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def sample(
         note(f"note: only {len(drawn)} queries are there, {size} were asked for")
     types = Counter(f"{item.query.query_type} {item.query.difficulty}" for item in drawn)
     note("types: " + ", ".join(f"{name} {count}" for name, count in types.most_common()))
-    click.echo(f"{len(drawn)} queries: {out}")
+    echo(f"{len(drawn)} queries: {out}")
 
 
 @click.command("pool", short_help="Make a sheet of passages for annotators to grade.")
@@ -209,7 +210,7 @@ def pool(
         note(f"note: clicked documents that are not in the corpus: {len(strange)}")
     clicked = sum(map(len, clicks.values()))
     note(f"pooled: {len(settings)} settings, {len(runs)} runs, depth {depth}, {clicked} clicks")
-    click.echo(f"{len(rows)} passages to grade for {len(counts)} queries: {out}")
+    echo(f"{len(rows)} passages to grade for {len(counts)} queries: {out}")
 
 
 commands: tuple[click.Command, ...] = (sample, pool, agree, judge)

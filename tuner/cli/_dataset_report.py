@@ -17,6 +17,7 @@ from tuner.cli._dataset_options import (
     threshold_option,
 )
 from tuner.cli._options import note
+from tuner.cli._out import echo
 from tuner.core.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def stats(
             "lacking": [str(problem) for problem in dataset.lacking],
             "warnings": dataset.warnings,
         }
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     _print(dataset, found, reach)
     for warning in (*dataset.lacking, *dataset.warnings):
@@ -106,7 +107,7 @@ def check(
     if errors or dataset.lacking:
         told = [Problem(message, dataset.path) for message in errors]
         raise InputError(problems=[*dataset.lacking, *told])
-    click.echo(
+    echo(
         f"ok: {found.counts['documents']} documents, {found.counts['queries']} queries, "
         f"{found.counts['judgements']} judgements, fingerprint {dataset.fingerprint[:12]}"
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
 from rich.table import Table
 
 from tuner.cli._console import console
+from tuner.cli._out import echo
 
 if TYPE_CHECKING:
     from tuner.evaluation.drift_report import DriftReport, Finding
@@ -17,7 +17,7 @@ _TEXTS = ("", "test", "data", " ")
 
 def print_report(report: DriftReport) -> None:
     """Print the sentence, every test, and what could not be tested."""
-    click.secho(report.sentence, bold=True)
+    echo(report.sentence, bold=True)
     if report.findings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         interval = f"{1.0 - report.alpha:.0%} interval"
@@ -26,14 +26,14 @@ def print_report(report: DriftReport) -> None:
             table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
         for finding in report.findings:
             table.add_row(*_cells(finding), style="bold" if finding.is_alarm else "")
-        click.echo()
+        echo()
         console().print(table)
-        click.echo(
+        echo(
             f"\nWithout drift a look raises an alarm in at most {report.alpha:.0%} of cases, all "
             f"{len(report.findings)} tests together."
         )
         for sentence in report.untested:
-            click.echo(f"not tested: {sentence}")
+            echo(f"not tested: {sentence}")
 
 
 def _cells(finding: Finding) -> list[str]:

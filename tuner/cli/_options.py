@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tuner.cli._out import echo
+
 config_argument = click.argument("config", metavar="CONFIG")
 
 set_option = click.option(
@@ -45,4 +47,4 @@ def load(
 
 def note(message: str) -> None:
     """Print a line for people, apart from the output."""
-    click.echo(message, err=True)
+    echo(message, err=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import ClassVar, Protocol, Self
 
-import click
-
+from tuner.cli._out import echo
+from tuner.core.shown import shown
 from tuner.core.study_record import ArmRecord
 from tuner.core.trial import Trial, TrialState
 from tuner.study.loop import Event
@@ -112,7 +112,7 @@ class Quiet:
 
     def say(self, message: str) -> None:
         """Show one line."""
-        click.echo(message, err=True)
+        echo(message, err=True)
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Lines(Quiet):
             count.add(trial)
             if count.done / count.budget // LINE_EVERY_SHARE > before:
                 failed = f", {count.failed} failed" if count.failed else ""
-                click.echo(
+                echo(
                     f"{time.monotonic() - self.begun:6.1f} s  {count.name:<10} "
                     f"{count.done}/{count.budget}  best {count.best_text}{failed}",
                     err=True,
@@ -144,24 +144,25 @@ class Bars(Quiet):
     tells_all: ClassVar[bool] = True
 
     def __init__(self, counts: Sequence[ArmCount]) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Rich
 
+        from tuner.cli._console import plain_console
+
         self._rich = Rich(
-            TextColumn("{task.description:<10}"),
+            TextColumn("{task.description:<10}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("best {task.fields[best]}"),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=plain_console(stderr=True),
         )
         self._arms = {
             count.name: (
                 count,
                 self._rich.add_task(
-                    count.name,
+                    shown(count.name),
                     total=count.budget,
                     completed=count.done,
                     best=count.best_text,
@@ -198,4 +199,4 @@ class Bars(Quiet):
 
     def say(self, message: str) -> None:
         """Show one line above the bars."""
-        self._rich.console.print(message, markup=False, highlight=False)
+        self._rich.console.print(shown(message))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import InputError
+from tuner.core.shown import csv_cell
 
 if TYPE_CHECKING:
     from tuner.evaluation.run_files import RunFiles
@@ -96,12 +97,13 @@ def write_csv(path: Path, scores: Scores) -> None:
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["query_id", "run", "retrieved", *scores.metrics])
+            writer.writerow(map(csv_cell, ("query_id", "run", "retrieved", *scores.metrics)))
             for row, query in enumerate(scores.query_ids):
                 for run in scores.runs:
                     values = (run.values[metric][row] for metric in scores.metrics)
                     # An undefined value is an empty cell; the others keep every digit.
                     shown = ["" if value != value else repr(float(value)) for value in values]
-                    writer.writerow([query, run.name, run.retrieved[query], *shown])
+                    cells = (query, run.name, run.retrieved[query], *shown)
+                    writer.writerow(map(csv_cell, cells))
     except OSError as error:
         raise InputError(f"--per-query {path}: cannot be written: {error.strerror}") from error

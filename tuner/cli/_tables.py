@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
 from rich.table import Table
 
 from tuner.cli._console import console
+from tuner.cli._out import echo
 from tuner.core.study_record import Standing, StudySummary, is_clear
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
@@ -21,9 +21,9 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     if summary.front:
         console().print(_front(summary.front))
     if summary.verdict is not None:
-        click.secho(f"\n{summary.verdict['sentence']}", bold=True)
+        echo(f"\n{summary.verdict['sentence']}", bold=True)
         if "corrected" in summary.verdict and summary.verdict.get("by_type"):
-            click.echo("by query type, on the queries that chose the winner, which flatters it:")
+            echo("by query type, on the queries that chose the winner, which flatters it:")
         print_types(summary.verdict.get("by_type", ()))
         print_guardrails(summary.verdict.get("guardrails", {}))
 
@@ -68,12 +68,11 @@ def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
         comparison = group["comparison"]
         if comparison["mean_difference"] is None:
             continue
-        console().print(
+        echo(
             f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
             f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
             f"{comparison['losses']} worse)"
-            f"{'  clear' if is_clear(group['adjusted_p']) else ''}",
-            highlight=False,
+            f"{'  clear' if is_clear(group['adjusted_p']) else ''}"
         )
 
 
@@ -84,7 +83,7 @@ def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:
         bound = test["loss_bound"]
         shown = _share if name in SYSTEM_METRICS else _amount
         at_most = "" if bound is None else f", worse by at most {shown(max(bound, 0.0))}"
-        click.echo(
+        echo(
             f"  guard-rail {name}: {_number(test['treatment'])} against {_number(test['control'])}"
             f"{at_most} (allowed {shown(test['margin'])}): {state}"
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from tuner.cli._out import echo
 from tuner.cli._progress import progress_for
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
@@ -24,11 +23,11 @@ def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
     told = [trial for trial in session.study.trials if trial.is_told]
     progress = progress_for(session.tuned_arms, told, quiet=quiet)
     if not quiet:
-        click.echo(_headline(session), err=True)
+        echo(_headline(session), err=True)
     with progress:
         tuned = session.run(on_event=progress.show, say=progress.say)
     if as_json:
-        click.echo(json.dumps(_record(tuned), indent=2))
+        echo(json.dumps(_record(tuned), indent=2))
     else:
         _print(tuned, session)
     return _EXIT_CODES[tuned.summary.state]
@@ -53,11 +52,11 @@ def _print(tuned: Tuned, session: Session) -> None:
     summary = tuned.summary
     if summary.best is not None:
         print_summary(summary, tuple(session.study.header.objective["maximize"]))
-        click.echo()
+        echo()
     if summary.best is not None and summary.best.violation > 0:
-        click.echo("no configuration met the constraints; `best` is the one closest to them")
+        echo("no configuration met the constraints; `best` is the one closest to them")
     if summary.state == "failed" and summary.reason:
-        click.secho(f"{summary.reason}\n", bold=True)
+        echo(f"{summary.reason}\n", bold=True)
     for line in (
         _counts(summary),
         *_reason(summary),
@@ -69,7 +68,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         *_places(tuned),
         *_next_steps(tuned, session),
     ):
-        click.echo(line)
+        echo(line)
 
 
 def _counts(summary: StudySummary) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
 
@@ -195,7 +196,7 @@ def command(
     if plot is not None:
         tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
     if as_json:
-        click.echo(json.dumps(_record(choice, duration, warmup_s, levels), indent=2))
+        echo(json.dumps(_record(choice, duration, warmup_s, levels), indent=2))
     else:
         tables.print_levels(levels, choice)
     for line in _remarks(levels):

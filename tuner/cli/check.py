@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._out import echo
 
 
 @click.command("check", short_help="Check a configuration, its data and its retriever.")
@@ -28,7 +29,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     check_can_tune(assembly)
     facts = _facts(assembly)
     if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in facts.items():
@@ -37,7 +38,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
         )
         table.add_row(name.replace("_", " "), str(shown))
     console().print(table)
-    click.echo("ok")
+    echo("ok")
 
 
 def _facts(assembly: Any) -> dict[str, Any]:

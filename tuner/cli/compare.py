@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
 from tuner.core.run_files import BEST_FILE
@@ -104,7 +105,7 @@ def command(
     if result.looks is not None:
         note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:
-        click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
         return
     _print(result, assembly.part(part))
 
@@ -127,20 +128,20 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     from tuner.cli._tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
-    click.echo(f"A  {shown_params(verdict.baseline)}")
-    click.echo(f"B  {shown_params(verdict.winner)}")
+    echo(f"A  {shown_params(verdict.baseline)}")
+    echo(f"B  {shown_params(verdict.winner)}")
     print_pairs(result.metrics)
-    click.echo(
+    echo(
         "p: paired t-test with degrees of freedom by the kurtosis of the differences; p (Holm): "
         f"corrected for {len(result.metrics)} metrics."
     )
     for remark in result.remarks:
-        click.secho(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
-    click.secho(f"\n{verdict.sentence}", bold=True)
+        echo(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
+    echo(f"\n{verdict.sentence}", bold=True)
     print_types(verdict.to_record()["by_type"])
     print_guardrails(verdict.to_record()["guardrails"])
     for title, rows in (("gained most", result.gained), ("lost most", result.lost)):
         if rows:
-            click.echo(f"\n{title}")
+            echo(f"\n{title}")
         for row, change in rows[:CHANGED_QUERIES]:
-            click.echo(f"  {change:+.3f}  {queries[row].id}  {queries[row].text}")
+            echo(f"  {change:+.3f}  {queries[row].id}  {queries[row].text}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import FiniteRange, note
+from tuner.cli._out import echo
 from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def command(
         note(f"plot: {plot}")
     if as_json:
         record = {**report.to_record(), "sentence": report.sentence}
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         print_report(report)
     if report.status == "alarm":

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.shown import csv_cell
 
 if TYPE_CHECKING:
     from tuner.assemble import Assembly
@@ -108,13 +110,13 @@ def command(
             record["aggregates"] = tables.spread_record(outcome.per_query)
         if labels is not None:
             record["by"] = {str(by): tables.group_record(outcome.per_query, labels)}
-        click.echo(json.dumps(record, indent=2))
+        echo(json.dumps(record, indent=2))
         return
     from tuner.cli._console import console
 
     where = f"on {len(queries)} queries ({part})" if queries else "by the system's own measure"
     for line in _shown(choice, where):
-        click.echo(line)
+        echo(line)
     console().print(tables.figures_table(figures, defined))
     if defined.get("composite", len(queries)) < len(queries):
         note(
@@ -122,10 +124,10 @@ def command(
             f"{len(queries)} queries; comparisons and verdicts rest on these alone"
         )
     if aggregates:
-        click.echo()
+        echo()
         console().print(tables.spread_table(outcome.per_query))
     if labels is not None:
-        click.echo()
+        echo()
         console().print(tables.group_table(outcome.per_query, labels, str(by)))
     if per_query is not None:
         note(f"every query: {per_query}")
@@ -218,10 +220,12 @@ def _write_csv(path: Path, queries: Sequence[Any], per_query: Any) -> None:
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["query_id", "query_type", "difficulty", *names, "text"])
+            heads = ("query_id", "query_type", "difficulty", *names, "text")
+            writer.writerow(map(csv_cell, heads))
             for row, query in enumerate(queries):
                 values = (per_query[name][row] for name in names)
                 shown = ["" if value != value else f"{value:.6g}" for value in values]
-                writer.writerow([query.id, query.query_type, query.difficulty, *shown, query.text])
+                cells = (query.id, query.query_type, query.difficulty, *shown, query.text)
+                writer.writerow(map(csv_cell, cells))
     except OSError as error:
         raise InputError(f"--per-query {path}: cannot be written: {error.strerror}") from error

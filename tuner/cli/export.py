@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core.run_files import JOURNAL_FILE
 
 
@@ -36,5 +37,5 @@ def command(run_dir: Path, storage: str, name: str | None) -> None:
     content = read_journal(run_dir / JOURNAL_FILE)
     study = optuna_study(content.header, tuple(content.trials.values()), storage=storage, name=name)
     shown = mask(storage)
-    click.echo(f"{len(content.trials)} trials are in {shown} as the study {study.study_name!r}")
-    click.echo(f"Look at them:  optuna-dashboard {shown}")
+    echo(f"{len(content.trials)} trials are in {shown} as the study {study.study_name!r}")
+    echo(f"Look at them:  optuna-dashboard {shown}")

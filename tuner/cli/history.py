@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import note
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
         note(f"plot: {plot}")
     for history in histories:
         if as_json:
-            click.echo(json.dumps(history.to_record(), indent=2, ensure_ascii=False))
+            echo(json.dumps(history.to_record(), indent=2, ensure_ascii=False))
         else:
             _print(history)
 
@@ -71,7 +72,7 @@ def _print(history: History) -> None:
 
     from tuner.cli._console import console
 
-    click.secho(f"nights of {history.study}", bold=True)
+    echo(f"nights of {history.study}", bold=True)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     numbers = {"score", "score ", "difference", "interval", "alpha"}
     for name in (
@@ -85,13 +86,13 @@ def _print(history: History) -> None:
     console().print(table)
     for row in history.rows:
         if row.error is not None:
-            click.echo(f"{row.night} failed: {row.error}")
+            echo(f"{row.night} failed: {row.error}")
         if row.told is False:
-            click.echo(f"{row.night} nobody was told: {row.why_not_told}")
+            echo(f"{row.night} nobody was told: {row.why_not_told}")
     for move in history.promotions:
         when = datetime.fromtimestamp(move.at, tz=UTC).strftime("%Y-%m-%d %H:%M")
         night = "" if move.night is None else f"night of {move.night}, "
-        click.echo(f"champion: {move.to.called} ({night}{when} UTC, by {move.who}: {move.why})")
+        echo(f"champion: {move.to.called} ({night}{when} UTC, by {move.who}: {move.why})")
     if history.unreadable:
         note(f"note: {history.unreadable} lines of nights.jsonl cannot be read and are left out")
 

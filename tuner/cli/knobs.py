@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 
@@ -50,17 +51,17 @@ def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
             "space": _space(knobs),
             "space_constraints": _constraints(knobs),
         }
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
     if not knobs:
-        click.echo(f"{kind} takes whatever parameters the `space:` and the `baseline:` name")
+        echo(f"{kind} takes whatever parameters the `space:` and the `baseline:` name")
         return
     _print(knobs)
-    click.echo("\nspace:")
+    echo("\nspace:")
     for line in _space_lines(knobs):
-        click.echo(line)
+        echo(line)
     if constraints := _constraints(knobs):
-        click.echo(f"space_constraints: {_in_one_line(constraints)}")
+        echo(f"space_constraints: {_in_one_line(constraints)}")
 
 
 def _record(knob: Knob) -> dict[str, Any]:
@@ -70,7 +71,6 @@ def _record(knob: Knob) -> dict[str, Any]:
 
 
 def _print(knobs: Sequence[Knob]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from tuner.cli._console import console
@@ -82,7 +82,7 @@ def _print(knobs: Sequence[Knob]) -> None:
     for knob in knobs:
         conditions = [_condition(knob)] if has_conditions else []
         cells = (knob.name, knob.kind, str(knob.default), _values(knob), knob.stage, *conditions)
-        table.add_row(*map(escape, cells), escape(knob.description))
+        table.add_row(*cells, knob.description)
     console().print(table)
 
 

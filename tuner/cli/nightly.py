@@ -65,7 +65,7 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
 def _print(summary: dict[str, Any]) -> None:
     if "told" not in summary:
         summary = {**summary, "told": None, "why_not_told": None}
-    click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    echo(json.dumps(summary, indent=2, ensure_ascii=False))
 
 
 @contextmanager

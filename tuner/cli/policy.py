@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tuner.cli._options import FiniteRange, note
+from tuner.cli._out import echo
 from tuner.core.run_files import CONFIG_FILE
 
 
@@ -44,7 +45,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     result = derive_policy(assembly, content, run_dir, prior_queries=prior)
     path = write_policy(run_dir, result)
     if as_json:
-        click.echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
         return
     from rich.table import Table
 
@@ -52,13 +53,13 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     for choice in result.choices:
         params = "as the winner" if choice.gain == 0.0 else shown_params(choice.trial.params)
         table.add_row(choice.query_type or "–", str(choice.queries), f"{choice.gain:+.3f}", params)
-    click.echo(f"winner  {shown_params(result.policy.default)}")
+    echo(f"winner  {shown_params(result.policy.default)}")
     console().print(table)
-    click.echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
+    echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
     if result.verdict is not None:
         sentence = result.verdict.sentence.replace("the baseline", "the fixed parameters")
-        click.secho(f"\n{sentence}", bold=True)
+        echo(f"\n{sentence}", bold=True)
         print_types(result.verdict.to_record()["by_type"])
     else:
-        click.secho(f"\nNo verdict: {result.no_verdict}.", bold=True)
-    click.echo(f"\npolicy  {path}")
+        echo(f"\nNo verdict: {result.no_verdict}.", bold=True)
+    echo(f"\npolicy  {path}")

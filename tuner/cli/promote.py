@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tuner.cli._options import config_argument, note, set_option
+from tuner.cli._out import echo
 
 
 @click.command("promote", short_help="Make a version the champion: approval, or rollback.")
@@ -33,5 +34,5 @@ def command(config: str, settings: tuple[str, ...], target: str, reason: str, fo
     from tuner.nightly.promoting import promote
 
     loaded, _ = load_config(config, settings)
-    promotion = promote(loaded, target, why=reason, say=note, show=click.echo, is_forced=force)
-    click.echo(f"the champion of {loaded.study.name} is {promotion.to.called} now")
+    promotion = promote(loaded, target, why=reason, say=note, show=echo, is_forced=force)
+    echo(f"the champion of {loaded.study.name} is {promotion.to.called} now")

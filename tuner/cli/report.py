@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
         beside = [_read(other, uri, Path(folder)) for other in (*compared, *others)]
         if output is None and not Path(run).is_dir():
             output = Path(f"report-{run}.html")
-        click.echo(report_on(review, compare=beside, output=output))
+        echo(report_on(review, compare=beside, output=output))
 
 
 def _read(run: str, uri: str, folder: Path) -> Review:

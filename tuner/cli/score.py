@@ -11,6 +11,7 @@ import click
 
 from tuner.cli._dataset_options import relevant_from_option
 from tuner.cli._options import note
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -153,26 +154,26 @@ def command(
         write_csv(Path(per_query), scores)
     if as_json:
         record = score_record(scores, comparisons, files, groups, undefined, per_query is not None)
-        click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
-    click.echo(_queries_line(scores, undefined))
+    echo(_queries_line(scores, undefined))
     tables.print_scores(scores)
     if aggregates:
-        click.echo()
+        echo()
         tables.print_spreads(scores)
     for label, members in groups.items():
-        click.echo()
+        echo()
         tables.print_groups(scores, label, members)
     if per_query == _ON_SCREEN:
-        click.echo()
+        echo()
         tables.print_queries(scores)
     for run in scores.runs[1:] if compare else ():
         compared = [one for one in comparisons if one.run == run.name]
-        click.echo(f"\n{run.name} against {scores.runs[0].name}")
+        echo(f"\n{run.name} against {scores.runs[0].name}")
         tables.print_comparison(compared)
-        click.echo(tables.sentence(compared))
+        echo(tables.sentence(compared))
     if compare:
-        click.echo(f"\n{tables.legend(len(comparisons))}")
+        echo(f"\n{tables.legend(len(comparisons))}")
     if per_query is not None and per_query != _ON_SCREEN:
         note(f"every query: {per_query}")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core.errors import InputError, TunerError
 
 
@@ -24,10 +25,10 @@ def command(run_dir: Path, uri: str | None) -> None:
         raise InputError("the study has no tracking section; name the store: --uri URI")
     experiment = config.tracking.experiment if config.tracking else "graphrag-tuning"
     Mlflow.check(store, experiment)
-    tracker = Mlflow(store, experiment, warn=click.echo)
+    tracker = Mlflow(store, experiment, warn=echo)
     told = [trial for trial in content.trials.values() if trial.is_told]
     status = tracker.sync(content.header, told, last_summary(content), run_dir)
-    click.echo(
+    echo(
         f"MLflow at {mask(store)} holds the study's {status.written} trials: "
         f"{status.added} missing runs and curve points added, "
         f"{status.repaired} half-written or duplicate runs repaired"

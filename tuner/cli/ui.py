@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli._out import echo
 from tuner.core.errors import InputError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 
@@ -38,10 +39,10 @@ def command(where: str | None, uri: str | None, host: str, port: int) -> None:
             _say_places(address, tracking.experiment, Path(where))
 
     if store.startswith(("http", "databricks")):
-        click.echo(f"the store is a server: open {mask(store)}")
+        echo(f"the store is a server: open {mask(store)}")
         say_places(store)
         return
-    serve_ui(store, host=host, port=port, say=click.echo, on_ready=say_places)
+    serve_ui(store, host=host, port=port, say=echo, on_ready=say_places)
 
 
 def _tracking(where: str, *, is_needed: bool) -> TrackingSection | None:
@@ -65,4 +66,4 @@ def _say_places(address: str, experiment: str, path: Path) -> None:
         study_id = read_journal(journal).header.study_id if journal.is_file() else None
         for what, place in places(address, experiment, study_id).items():
             shown = without_password(f"{address.rstrip('/')}/{place}", address)
-            click.echo(f"{what:<12} {shown}")
+            echo(f"{what:<12} {shown}")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tuner.core.shown import csv_cell
+
 # What a series stands for. It decides colour, symbol and dash, so that colour is never alone.
 Role = Literal[
     "arm", "trials", "stopped", "chosen", "baseline", "front", "bar", "interval", "doubt"
@@ -107,8 +109,8 @@ def write_csv(numbers: Numbers, path: Path) -> None:
     """Write a chart's figures; undefined ones are empty."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(numbers.columns)
-        writer.writerows(numbers.rows)
+        for row in (numbers.columns, *numbers.rows):
+            writer.writerow(map(csv_cell, row))
 
 
 def spread(count: int, limit: int) -> Sequence[int]:

@@ -17,6 +17,7 @@ from tuner.core.run_files import (
     REPORT_FILE,
     TABLE_FILE,
 )
+from tuner.core.shown import shown
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
@@ -268,5 +269,5 @@ def _plain(text: Any, *, longest: int = 600) -> str:
 
 
 def _short(text: Any, *, longest: int = _LONGEST_CELL) -> str:
-    one_line = " ".join(str(text).split())
+    one_line = " ".join(shown(text).split())
     return one_line if len(one_line) <= longest else f"{one_line[:longest]}…"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tuner.core.errors import InputError
+from tuner.core.shown import is_formula
 from tuner.datasets._lines import ProblemLog, read_text
 
 COLUMNS = ("query_id", "query", "document_id", "title", "passage", "grade", "comment")
@@ -17,9 +18,7 @@ COLUMNS = ("query_id", "query", "document_id", "title", "passage", "grade", "com
 GRADES = (0, 1, 2, 3)
 """Not relevant, related, partly answers, answers: from 1 a passage counts as relevant."""
 
-# A spreadsheet runs what begins like this; the wide forms too, where the input method is Chinese.
-_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
-# And it takes ids like 00123, 405e34, 3-4 or MAR1 for numbers and dates.
+# A spreadsheet runs formulas, and takes ids like 00123, 405e34, 3-4 or MAR1 for numbers and dates.
 _CHANGED = re.compile(
     r"'*(?:[\d.]|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|true|false)\w*)", re.IGNORECASE
 )
@@ -70,14 +69,14 @@ def protect(text: str, *, is_id: bool = False) -> str:
     >>> protect("=1+1"), protect("00123", is_id=True), protect("Ada")
     ("'=1+1", "'00123", 'Ada')
     """
-    is_risky = _FORMULA.match(text) or (is_id and _CHANGED.match(text))
+    is_risky = is_formula(text) or (is_id and _CHANGED.match(text))
     return f"'{text}" if is_risky else text
 
 
 def unprotect(text: str, *, is_id: bool = False) -> str:
     """Return what ``protect`` was given."""
     is_quoted = text.startswith("'")
-    if is_quoted and (_FORMULA.match(text) or (is_id and _CHANGED.match(text))):
+    if is_quoted and (is_formula(text) or (is_id and _CHANGED.match(text))):
         return text[1:]
     return text
 

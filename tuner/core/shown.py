@@ -1,0 +1,46 @@
+"""Text from elsewhere, as it may be shown: in a terminal, and in a cell of a spreadsheet."""
+
+from __future__ import annotations
+
+import re
+
+# What a terminal acts on instead of showing it (but for tab and line feed), what turns the text
+# after it around, what ends a line in some programs only, and halves of surrogate pairs.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+# A spreadsheet runs what begins like this; the wide forms too, where the input method is Chinese.
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def shown(text: object) -> str:
+    """Return a text of which a terminal shows every character: others are written ``\\u001b``.
+
+    JSON stays what it is, as it is written like this there too.
+
+    >>> print(shown("red \\x1b[31m, a\\r\\nline"))
+    red \\u001b[31m, a
+    line
+    """
+    return _UNSEEN.sub(_written, str(text).replace("\r\n", "\n"))
+
+
+def is_formula(text: str) -> bool:
+    """Say whether a spreadsheet would run a cell, or, with its leading quote off, might."""
+    return _FORMULA.match(text) is not None
+
+
+def csv_cell(value: object) -> object:
+    """Return a value for a CSV file that a spreadsheet only shows; a number stays one.
+
+    >>> csv_cell("=1+1"), csv_cell("-0.5"), csv_cell(-0.5), csv_cell("Ada")
+    ("'=1+1", '-0.5', -0.5, 'Ada')
+    """
+    if isinstance(value, str) and is_formula(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def _written(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
