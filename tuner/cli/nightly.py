@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli._options import config_argument, note, set_option
+from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError, TunerError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import VALUES_AT_ONCE, is_constant, largest
+from tuner.stats.whole import whole_stats
 
 Interval = tuple[float, float]
 
@@ -29,8 +30,7 @@ def sign_flip_p(difference: FloatArray, *, seed: int, permutations: int = 9_999)
     moved = difference[difference != 0.0]
     if moved.size < 2:
         return 1.0  # With one difference both of its signs are as extreme.
-    from scipy import stats
-
+    stats = whole_stats()
     result = stats.permutation_test(
         (moved,),
         _mean,
@@ -53,8 +53,7 @@ def bca_interval(
     """
     if resamples == 0 or values.size < 2 or is_constant(values, magnitude=largest(values)):
         return None
-    from scipy import stats
-
+    stats = whole_stats()
     interval = stats.bootstrap(
         (values,),
         _mean,
