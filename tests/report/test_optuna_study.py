@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tuner.core.parameters import Parameter
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
-from tuner.report.optuna_study import importances, optuna_study
+from tuner.report.optuna_study import optuna_study
 
 PARAMETERS: dict[str, Parameter] = {
     "real": Real(-1.0, 1.0),
@@ -191,75 +190,3 @@ def test_a_storage_keeps_it_and_refuses_a_second_of_that_name(storage: str, tmp_
 def test_a_storage_that_cannot_be_opened_is_said(storage: str) -> None:
     with pytest.raises(InputError, match="cannot open the storage"):
         optuna_study(header_of(SPACE), [], storage=storage)
-
-
-def test_what_matters_is_found() -> None:
-    space = SearchSpace({"x": Real(0.0, 1.0), "dead": Real(0.0, 1.0), "k": Integer(1, 9)})
-    trials = random_trials(space, 60, lambda params: -((params["x"] - 0.3) ** 2))
-    shares = importances(header_of(space), trials)
-    assert next(iter(shares)) == "x"
-    assert set(shares) == {"x", "dead", "k"}
-    assert shares["x"] > 0.8
-    assert sum(shares.values()) == pytest.approx(1.0)
-    assert shares["dead"] < 0.1
-    assert shares == importances(header_of(space), trials)
-
-
-def test_a_log_scale_counts_as_such() -> None:
-    space = SearchSpace({"x": Real(0.0001, 1.0, scale="log"), "y": Real(0.0, 1.0)})
-    # Only below .01 does x matter: half of its log range, a hundredth of its linear one.
-    trials = random_trials(space, 80, lambda p: float(p["x"] > 0.01) + 0.1 * p["y"])
-    assert importances(header_of(space), trials)["x"] > 0.8
-
-
-def test_trials_that_were_raced_out_say_where_good_ones_are_not() -> None:
-    space = SearchSpace({"x": Real(0.0, 1.0), "dead": Real(0.0, 1.0)})
-    trials = [
-        trial
-        if trial.objective > -0.05
-        else Trial(
-            trial.number,
-            "tpe",
-            trial.params,
-            TrialState.RACED_OUT,
-            race=Race(9, trial.objective, -1.0, 0.0),
-        )
-        for trial in random_trials(space, 60, lambda params: -((params["x"] - 0.3) ** 2))
-    ]
-    shares = importances(header_of(space), trials)
-    assert next(iter(shares)) == "x"
-
-
-def test_a_conditional_parameter_has_a_share() -> None:
-    space = SearchSpace(
-        {"mode": Categorical(("text", "graph")), "hops": Integer(1, 4, when={"mode": ("graph",)})}
-    )
-    trials = random_trials(space, 80, lambda params: float(params.get("hops", 0)))
-    shares = importances(header_of(space), trials)
-    assert set(shares) == {"mode", "hops"}
-    assert min(shares.values()) > 0.01
-
-
-def few(count: int) -> list[Trial]:
-    return random_trials(SPACE, count, lambda params: params["real"])
-
-
-@pytest.mark.parametrize(
-    "trials",
-    [
-        [],
-        few(9),
-        [trial.told(objective=0.5) for trial in few(30)],
-        [few(1)[0].told(number=n, shared_from=0) for n in range(1, 30)],
-        [trial.told(state=TrialState.FAILED, objective=None) for trial in few(30)],
-    ],
-    ids=["none", "few", "all equal", "one shared by all", "all failed"],
-)
-def test_nothing_is_said_where_nothing_can_be(trials: Sequence[Trial]) -> None:
-    assert importances(header_of(SPACE), trials) == {}
-
-
-def test_a_space_without_a_choice_has_no_importances() -> None:
-    space = SearchSpace({"fixed": Real(0.5, 0.5)})
-    trials = [finished(n, {"fixed": 0.5}, n / 100) for n in range(20)]
-    assert importances(header_of(space), trials) == {}

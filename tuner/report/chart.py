@@ -38,7 +38,8 @@ class Series:
     Attributes:
         x, y: positions on the axes.
         texts: what to show of each point when it is pointed at; empty for none.
-        low, high: where the intervals of ``form="intervals"`` begin and end, along x.
+        low, high: where the intervals of ``form="intervals"`` begin and end, along x, and the
+            ranges of ``form="bars"``.
         place: which of the arms it is, by which arms differ in colour and symbol.
     """
 

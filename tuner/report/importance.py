@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
-from tuner.report.optuna_study import FEWEST_TRIALS, importances
+from tuner.report.fanova import FEWEST_TRIALS, FORESTS, Importance, importances, leader
 from tuner.report.parts import Block, Charts, Items, Section, Text
 from tuner.report.review import Review
 
-# Below this share a parameter hardly moves the objective.
-LITTLE = 0.05
+# A parameter whose whole range lies below this share hardly moves the objective.
+LITTLE = 0.1
 MOST_NAMED = 5
 SHARES = tuple((n / 10, f"{n * 10} %") for n in range(11))
 
 
-def shares(review: Review) -> dict[str, float]:
+def shares(review: Review) -> dict[str, Importance]:
     """Return each parameter's share of what moves the objective; ``{}`` where that is unknown."""
     return importances(review.header, review.trials)
 
 
-def section(review: Review, found: Mapping[str, float]) -> Section:
+def section(review: Review, found: Mapping[str, Importance]) -> Section:
     """Rank the parameters, and name dead knobs and whatever else is odd about the system."""
     blocks: list[Block] = []
     if found:
@@ -40,33 +40,64 @@ def section(review: Review, found: Mapping[str, float]) -> Section:
     return Section("importance", "What matters", lead, tuple(blocks))
 
 
-def _chart(found: Mapping[str, float]) -> Chart:
-    ranked = sorted(found.items(), key=lambda one: one[1])
+def _chart(found: Mapping[str, Importance]) -> Chart:
+    ranked = list(found.items())[::-1]
     rows = tuple(float(row) for row in range(len(ranked)))
-    little = [name for name, share in reversed(ranked) if share < LITTLE]
-    caption = f"{ranked[-1][0]} matters most, with {100 * ranked[-1][1]:.0f} %."
-    if little:
-        more = f" and {len(little) - MOST_NAMED} more" if len(little) > MOST_NAMED else ""
-        caption += f" {', '.join(little[:MOST_NAMED])}{more} hardly: any value does nearly as well."
+    described = [
+        f"{name} {_percent(one.share)} ({_percent(one.low)} to {_percent(one.high)})"
+        for name, one in ranked
+    ]
     return Chart(
         "importance",
         "Importance of the parameters",
-        f"{caption} Shares add up to 100 % (fANOVA, over a forest fitted to the trials).",
-        "; ".join(f"{name} {100 * share:.0f} %" for name, share in reversed(ranked)),
-        # Room for the figures beside the bars.
-        Axis("share", SHARES, span=(0.0, 1.15 * ranked[-1][1])),
-        named_rows([name for name, _ in ranked]),
+        f"{_reading(found)} Shares add up to 100 %. They are means over {FORESTS} forests (fANOVA),"
+        " each fitted to trials drawn anew; the thin lines span all of them.",
+        "; ".join(reversed(described)),
+        Axis("share", SHARES, span=(0.0, 1.03 * max(one.high for one in found.values()))),
+        named_rows([f"{name}  {_percent(one.share)}" for name, one in ranked]),
         (
             Series(
                 "share",
                 "bars",
                 "bar",
-                tuple(share for _, share in ranked),
+                tuple(one.share for _, one in ranked),
                 rows,
-                tuple(f"{name}: {100 * share:.1f} %" for name, share in ranked),
+                tuple(described),
+                tuple(one.low for _, one in ranked),
+                tuple(one.high for _, one in ranked),
             ),
         ),
-        Numbers(("parameter", "share"), tuple(reversed(ranked))),
+        Numbers(
+            ("parameter", "share", "low", "high"),
+            tuple((name, one.share, one.low, one.high) for name, one in found.items()),
+        ),
         height=5 + 2 * len(ranked),
         has_legend=False,
     )
+
+
+def _reading(found: Mapping[str, Importance]) -> str:
+    """Name the leader where there is one, and what hardly matters."""
+    first, *others = found
+    little = [name for name, one in found.items() if one.high < LITTLE]
+    if leader(found) is not None:
+        text = f"{first} matters most, with {_percent(found[first].share)}."
+    elif not others:
+        text = f"{first} is all that varies."
+    else:
+        rivals = [name for name in others if found[name].high >= found[first].low]
+        text = f"{_named([first, *rivals])} cannot be ranked: their ranges overlap."
+    if little:
+        text += f" {_named(little)} hardly: any value does nearly as well."
+    return text
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    if more > 0:
+        return f"{', '.join(names[:MOST_NAMED])} and {more} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,4 +1,4 @@
-"""A study as Optuna's own, for its plots, its importances and its dashboard."""
+"""A study as Optuna's own, for its plots and its dashboard."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 VIOLATION = "violation"
 # Optuna compares a value with its step to 8 digits: beyond so many steps that says nothing.
 MOST_STEPS = 10**6
-# From fewer distinct trials a forest learns nothing.
-FEWEST_TRIALS = 10
-# Deeper and more trees change no share by a hundredth, and take ten times as long.
-TREES, DEPTH = 32, 8
 
 
 def optuna_study(
@@ -86,60 +82,6 @@ def optuna_study(
         delete_study(name=study.study_name, storage=storage)
         raise
     return study
-
-
-def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, float]:
-    """Return each parameter's share of what moves the objective, largest first, sum 1.
-
-    fANOVA (Hutter, Hoos and Leyton-Brown, ICML 2014) through Optuna: a random forest is fitted to
-    the trials, and the variance of its prediction over the whole space, each parameter on its own
-    scale, is split among the parameters. A parameter that is inactive counts as in the middle of
-    its range. Trials that were raced out count with their estimate, those outside the space not at
-    all. With few trials it tells what is without effect far more reliably than PED-ANOVA, which
-    looks at the best tenth only.
-
-    ``{}`` where nothing can be said: fewer than 10 distinct trials, all of one worth, or nothing
-    that varies.
-    """
-    space = SearchSpace.from_mapping(header.space)
-    counted = [
-        trial
-        for trial in sorted(trials, key=lambda trial: trial.number)
-        if trial.worth is not None and trial.shared_from is None and space.contains(trial.params)
-    ]
-    varied = {name: found for name, found in space.parameters.items() if found.count != 1}
-    if len(counted) < FEWEST_TRIALS or len({t.worth for t in counted}) < 2 or not varied:
-        return {}
-    from optuna.importance import FanovaImportanceEvaluator, get_param_importances
-    from optuna.trial import create_trial
-
-    study = create_study(goals=("objective",), name=header.name)
-    distributions = {name: _unit_distribution(parameter) for name, parameter in varied.items()}
-    for trial in counted:
-        params = {name: _place(varied[name], name, trial.params) for name in varied}
-        study.add_trial(create_trial(params=params, distributions=distributions, value=trial.worth))
-    forest = FanovaImportanceEvaluator(n_trees=TREES, max_depth=DEPTH, seed=0)
-    try:
-        shares = get_param_importances(study, evaluator=forest, params=list(varied))
-    except RuntimeError:  # no tree found a difference
-        return {}
-    return {name: float(value) for name, value in shares.items()}
-
-
-def _unit_distribution(parameter: Parameter) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution
-
-    if isinstance(parameter, Categorical):
-        return CategoricalDistribution(tuple(range(parameter.count)))
-    return FloatDistribution(0.0, 1.0)
-
-
-def _place(parameter: Parameter, name: str, params: Params) -> float:
-    """Return where in its range a parameter is, from 0 to 1, or the number of its choice."""
-    value = params[name] if name in params else parameter.at(0.5)
-    if isinstance(parameter, Categorical):
-        return parameter.index(value)
-    return parameter.position(value)
 
 
 def _study_attributes(header: StudyHeader) -> dict[str, Any]:

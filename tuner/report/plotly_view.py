@@ -74,18 +74,11 @@ def _trace(series: Series) -> dict[str, Any]:
                 "type": "bar",
                 "orientation": "h",
                 "marker": {"color": color},
-                "text": [f"{100 * value:.0f} %" for value in series.x],
-                "textposition": "outside",
-                "cliponaxis": False,
+                "error_x": {**_ends(series), "color": "ink", "thickness": 1.5, "width": 5},
             }
         case "intervals":
-            ends = {
-                "array": [high - x for x, high in zip(series.x, series.high, strict=True)],
-                "arrayminus": [x - low for x, low in zip(series.x, series.low, strict=True)],
-            }
-            error = {"type": "data", "symmetric": False, "color": color, "thickness": 2, **ends}
             points = {"type": "scatter", "mode": "markers", "marker": {**marker, "size": 9}}
-            return {**trace, **points, "error_x": error}
+            return {**trace, **points, "error_x": {**_ends(series), "color": color, "thickness": 2}}
         case "steps":
             line["shape"] = "hv"
             mode = {"mode": "lines+markers", "marker": {**marker, "size": 5}}
@@ -100,6 +93,15 @@ def _trace(series: Series) -> dict[str, Any]:
             else:
                 marker |= {"opacity": 0.75}
             return {**trace, "type": "scatter", "mode": "markers", "marker": marker}
+
+
+def _ends(series: Series) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - x for x, high in zip(series.x, series.high, strict=True)],
+        "arrayminus": [x - low for x, low in zip(series.x, series.low, strict=True)],
+    }
 
 
 def _heatmap(chart: Chart) -> dict[str, Any]:

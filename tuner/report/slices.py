@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tuner.core.parameters import Categorical
 from tuner.core.trial import Trial
@@ -16,11 +16,11 @@ from tuner.report.surface import pair_of, surface
 MOST_SLICES = 12
 
 
-def section(review: Review, importances: Mapping[str, float]) -> Section:
+def section(review: Review, ranked: Iterable[str]) -> Section:
     """Draw a slice for each parameter, most important first, and the surface over two."""
     title, lead = "Slices and surface", "Where in the space are the good configurations?"
     known = [t for t in review.trials if t.worth is not None and t.shared_from is None]
-    names = [*importances, *(n for n in review.space.names if n not in importances)]
+    names = list(dict.fromkeys((*ranked, *review.space.names)))
     names = [n for n in names if any(n in t.params for t in known)]
     if not known or not names:
         return Section("slices", title, lead, (Text("No trial was scored."),))

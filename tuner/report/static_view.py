@@ -80,15 +80,22 @@ def _draw_series(axes: Any, series: Series) -> None:
     marker = symbol(series.role, series.place)[1]
     line = dash(series.role, series.place)[1]
     label = _plain(series.name)
-    match series.form:
-        case "bars":
+    if series.form in ("bars", "intervals"):
+        below = [x - low for x, low in zip(series.x, series.low, strict=True)]
+        above = [high - x for x, high in zip(series.x, series.high, strict=True)]
+        is_bar = series.form == "bars"
+        if is_bar:
             axes.barh(series.y, series.x, height=0.6, color=color, label=label)
-        case "intervals":
-            below = [x - low for x, low in zip(series.x, series.low, strict=True)]
-            above = [high - x for x, high in zip(series.x, series.high, strict=True)]
-            axes.errorbar(
-                series.x, series.y, xerr=(below, above), fmt=marker, color=color, capsize=3
-            )
+        axes.errorbar(
+            series.x,
+            series.y,
+            xerr=(below, above),
+            fmt="none" if is_bar else marker,
+            color=LIGHT["ink"] if is_bar else color,
+            capsize=3,
+        )
+        return
+    match series.form:
         case "steps":
             axes.step(series.x, series.y, where="post", color=color, linestyle=line, label=label)
         case "line":
