@@ -21,6 +21,7 @@ from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets._runs import read_run
+from tuner.retrieval._build_options import GIVEN, BuildOption, build_options
 from tuner.retrieval.base import (
     DeclaresKnobs,
     Knob,
@@ -28,9 +29,6 @@ from tuner.retrieval.base import (
     ResolvesOptions,
     Retriever,
 )
-
-# What a ``build`` is handed besides the configuration's options.
-_GIVEN = {"cache_dir", "space", "baseline", "read_run"}
 
 
 def cache_dir() -> Path:
@@ -64,10 +62,20 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
             return _build(kind, section, Corpus(documents), cache_dir=Path(folder)).knobs
 
 
+def options_of(kind_name: str) -> tuple[BuildOption, ...]:
+    """Return the options of a kind's section, none where its ``build`` does not tell them.
+
+    Raises:
+        InputError: no such kind.
+    """
+    kind = registry.load("retrieval", kind_name)
+    return build_options(kind) if callable(getattr(kind, "build", None)) else ()
+
+
 def _declaring(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that decide about knobs; one that ``build`` does not know is an error."""
     build = inspect.signature(kind.build).parameters.values()
-    known = {p.name for p in build if p.kind is p.KEYWORD_ONLY} - _GIVEN
+    known = {p.name for p in build if p.kind is p.KEYWORD_ONLY} - GIVEN
     is_open = any(p.kind is p.VAR_KEYWORD for p in build)
     problems = [
         Problem(f"unknown option{did_you_mean(name, known)}", key=(name,))

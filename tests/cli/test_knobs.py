@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tuner.config import Config
 from tuner.core import registry
 from tuner.core.errors import TunerError
 from tuner.retrieval.base import Knob
-from tuner.systems import declared_knobs
+from tuner.systems import declared_knobs, options_of
 
 OUTSIDE = '''
 """A retriever with every sort of knob."""
@@ -234,3 +235,35 @@ def test_every_kind_tells_its_knobs_or_what_it_needs(kind):
 )
 def test_wrong_input_is_explained(tuner, arguments, reason):
     assert reason in tuner("knobs", *arguments, code=2).stderr
+
+
+def test_without_a_kind_the_kinds_are_listed(tuner):
+    done = tuner("knobs")
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:-2]] == registry.kinds(
+        "retrieval"
+    )
+    assert "tuner knobs KIND" in done.stdout
+    assert list(json.loads(tuner("knobs", "--json").stdout)["kinds"]) == registry.kinds("retrieval")
+
+
+def test_the_options_of_the_engine_are_shown_with_their_defaults(tuner):
+    lines = tuner("knobs", "hybrid").stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith(" bm25_k1")]
+    assert line.split()[1] == "1.5"
+    options = {
+        o["name"]: o for o in json.loads(tuner("knobs", "hybrid", "--json").stdout)["options"]
+    }
+    assert options["seeds"]["default"] == 8
+    assert options["dense"]["default"] is None
+
+
+@pytest.mark.parametrize("kind", registry.kinds("retrieval"))
+def test_every_option_says_what_it_is_and_the_schema_knows_it(kind):
+    found = options_of(kind)
+    assert found
+    schema = Config.model_json_schema()["$defs"]["RetrieverSection"]["allOf"]
+    (mine,) = [one["then"]["properties"] for one in schema if kind in str(one["if"]["properties"])
+               and one["if"]["properties"]["kind"]["const"] == kind]  # fmt: skip
+    for option in found:
+        assert option.description
+        assert mine[option.name]["description"] == option.description

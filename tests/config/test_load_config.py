@@ -236,3 +236,8 @@ def test_crlf_and_byte_order_mark_are_read(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())
     assert load_config(path)[0].study.name == "demo"
+
+
+def test_the_arms_have_a_default(tmp_path):
+    config, _ = load_config(write(tmp_path, SMALL[: SMALL.index("backends:")]))
+    assert [(arm.kind, arm.trials) for arm in config.backends] == [("gp", 40), ("tpe", 40)]

@@ -13,11 +13,12 @@ from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from tuner.retrieval._build_options import BuildOption
     from tuner.retrieval.base import Knob
 
 
 @click.command("knobs", short_help="What a kind of retriever can be tuned by.")
-@click.argument("kind")
+@click.argument("kind", required=False)
 @click.option(
     "--set",
     "settings",
@@ -26,13 +27,18 @@ if TYPE_CHECKING:
     help="An option of the retriever, such as function=my_module:search; may be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
+def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Print the knobs of KIND, such as hybrid, as a table and as a `space:` section to copy.
 
     A knob of the stage `index` costs an index for each of its values; the others cost queries only.
+    The options of the `retriever:` section, which are fixed for a study, stand between the two.
+    Without KIND the kinds are listed.
     """
+    if kind is None:
+        _print_kinds(as_json=as_json)
+        return
     from tuner.config.source import Source, with_overrides
-    from tuner.systems import declared_knobs
+    from tuner.systems import declared_knobs, options_of
 
     options = with_overrides(Source("", {}), settings).data
     if "kind" in options:
@@ -50,18 +56,75 @@ def command(kind: str, settings: tuple[str, ...], as_json: bool) -> None:
             "knobs": [_record(knob) for knob in knobs],
             "space": _space(knobs),
             "space_constraints": _constraints(knobs),
+            "options": [_option_record(option) for option in options_of(kind)],
         }
         echo(json.dumps(record, indent=2, ensure_ascii=False))
         return
-    if not knobs:
+    if knobs:
+        _print_table(knobs)
+    else:
         echo(f"{kind} takes whatever parameters the `space:` and the `baseline:` name")
-        return
-    _print(knobs)
+    if built := options_of(kind):
+        echo("\noptions of the `retriever:` section, fixed for a study:")
+        _print_options(built)
+    if knobs:
+        _print_space(knobs)
+
+
+def _print_space(knobs: Sequence[Knob]) -> None:
     echo("\nspace:")
     for line in _space_lines(knobs):
         echo(line)
     if constraints := _constraints(knobs):
         echo(f"space_constraints: {_in_one_line(constraints)}")
+
+
+def _print_kinds(*, as_json: bool) -> None:
+    kinds = {kind: registry.load("retrieval", kind) for kind in registry.kinds("retrieval")}
+    told = {name: _first_words(kind.__doc__ or "") for name, kind in kinds.items()}
+    if as_json:
+        echo(json.dumps({"kinds": told}, indent=2))
+        return
+    from rich.table import Table
+
+    from tuner.cli._console import console
+
+    table = Table("kind", "what it is", box=None)
+    for name, text in told.items():
+        table.add_row(name, text)
+    console().print(table)
+    echo("\ntuner knobs KIND shows what each can be tuned by")
+
+
+def _first_words(text: str) -> str:
+    """Return what a docstring says first, without how the class is made."""
+    first = text.strip().partition("\n")[0].replace("``", "`")
+    return first.partition(";")[0].partition(". ")[0].rstrip(".")
+
+
+def _option_record(option: BuildOption) -> dict[str, Any]:
+    return {
+        "name": option.name,
+        "default": option.default,
+        "is_required": option.is_required,
+        "description": option.description,
+    }
+
+
+def _print_options(options: Sequence[BuildOption]) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+
+    table = Table("option", "default", "what it is", box=None)
+    for option in options:
+        default = "required" if option.is_required else _shown(option.default)
+        table.add_row(option.name, default, option.description)
+    console().print(table)
+
+
+def _shown(default: Any) -> str:
+    return "–" if default is None else str(default)
 
 
 def _record(knob: Knob) -> dict[str, Any]:
@@ -70,7 +133,7 @@ def _record(knob: Knob) -> dict[str, Any]:
     return asdict(knob)
 
 
-def _print(knobs: Sequence[Knob]) -> None:
+def _print_table(knobs: Sequence[Knob]) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console

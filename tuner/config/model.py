@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -11,10 +11,16 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    TypeAdapter,
     model_validator,
 )
 
 from tuner.core.grades import GradeScale
+
+if TYPE_CHECKING:
+    from tuner.retrieval._build_options import BuildOption
+
+_ENGINE = "hybrid"
 
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
 
@@ -80,10 +86,50 @@ class DatasetSection(Section):
         return GradeScale(float(self.relevant_from), highest)
 
 
+def _with_options_of_each_kind(schema: dict[str, Any]) -> None:
+    """Add the options of the kinds that ship here to the schema, for editors."""
+    from tuner.core import registry
+    from tuner.retrieval._build_options import build_options
+
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}, **_named(kind)},
+            "then": {"properties": dict(map(_property, build_options(load)))},
+        }
+        for kind in registry.kinds("retrieval")
+        for load in [registry.load("retrieval", kind)]
+    ]
+
+
+def _named(kind: str) -> dict[str, Any]:
+    return {} if kind == _ENGINE else {"required": ["kind"]}
+
+
+def _property(option: BuildOption) -> tuple[str, dict[str, Any]]:
+    schema = TypeAdapter(option.hint).json_schema()
+    schema = _inlined(schema, schema.pop("$defs", {}))
+    default = {} if option.is_required else {"default": option.default}
+    return option.name, {**schema, **default, "description": option.description}
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Put definitions where they are referred to: pydantic knows none but its own."""
+    match schema:
+        case {"$ref": reference}:
+            return definitions[reference.rpartition("/")[2]]
+        case dict():
+            return {key: _inlined(value, definitions) for key, value in schema.items()}
+        case list():
+            return [_inlined(value, definitions) for value in schema]
+    return schema
+
+
 class RetrieverSection(OpenSection):
     """Which retriever answers; further keys are its options."""
 
-    kind: str = Field(default="hybrid", min_length=1)
+    model_config = ConfigDict(json_schema_extra=_with_options_of_each_kind)
+
+    kind: str = Field(default=_ENGINE, min_length=1)
 
 
 class ConstraintSection(Section):
@@ -123,6 +169,10 @@ class BackendSection(OpenSection):
     kind: str = Field(min_length=1)
     trials: StrictInt = Field(ge=1, le=1_000_000)
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
+
+
+# Both learn from their trials, each in its own way.
+DEFAULT_BACKENDS = [BackendSection(kind="gp", trials=40), BackendSection(kind="tpe", trials=40)]
 
 
 class ExecutionSection(OpenSection):
@@ -284,7 +334,9 @@ class Config(Section):
         description="the parameters that run today, or a file that holds them or a policy, such as "
         "best.yaml or policy.yaml; the winner is compared with them",
     )
-    backends: list[BackendSection] = Field(min_length=1)
+    backends: list[BackendSection] = Field(
+        default=DEFAULT_BACKENDS, min_length=1, description="the arms of the search"
+    )
     warm_start: list[str] = Field(
         default_factory=list,
         description="run directories or MLflow run ids of earlier studies of the same thing",

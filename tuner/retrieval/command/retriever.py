@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem, TunerError
@@ -57,12 +57,12 @@ class Command:
         cls,
         corpus: Corpus,
         *,
-        command: Sequence[str] | str,
+        command: Annotated[Sequence[str] | str, "the program with its arguments"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        working_dir: str = ".",
-        timeout_s: float = 60,
-        start_timeout_s: float = 300,
+        working_dir: Annotated[str, "where it runs"] = ".",
+        timeout_s: Annotated[float, "for one answer"] = 60,
+        start_timeout_s: Annotated[float, "for the first answer of each process"] = 300,
     ) -> Command:
         """Check the command; it is started by the first question.
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
@@ -69,12 +69,14 @@ class Function:
         cls,
         corpus: Corpus,
         *,
-        function: str,
+        function: Annotated[str, "module:function, or file.py:function"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        search_path: Sequence[str] | None = None,
-        concurrency: int | None = None,
-        timeout_s: float | None = None,
+        search_path: Annotated[
+            Sequence[str] | None, "folders of the module; default: the configuration's and this one"
+        ] = None,
+        concurrency: Annotated[int | None, "calls at once, of each process"] = None,
+        timeout_s: Annotated[float | None, "for one query"] = None,
     ) -> Function:
         """Import the function and look at what it takes.
 

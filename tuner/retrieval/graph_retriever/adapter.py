@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -84,9 +84,11 @@ class GraphRetriever:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        embedder: str = HASHED_WORDS,
-        store: str | None = None,
-        edges: Sequence[Sequence[str]] | None = None,
+        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
+        store: Annotated[str | None, "module:function that opens a store of yours"] = None,
+        edges: Annotated[
+            Sequence[Sequence[str]] | None, "pairs of metadata fields to follow in that store"
+        ] = None,
     ) -> Self:
         """Embed the corpus and link documents by shared names, or use a store that exists.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
@@ -69,18 +69,20 @@ class Http:
         cls,
         corpus: Corpus,
         *,
-        url: str,
+        url: Annotated[str, "where the service answers"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        request: Any = None,
-        response: str = RESULTS,
-        headers: Mapping[str, Any] | None = None,
-        batch_size: int = 1,
-        concurrency: int = 8,
-        timeout_s: float = 30,
-        retries: int = 3,
-        retry_wait_s: float = 0.5,
-        requests_per_second: float | None = None,
+        request: Annotated[Any, "JMESPath expressions over id, query, params; default: all"] = None,
+        response: Annotated[str, "JMESPath to the results in an answer"] = RESULTS,
+        headers: Annotated[
+            Mapping[str, Any] | None, "of each request; secrets as ${VARIABLE}"
+        ] = None,
+        batch_size: Annotated[int, "queries in one request"] = 1,
+        concurrency: Annotated[int, "requests at once, of each process"] = 8,
+        timeout_s: Annotated[float, "for one request"] = 30,
+        retries: Annotated[int, "further tries of a request that failed"] = 3,
+        retry_wait_s: Annotated[float, "before the first retry; it doubles"] = 0.5,
+        requests_per_second: Annotated[float | None, "at most, of each process"] = None,
     ) -> Http:
         """Check how the service is asked; nothing is sent.
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -55,7 +55,9 @@ class Hybrid:
         return KNOBS
 
     @classmethod
-    def build(cls, corpus: Corpus, *, cache_dir: Path, **options: Any) -> Self:
+    def build(
+        cls, corpus: Corpus, *, cache_dir: Path, **options: Annotated[Any, HybridOptions]
+    ) -> Self:
         """Index the corpus, or open the index of an equal corpus and options in ``cache_dir``.
 
         ``options`` are the fields of ``HybridOptions``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.parameter_check import integer_problem, native, number_problem
@@ -100,22 +100,19 @@ class DenseOptions:
 class HybridOptions:
     """What is fixed when the index is built.
 
-    Attributes:
-        bm25_k1, bm25_b: the parameters of BM25, above 0 and in [0, 1].
-        seeds: how many candidate entities a query keeps, 1 to 64.
-        text_pool, graph_pool: how many documents of each leg a prepared query keeps, at least
-            100. Prepared queries are ranked within their pool; ``serve`` ranks everything.
-        dense: dense vectors for the text leg, or None.
-        dense_weight: their share in the text leg, in [0, 1].
+    Prepared queries are ranked within the pools of both legs; ``serve`` ranks everything.
     """
 
-    bm25_k1: float = 1.5
-    bm25_b: float = 0.75
-    seeds: int = 8
-    text_pool: int = 200
-    graph_pool: int = 300
-    dense: DenseOptions | None = None
-    dense_weight: float = 0.5
+    bm25_k1: Annotated[float, "BM25: how soon a repeated word adds nothing more, above 0"] = 1.5
+    bm25_b: Annotated[float, "BM25: how much long passages are held back, 0 to 1"] = 0.75
+    seeds: Annotated[int, "how many names of the graph a query starts from, 1 to 64"] = 8
+    text_pool: Annotated[int, "passages by text kept for each query, at least 100"] = 200
+    graph_pool: Annotated[int, "passages by graph kept for each query, at least 100"] = 300
+    dense: Annotated[
+        DenseOptions | None,
+        "dense vectors for the text leg: {model: name}, or {matrix, queries, query_ids} from files",
+    ] = None
+    dense_weight: Annotated[float, "share of the dense vectors in the text leg, 0 to 1"] = 0.5
 
 
 _LEAST_POOL = 100  # top_k can ask for as many

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -75,8 +75,10 @@ class Lightrag:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        working_dir: str | None = None,
-        embedder: str = HASHED_WORDS,
+        working_dir: Annotated[
+            str | None, "LightRAG's folder; default: the graph of the corpus"
+        ] = None,
+        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
     ) -> Self:
         """Make an index of the corpus's graph, or take up a working directory, once for all.
 

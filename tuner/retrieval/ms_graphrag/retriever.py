@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tuner.core.trial import Params
 from tuner.retrieval._options import with_path_from_root
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid import Hybrid
-from tuner.retrieval.hybrid.options import KNOBS
+from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
 from tuner.retrieval.ms_graphrag.judging import judged_ids
 from tuner.retrieval.ms_graphrag.output import Output, read_output
 
@@ -67,9 +67,9 @@ class MsGraphrag:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: str,
-        judge: str = "document",
-        **options: Any,
+        path: Annotated[str, "GraphRAG's output folder"],
+        judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
+        **options: Annotated[Any, HybridOptions],
     ) -> Self:
         """Index an output folder, or open the index of an equal one in ``cache_dir``.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
@@ -72,11 +72,13 @@ class MsGraphragLocal:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: str,
-        judge: str = "document",
-        embedder: str = HASHED_WORDS,
-        community_level: int | None = 2,
-        encoding: str = "o200k_base",
+        path: Annotated[str, "GraphRAG's output folder"],
+        judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
+        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
+        community_level: Annotated[
+            int | None, "as of GraphRAG's query command; null: all entities"
+        ] = 2,
+        encoding: Annotated[str, "the tokenizer that counts budgets"] = "o200k_base",
     ) -> Self:
         """Embed the entities of an output folder, or take up equal vectors in ``cache_dir``.
 

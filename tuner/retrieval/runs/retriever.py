@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -57,7 +57,14 @@ class Runs:
         return {**options, "legs": resolved}
 
     @classmethod
-    def build(cls, corpus: Corpus, *, cache_dir: Path, legs: Any, read_run: ReadRun) -> Self:
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        legs: Annotated[Any, "name: run file, for each run to be mixed"],
+        read_run: ReadRun,
+    ) -> Self:
         """Read the runs, or open the arrays of equal ones in ``cache_dir``.
 
         ``legs`` maps names to run files. ``read_run`` reads one: query -> document -> score, or
