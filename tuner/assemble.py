@@ -85,7 +85,7 @@ class Assembly:
             documents=self.dataset.corpus.documents,
             evidences=self.dataset.evidences,
             tokenizer=self.plan.tokenizer,
-            discount=self.config.context.discount,
+            options=self.config.context.options,
             budget_tokens=self.config.objective.budget_tokens,
             fixed=self.fixed,
             scale=self.dataset.scale,

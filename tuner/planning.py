@@ -111,7 +111,7 @@ def _objective(config: Config) -> Objective:
 
 def _metric_name_problems(config: Config) -> Iterator[Problem]:
     section = config.objective
-    metric_problems = partial(name_problems, discount=config.context.discount)
+    metric_problems = partial(name_problems, options=config.context.options)
     for name in section.maximize:
         key = ("objective", "maximize", name)
         yield from metric_problems(name, key)

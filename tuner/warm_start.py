@@ -138,7 +138,7 @@ def _check_same(
             "split": "the split (seed or share of the holdout)",
             "fixed": "the parameters that are not tuned",
             "retriever": "the retriever or its index",
-            "measuring": "the budget of tokens, the tokenizer or the discount",
+            "measuring": "the budget of tokens, the tokenizer or the weights of `context`",
         }
         raise InputError(
             f"{source!r} is of something else: {', '.join(reason[name] for name in changed)} "

@@ -241,3 +241,11 @@ def test_crlf_and_byte_order_mark_are_read(tmp_path):
 def test_the_arms_have_a_default(tmp_path):
     config, _ = load_config(write(tmp_path, SMALL[: SMALL.index("backends:")]))
     assert [(arm.kind, arm.trials) for arm in config.backends] == [("gp", 40), ("tpe", 40)]
+
+
+def test_context_efficiency_can_be_weighted(tmp_path):
+    text = SMALL + "context: {efficiency: {density: 2, coverage: 1}}\n"
+    config, _ = load_config(write(tmp_path, text))
+    assert config.context.options.efficiency == {"density": 2.0, "coverage": 1.0}
+    (message,) = messages(tmp_path, SMALL + "context: {efficiency: {density: -1}}\n")
+    assert message.startswith("FILE:7: context.efficiency.density"), message

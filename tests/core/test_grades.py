@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.core.errors import InputError, MetricError
+from tuner.core.errors import InputError
 from tuner.core.grades import GradeScale
 from tuner.core.rankings import Rankings
 from tuner.metrics import Qrels, evaluate_run, parse
@@ -36,12 +36,14 @@ def test_fractions_are_relevant_from_where_the_caller_says():
     assert evaluate_run(QRELS, RUN, "recall@5", relevant_from=0.8) == {"q1": 1.0, "q2": 0.0}
 
 
-def test_grades_that_never_reach_the_lowest_relevant_one_are_no_silent_zeros():
-    message = r"no grade reaches 1, the highest is 0\.9; set relevant_from, such as 0\.45"
-    with pytest.raises(MetricError, match=message):
-        evaluate_run(QRELS, RUN, "mrr")
-    # What nobody judged relevant is 0, as in trec_eval.
+def test_grades_that_never_reach_the_lowest_relevant_one_are_no_silent_zeros(caplog):
+    assert evaluate_run(QRELS, RUN, "mrr") == {"q1": 0.0, "q2": 0.0}
+    (warning,) = caplog.messages
+    assert "no grade reaches 1, the highest is 0.9; set relevant_from, such as 0.45" in warning
+    caplog.clear()
+    # What was judged and found irrelevant is 0, as in trec_eval.
     assert evaluate_run({"q": {"d1": 0}}, {"q": ["d1"]}, "mrr") == {"q": 0.0}
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tuner.datasets import Evidence
 from tuner.evaluation.evaluator import Evaluator, metric_problems
 from tuner.evaluation.objective import Bounds, Objective
 from tuner.metrics import known_names
+from tuner.metrics.base import MetricOptions
 
 QUERIES = (Query("q1", "capital of Peru"), Query("q2", "smart boat"))
 DOCUMENTS = (
@@ -70,7 +71,9 @@ def evaluator(retriever, *names, **options):
 
 def test_every_known_metric_can_be_named_in_a_configuration():
     names = [name.replace("@k", "@5") for name in known_names()]
-    assert [p for name in names for p in metric_problems(name, discount=WEIGHTS)] == []
+    assert [
+        p for name in names for p in metric_problems(name, options=MetricOptions(WEIGHTS))
+    ] == []
 
 
 def test_text_metrics_read_title_and_text():
@@ -123,7 +126,7 @@ def test_the_time_of_explaining_is_told_apart():
 
 def test_an_evaluator_of_every_metric_survives_pickling():
     names = [name.replace("@k", "@5") for name in known_names()]
-    original = evaluator(Explaining(), *names, discount=WEIGHTS)
+    original = evaluator(Explaining(), *names, options=MetricOptions(WEIGHTS))
     copy = pickle.loads(pickle.dumps(original))
     first, second = original({}), copy({})
     assert first.metrics.keys() == set(names)
@@ -147,11 +150,11 @@ def test_what_a_metric_lacks_is_said_before_anything_runs():
 
 def test_fitted_weights_of_the_ranks():
     # q1: a at rank 2, q2: b at rank 1; weights 1, .25, sum 1.25
-    outcome = evaluator(Both(), "discounted_precision_fitted@2", discount=WEIGHTS)({})
+    outcome = evaluator(Both(), "discounted_precision_fitted@2", options=MetricOptions(WEIGHTS))({})
     values = outcome.per_query["discounted_precision_fitted@2"]
     np.testing.assert_allclose(values, [0.25 / 1.25, 1 / 1.25])
     with pytest.raises(MetricError, match=r"'discounted_precision_fitted@6': .* 5 weights for 6"):
-        evaluator(Both(), "discounted_precision_fitted@6", discount=WEIGHTS)
+        evaluator(Both(), "discounted_precision_fitted@6", options=MetricOptions(WEIGHTS))
     with pytest.raises(MetricError, match=r"context: \{discount: \[1, 0.6, 0.8\]\}"):
         evaluator(Both(), "discounted_precision_fitted@2")
 

@@ -16,6 +16,7 @@ from tuner.evaluation.run_files import read_files
 from tuner.evaluation.scoring_inputs import ScoringInputs, Told
 from tuner.evaluation.scoring_runs import compare_with_first, score_runs
 from tuner.metrics import evaluate_run
+from tuner.metrics.base import MetricOptions
 from tuner.stats import correct_holm
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
@@ -218,7 +219,7 @@ def test_a_run_that_tells_nothing_of_its_graph_is_named_with_what_to_write():
 
 
 def test_fitted_weights_of_the_ranks():
-    inputs = ScoringInputs(discount=[1.0, 0.25])
+    inputs = ScoringInputs(options=MetricOptions([1.0, 0.25]))
     run = RUN | {"q2": ["a", "b"]}
     scores = score_runs(TWO, {"r": run}, ["discounted_precision_fitted@2"], inputs=inputs)
     assert scores.runs[0].values["discounted_precision_fitted@2"][1] == pytest.approx(0.25 / 1.25)

@@ -8,7 +8,7 @@ import pytest
 from tuner.core.errors import MetricError
 from tuner.core.rankings import Rankings
 from tuner.metrics import Qrels, evaluate_run, parse
-from tuner.metrics.base import Judged
+from tuner.metrics.base import Judged, MetricOptions
 from tuner.metrics.context import (
     check_fitted,
     context_precision,
@@ -167,12 +167,12 @@ def test_fitted_weights_make_a_metric_of_their_own():
     with pytest.raises(MetricError, match="needs the weights of the ranks"):
         metric.per_query(A_GRADED)
     # A = [1, .5, 0] with weights 1, .2, .6, …: (1 + .5 * .2) / 1.8; the fourth is not looked at
-    fitted = metric.with_discount(fit_discount([1, 2, 3, 4], [0.5, 0.1, 0.3, 9.0]))
+    fitted = metric.with_options(MetricOptions(fit_discount([1, 2, 3, 4], [0.5, 0.1, 0.3, 9.0])))
     assert fitted.per_query(A_GRADED) == pytest.approx([1.1 / 1.8])
     assert fitted.name == metric.name
     # other metrics have their own weights
     plain = parse("discounted_precision@3")
-    assert plain.with_discount([1, 0, 0]) is plain
+    assert plain.with_options(MetricOptions([1, 0, 0])) is plain
 
 
 def test_fitted_weights_reach_down_to_the_cut_off():

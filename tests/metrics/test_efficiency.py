@@ -9,6 +9,7 @@ from tuner.core.errors import InputError, MetricError
 from tuner.core.rankings import Rankings
 from tuner.core.words import count_tokens, terms
 from tuner.metrics import Qrels, parse
+from tuner.metrics.base import MetricOptions
 from tuner.metrics.efficiency import budget_use, load_tokenizer, span_density
 from tuner.metrics.names import depth_needed
 from tuner.metrics.passages import Passages
@@ -208,3 +209,34 @@ def test_a_text_on_which_the_tokenizer_fails_is_named():
 
     with pytest.raises(MetricError, match="failed on document 'c': ValueError: a boat"):
         Passages.build(list(TEXTS), list(TEXTS.values()), ["Peru"], tokenizer=encode)
+
+
+def test_context_efficiency_by_weights_of_ones_own():
+    # a is relevant: density 6 / 10, one of two terms, nothing repeated, 10 tokens of 8
+    judged = contexts("Peru boats", ["a", "c"], grades={"a": 1})
+    weights = {"density": 2, "coverage": 1, "redundancy": 1, "budget": 4}
+
+    def value_of(name, weights):
+        metric = parse(name).with_options(MetricOptions(efficiency=weights))
+        return float(metric.per_query(judged)[0])
+
+    expected = 100 * (2 * 0.6 + 0.5 + 1.0 + 4 * 0.8) / 8
+    assert value_of("context_efficiency@8", weights) == pytest.approx(expected)
+    # Without a budget the three others share the weight.
+    assert value_of("context_efficiency", weights) == pytest.approx(100 * (1.2 + 0.5 + 1) / 4)
+    assert value_of("context_efficiency", {"density": 5}) == pytest.approx(60.0)
+    empty = parse("context_efficiency").with_options(MetricOptions(efficiency={"redundancy": 1}))
+    assert float(empty.per_query(contexts("Peru", [], grades={"a": 1}))[0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"densty": 1}, "no part 'densty'; did you mean 'density'"),
+        ({"density": 0.0}, "not all 0"),
+        ({"density": float("nan")}, "numbers from 0 up"),
+    ],
+)
+def test_weights_of_context_efficiency_that_are_none_are_refused(weights, message):
+    with pytest.raises(MetricError, match=message):
+        parse("context_efficiency").check_options(MetricOptions(efficiency=weights))

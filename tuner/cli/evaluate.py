@@ -162,11 +162,11 @@ def _metrics(names: Sequence[str], assembly: Assembly) -> list[str]:
         for plural in listed(written)
         for name in at_grades(plural, grades)
     ]
-    discount = assembly.config.context.discount
+    options = assembly.config.context.options
     problems = [
         problem
         for name in written_out
-        for problem in metric_problems(name, ("--metric",), discount=discount)
+        for problem in metric_problems(name, ("--metric",), options=options)
     ]
     if problems:
         raise InputError(problems=problems)

@@ -198,6 +198,7 @@ def _inputs(
 ) -> ScoringInputs:
     """Gather what metrics beyond judgements and rankings read."""
     from tuner.evaluation.scoring_inputs import ScoringInputs
+    from tuner.metrics.base import MetricOptions
     from tuner.metrics.efficiency import default_tokenizer, load_tokenizer
 
     return ScoringInputs(
@@ -206,7 +207,7 @@ def _inputs(
         evidences={} if dataset is None else dataset.evidences,
         told={run.name: run.told for run in files.runs},
         tokenizer=default_tokenizer if tokenizer is None else load_tokenizer(tokenizer),
-        discount=None if discount is None else _numbers(discount),
+        options=MetricOptions(None if discount is None else _numbers(discount)),
         scale=scale,
     )
 

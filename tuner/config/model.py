@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from tuner.core.grades import GradeScale
+from tuner.metrics.base import MetricOptions
 
 if TYPE_CHECKING:
     from tuner.retrieval._build_options import BuildOption
@@ -221,6 +222,22 @@ class ContextSection(Section):
         min_length=1,
         description="the weight of each rank, from the first on, for discounted_precision_fitted@k",
     )
+    efficiency: (
+        dict[Literal["density", "coverage", "redundancy", "budget"], Annotated[Number, Field(ge=0)]]
+        | None
+    ) = Field(
+        default=None,
+        min_length=1,
+        description="weights of the parts of context_efficiency, such as {density: 2, coverage: 1}",
+    )
+
+    @property
+    def options(self) -> MetricOptions:
+        """Return what metrics are told beside the judgements."""
+        given = self.efficiency or {}
+        weights: dict[str, float] = {part: float(weight) for part, weight in given.items()}
+        discount = None if self.discount is None else [float(weight) for weight in self.discount]
+        return MetricOptions(discount, weights or None)
 
 
 class RacingSection(Section):

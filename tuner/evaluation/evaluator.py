@@ -22,8 +22,7 @@ from tuner.evaluation.system_metrics import (
     serving_latency_ms,
 )
 from tuner.metrics.aggregate import mean_defined
-from tuner.metrics.base import Judged, Kind
-from tuner.metrics.context import Discount, check_fitted
+from tuner.metrics.base import NO_OPTIONS, Judged, Kind, MetricOptions
 from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
 from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse
@@ -72,7 +71,7 @@ class Evaluator:
         documents: Sequence[Document] = (),
         evidences: Mapping[str, Evidence] | None = None,
         tokenizer: Tokenizer | None = None,
-        discount: Discount | None = None,
+        options: MetricOptions = NO_OPTIONS,
         fixed: Mapping[str, Scalar] | None = None,
         budget_tokens: int | None = None,
         scale: GradeScale = DEFAULT_SCALE,
@@ -82,7 +81,7 @@ class Evaluator:
         ``documents`` are needed by metrics that read texts, ``evidences`` (query id -> labelled
         names and paths) by graph metrics. A ``tokenizer`` counts the tokens of contexts instead of
         the retriever; by default words, and characters where the script has no spaces.
-        ``discount`` holds the weights of the ranks for ``discounted_precision_fitted``. With
+        ``options`` hold weights of one's own. With
         ``budget_tokens`` every ranking is cut where its passages' tokens exceed the budget.
         ``scale`` says from which grade a document is relevant.
 
@@ -90,13 +89,13 @@ class Evaluator:
             MetricError: an unknown metric, or one whose texts, evidences or weights were not given.
         """
         problems = [
-            problem for name in metric_names for problem in metric_problems(name, discount=discount)
+            problem for name in metric_names for problem in metric_problems(name, options=options)
         ]
         if problems:
             raise MetricError(problems=problems)
         names = tuple(dict.fromkeys(metric_names))
         metrics = tuple(
-            parse(name).with_discount(discount) for name in names if name not in SYSTEM_METRICS
+            parse(name).with_options(options) for name in names if name not in SYSTEM_METRICS
         )
         system = tuple(name for name in names if name in SYSTEM_METRICS)
         ids = [query.id for query in queries]
@@ -249,11 +248,11 @@ def _labels(
 
 
 def metric_problems(
-    name: str, key: tuple[str | int, ...] = (), *, discount: Discount | None = None
+    name: str, key: tuple[str | int, ...] = (), *, options: MetricOptions = NO_OPTIONS
 ) -> list[Problem]:
     """Return what is wrong with a metric's name, as problems at ``key``; empty if nothing is.
 
-    ``discount`` holds the weights of the ranks, where there are any.
+    ``options`` hold weights of one's own, where there are any.
     """
     if name in SYSTEM_METRICS:
         return []
@@ -264,11 +263,10 @@ def metric_problems(
         if closest.startswith("; did you mean"):
             return [Problem(f"unknown metric {name!r}{closest}", key=key)]
         return [Problem(problem.message, key=key) for problem in error.problems]
-    if metric.takes_discount and metric.cutoff is not None:
-        try:
-            check_fitted(discount, metric.cutoff)
-        except MetricError as error:
-            return [Problem(f"metric {name!r}: {error}", key=key)]
+    try:
+        metric.check_options(options)
+    except MetricError as error:
+        return [Problem(f"metric {name!r}: {error}", key=key)]
     return []
 
 

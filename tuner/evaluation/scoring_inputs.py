@@ -14,8 +14,7 @@ from tuner.core.rankings import FloatArray, Rankings, RelationPath
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, SYSTEM_METRICS, is_better_lower
 from tuner.metrics import Metric, Qrels, depth_needed
-from tuner.metrics.base import Judged, Kind
-from tuner.metrics.context import Discount, check_fitted
+from tuner.metrics.base import NO_OPTIONS, Judged, Kind, MetricOptions
 from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
 from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.ordering import Answer, top_documents
@@ -48,7 +47,7 @@ class ScoringInputs:
         evidences: query id -> labelled names and paths.
         told: run -> what it tells of its graph.
         tokenizer: counts the tokens of contexts.
-        discount: the weights of the ranks for ``discounted_precision_fitted``.
+        options: weights of one's own.
         scale: from which grade a document is relevant, and how high grades go.
     """
 
@@ -57,18 +56,18 @@ class ScoringInputs:
     evidences: Mapping[str, Evidence] = field(default_factory=dict)
     told: Mapping[str, Told] = field(default_factory=dict)
     tokenizer: Tokenizer = default_tokenizer
-    discount: Discount | None = None
+    options: MetricOptions = NO_OPTIONS
     scale: GradeScale = DEFAULT_SCALE
 
     def problems(self, metric: Metric, query_ids: Sequence[str]) -> list[Problem]:
         """Return what a metric lacks on these queries; each says which option brings it."""
         name = metric.name
-        if metric.takes_discount and metric.cutoff is not None:
-            try:
-                check_fitted(self.discount, metric.cutoff)
-            except MetricError as error:
-                reason = "needs weights of the ranks" if self.discount is None else error
-                return [Problem(f"metric {name!r}: {reason}; write for example --discount 1,.6,.8")]
+        try:
+            metric.check_options(self.options)
+        except MetricError as error:
+            missing = self.options.discount is None
+            reason = "needs weights of the ranks" if missing else error
+            return [Problem(f"metric {name!r}: {reason}; write for example --discount 1,.6,.8")]
         if metric.kind == "text" and not self.documents:
             what = "texts of the passages and the queries"
             return [Problem(f"metric {name!r} needs the {what}; give them by --dataset PATH")]
@@ -147,7 +146,7 @@ class Scorer:
                 [inputs.query_texts[query] for query in ids],
                 tokenizer=inputs.tokenizer,
             )
-        bound = {name: metric.with_discount(inputs.discount) for name, metric in metrics.items()}
+        bound = {name: metric.with_options(inputs.options) for name, metric in metrics.items()}
         return cls(qrels, bound, labels, passages)
 
     def __call__(self, run: Mapping[str, Answer], told: Told) -> dict[str, FloatArray]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
+
+import numpy.typing as npt
 
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
@@ -52,6 +54,22 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class MetricOptions:
+    """What users may say of how some metrics are computed; None: the metric's own way.
+
+    Attributes:
+        discount: the weights of the ranks for ``discounted_precision_fitted``, see ``Discount``.
+        efficiency: the weights of the parts of ``context_efficiency``, by their names.
+    """
+
+    discount: str | Sequence[float] | Callable[[FloatArray], npt.ArrayLike] | None = None
+    efficiency: Mapping[str, float] | None = None
+
+
+NO_OPTIONS = MetricOptions()
+
+
+@dataclass(frozen=True)
 class MetricFamily:
     """One line of a module's ``METRICS`` table: a metric before its cut-off is chosen.
 
@@ -63,7 +81,9 @@ class MetricFamily:
         kind: what the function reads.
         highest: the largest value; a composite of metrics on different scales would be one of the
             largest scale alone.
-        takes_discount: whether the function needs the weights of the ranks as ``discount``.
+        takes: the field of ``MetricOptions`` that the function is given where it is set.
+        check: called with that field, or None, and the cut-off; raises a MetricError where the
+            metric cannot be computed so.
         lower_is_better: whether it measures waste; an objective must not maximise it, and a query
             without a relevant document is never counted as 0, which would be the best.
     """
@@ -73,5 +93,6 @@ class MetricFamily:
     description: str
     kind: Kind = "ranking"
     highest: float = 1.0
-    takes_discount: bool = False
+    takes: Literal["", "discount", "efficiency"] = ""
+    check: Callable[[Any, int | None], None] | None = None
     lower_is_better: bool = False

@@ -88,13 +88,13 @@ def fitted_precision(
     return discounted_precision(judged, cutoff, discount=_given(discount))
 
 
-def check_fitted(discount: Discount | None, cutoff: int) -> None:
+def check_fitted(discount: Discount | None, cutoff: int | None) -> None:
     """Refuse weights that do not reach down to the cut-off, or that are no weights.
 
     Raises:
         MetricError: see ``fitted_precision``.
     """
-    rank_weights(_given(discount), cutoff)
+    rank_weights(_given(discount), cutoff or 1)
 
 
 def rank_weights(discount: Discount, count: int) -> FloatArray:
@@ -217,6 +217,7 @@ METRICS: Mapping[str, MetricFamily] = {
         fitted_precision,
         "required",
         "discounted precision with weights of the ranks that were fitted to an ablation",
-        takes_discount=True,
+        takes="discount",
+        check=check_fitted,
     ),
 }

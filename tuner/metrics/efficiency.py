@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from tuner.core import registry
-from tuner.core.errors import InputError, MetricError
+from tuner.core.errors import InputError, MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
 from tuner.core.words import split_words
 from tuner.metrics.base import MetricFamily
@@ -18,6 +18,9 @@ Tokenizer = Callable[[str], Sequence[object]]
 """From a text to its tokens. The default counts words, and characters where there are no spaces."""
 
 default_tokenizer: Tokenizer = split_words
+
+EFFICIENCY_PARTS = ("density", "coverage", "redundancy", "budget")
+"""What ``context_efficiency`` is made of; redundancy counts by what is not repeated."""
 
 
 def load_tokenizer(name: str) -> Tokenizer:
@@ -97,19 +100,73 @@ def budget_use(judged: JudgedContexts, cutoff: float) -> FloatArray:
     return cutoff / np.maximum(judged.tokens, cutoff)
 
 
-def context_efficiency(judged: JudgedContexts, cutoff: float | None = None) -> FloatArray:
+def context_efficiency(
+    judged: JudgedContexts,
+    cutoff: float | None = None,
+    *,
+    efficiency: Mapping[str, float] | None = None,
+) -> FloatArray:
     """Return a composite from 0 to 100.
 
     ``100 * (density + coverage) / 2 * (1 - redundancy) * budget_use``: what the context holds,
     less what it repeats and what exceeds ``cutoff`` tokens (None: no budget). An empty context
     scores 0, padding lowers density. Where the query has no terms, density stands alone; NaN for
     a query without relevant documents.
+
+    ``efficiency`` gives the parts weights of one's own: 100 times the weighted mean of density,
+    coverage, 1 - redundancy and budget_use, of which some may be left out. There too an empty
+    context scores 0, and what is undefined for a query (coverage without terms, a budget that is
+    not given) is left out of its mean.
+
+    Raises:
+        MetricError: unknown parts, or weights that are negative, not finite or all 0.
     """
     covered = coverage(judged)
     dense = density(judged)
+    if efficiency is not None:
+        return _weighted(judged, cutoff, check_efficiency(efficiency))
     worth = np.where(np.isnan(covered), dense, (dense + covered) / 2.0)
     within = 1.0 if cutoff is None else budget_use(judged, cutoff)
     return 100.0 * worth * (1.0 - redundancy(judged)) * within
+
+
+def check_efficiency(weights: Mapping[str, float]) -> Mapping[str, float]:
+    """Return weights of the parts of ``context_efficiency`` once they are known to be that.
+
+    Raises:
+        MetricError: see ``context_efficiency``.
+    """
+    unknown = [name for name in weights if name not in EFFICIENCY_PARTS]
+    if unknown:
+        hint = did_you_mean(unknown[0], EFFICIENCY_PARTS)
+        raise MetricError(f"context_efficiency has no part {unknown[0]!r}{hint}")
+    values = np.array([*weights.values()], dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise MetricError("the weights of context_efficiency are numbers from 0 up, not all 0")
+    return weights
+
+
+def _check_given(weights: Mapping[str, float] | None, cutoff: int | None) -> None:  # noqa: ARG001
+    if weights is not None:
+        check_efficiency(weights)
+
+
+def _weighted(
+    judged: JudgedContexts, cutoff: float | None, weights: Mapping[str, float]
+) -> FloatArray:
+    undefined = np.full_like(judged.tokens, np.nan)
+    parts = {
+        "density": density(judged),
+        "coverage": coverage(judged),
+        "redundancy": 1.0 - redundancy(judged),
+        "budget": undefined if cutoff is None else budget_use(judged, cutoff),
+    }
+    rows = np.stack([parts[name] for name in weights])
+    counted = np.where(np.isnan(rows), 0.0, np.array([*weights.values()])[:, None])
+    sums = counted.sum(axis=0)
+    mean = (np.nan_to_num(rows) * counted).sum(axis=0) / np.where(sums > 0, sums, np.nan)
+    mean = np.where(judged.tokens > 0, mean, 0.0)
+    return 100.0 * np.where(np.isnan(judged.relevant_tokens), np.nan, mean)
 
 
 def span_density(
@@ -171,5 +228,7 @@ METRICS: Mapping[str, MetricFamily] = {
         "composite from 0 to 100 of density, coverage, redundancy and a budget of k tokens",
         "text",
         highest=100.0,
+        takes="efficiency",
+        check=_check_given,
     ),
 }

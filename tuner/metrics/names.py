@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
-from tuner.metrics.base import Judged, Kind, MetricFamily
+from tuner.metrics.base import Judged, Kind, MetricFamily, MetricOptions
 
 if TYPE_CHECKING:  # these files hold tables of metrics, which this one reads
-    from tuner.metrics.context import Discount
     from tuner.metrics.efficiency import JudgedContexts
     from tuner.metrics.graph import JudgedGraph
 
@@ -38,7 +37,7 @@ class Metric:
             budget, the budget in tokens.
         function: see ``MetricFamily``.
         kind: what ``per_query`` reads.
-        highest, takes_discount, lower_is_better: see ``MetricFamily``.
+        highest, takes, check, lower_is_better: see ``MetricFamily``.
     """
 
     family: str
@@ -46,7 +45,8 @@ class Metric:
     function: Callable[..., FloatArray]
     kind: Kind = "ranking"
     highest: float = 1.0
-    takes_discount: bool = False
+    takes: str = ""
+    check: Callable[[Any, int | None], None] | None = None
     lower_is_better: bool = False
 
     @property
@@ -59,11 +59,21 @@ class Metric:
         """Return the name that ``parse`` understands."""
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
 
-    def with_discount(self, discount: Discount | None) -> Metric:
-        """Return the metric with the weights of the ranks, where it takes them."""
-        if not self.takes_discount or discount is None:
+    def with_options(self, options: MetricOptions) -> Metric:
+        """Return the metric with the option that it takes, where it takes one that is set."""
+        value = getattr(options, self.takes) if self.takes else None
+        if value is None:
             return self
-        return replace(self, function=partial(self.function, discount=discount))
+        return replace(self, function=partial(self.function, **{self.takes: value}))
+
+    def check_options(self, options: MetricOptions) -> None:
+        """Refuse an option that the metric cannot be computed with, or lacks.
+
+        Raises:
+            MetricError: says what to write.
+        """
+        if self.check is not None:
+            self.check(getattr(options, self.takes), self.cutoff)
 
     def per_query(self, judged: Judged | JudgedGraph | JudgedContexts) -> FloatArray:
         """Return one value a query, shape (queries,), NaN where undefined."""
@@ -154,7 +164,8 @@ def _metric(name: str, cutoff: int | None, family: MetricFamily) -> Metric:
         family.function,
         family.kind,
         family.highest,
-        family.takes_discount,
+        family.takes,
+        family.check,
         family.lower_is_better,
     )
 

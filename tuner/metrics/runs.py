@@ -40,7 +40,7 @@ def evaluate_run(
     ``duplicates="first"`` keeps its first place instead.
 
     A document is relevant from the grade ``relevant_from`` on (trec_eval's ``-l``); where no grade
-    of all judgements reaches it, that is an error and no 0. ``max_grade`` is what
+    of all judgements reaches it, the log warns of the zeros. ``max_grade`` is what
     ``discounted_precision`` and the like divide grades by: the highest of the ``"query"``, of the
     ``"dataset"``, or a number.
 
@@ -53,8 +53,8 @@ def evaluate_run(
     {'q1': 0.5}
 
     Raises:
-        MetricError: an unknown metric, a score or grade that is not a number, a repeated document
-            (names the query and the document), or positive grades of which none is relevant.
+        MetricError: an unknown metric, a score or grade that is not a number, or a repeated
+            document; names the query and the document.
     """
     return evaluate_run_metrics(
         qrels,
@@ -129,7 +129,7 @@ def _judge(
     grades = grade_values(query_ids, judgements, int(lengths.sum()))
     rows = np.repeat(np.arange(len(query_ids)), lengths)
     if grades.max(initial=0.0) > 0 and (message := scale.problem(judgements)):
-        raise MetricError(message)
+        _log.warning("%s; every query scores 0", message)
     relevant_count, ideal = ideal_gains(
         rows, grades, len(query_ids), relevant_from=scale.relevant_from
     )
