@@ -155,7 +155,7 @@ def test_a_failed_night_says_why_everywhere_and_is_told_once(alone):
         assert (summary["outcome"], summary["told"]) == ("failed", True)
         assert summary["error"].startswith(reason)
         assert summary["sentence"].startswith(f"The night failed: {reason}")
-        assert f"error: the night failed: {reason}" in done.stderr
+        assert f"error: The night failed: {reason}" in done.stderr
     assert f"2026-03-01 failed: {reason}" in alone("history", "runs").stdout
     told = (alone.folder / "told.json").read_text()
     assert json.loads(told) == json.loads(tries[0].stdout)  # one notice, not three
@@ -168,6 +168,39 @@ def test_a_failed_night_says_why_everywhere_and_is_told_once(alone):
         json.loads(done.stdout), indent=2, ensure_ascii=False
     )
     assert "failed" not in alone("history", "runs").stdout
+
+
+def test_an_outage_interrupts_a_night_is_told_once_and_the_next_call_goes_on(alone):
+    """The system answers three times, is away for two calls, and comes back."""
+    code = """\
+from pathlib import Path
+asked, here = Path("asked"), Path("here")
+def score(params):
+    asked.write_text((asked.read_text() if asked.exists() else "") + ".")
+    if len(asked.read_text()) > 3 and not here.exists():
+        raise ConnectionRefusedError("nobody listens")
+    return 1 - params["x"] ** 2
+"""
+    (alone.folder / "measured_alone.py").write_text(code, encoding="utf-8")
+    alone.edit("trials: 3", "trials: 9")
+    night = ("nightly", "config.yaml", "--date", "2026-03-01", "-q")
+    tries = [alone(*night, code=130) for _ in range(2)]
+    for done in tries:
+        summary = json.loads(done.stdout)
+        assert (summary["outcome"], summary["told"]) == ("interrupted", True)
+        assert "does not answer: ConnectionRefusedError: nobody listens" in summary["error"]
+        assert summary["error"] in done.stderr
+        assert "The next call on its date goes on with it." in summary["sentence"]
+    assert summary["trials"]["failed"] == 0
+    told = (alone.folder / "told.json").read_text()
+    assert json.loads(told) == json.loads(tries[0].stdout)  # one notice, not two
+    assert "2026-03-01 interrupted: the system does not" in alone("history", "runs").stdout
+    (alone.folder / "here").touch()
+    done = json.loads(alone(*night).stdout)
+    assert (done["outcome"], done["is_resumed"], done["error"]) == ("kept", True, None)
+    assert (done["trials"]["evaluated"], done["trials"]["failed"]) == (10, 0)
+    assert len(alone.runs()) == 1
+    assert "interrupted" not in alone("history", "runs").stdout
 
 
 def test_a_night_that_an_error_ended_is_in_the_history_and_told_once(alone):

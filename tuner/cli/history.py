@@ -86,7 +86,7 @@ def _print(history: History) -> None:
     console().print(table)
     for row in history.rows:
         if row.error is not None:
-            echo(f"{row.night} failed: {row.error}")
+            echo(f"{row.night} {row.outcome}: {row.error}")
         if row.told is False:
             echo(f"{row.night} nobody was told: {row.why_not_told}")
     for move in history.promotions:

@@ -55,11 +55,14 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
         summary = failed(night, loaded.study.name, error, code)
         _print(summary if isinstance(error, Refused) else tell(loaded, summary, say=note))
         raise
-    if summary["outcome"] not in ("nothing to do", "interrupted"):
+    if summary["outcome"] == "nothing to do":
+        _print(summary)
+        return int(summary["exit_code"])
+    if summary["outcome"] != "interrupted" or summary["error"] is not None:
         summary = tell(loaded, summary, say=note)
     _print(summary)
-    if summary["outcome"] == "failed":
-        note(f"error: the night failed: {summary['error']}")
+    if summary["error"] is not None:
+        note(f"error: {summary['sentence']}")
     return int(summary["exit_code"])
 
 

@@ -56,9 +56,7 @@ def why_failed(summary: StudySummary, trials: Sequence[Trial]) -> str | None:
         reason = f": {errors[-1]}" if errors else ""
         return f"the champion could not be evaluated{reason}"
     if summary.state == "failed":
-        errors = [trial.error for trial in trials if trial.error]
-        reason = f", such as: {errors[-1]}" if errors else ""
-        return f"{summary.failed_trials} of {len(trials)} trials failed{reason}"
+        return summary.reason.removeprefix("Failed: ") or "its study failed"
     return None
 
 

@@ -78,9 +78,8 @@ def _history(records: Records) -> History:
         summary = night.summary or {"outcome": "not finished"}
         # Of several attempts at a night the latest counts.
         rows[night.night] = _row(night.night, night.champion.called, summary, known)
-    for day, error in records.failures.items():
-        row = rows.get(day, Row(day, "", ""))
-        rows[day] = replace(row, outcome="failed", error=error)
+    for day, (outcome, error) in records.failures.items():
+        rows[day] = replace(rows.get(day, Row(day, "", "")), outcome=outcome, error=error)
     for day in rows:
         if (notice := records.notice(day)) is not None:
             rows[day] = replace(rows[day], told=notice.is_told, why_not_told=notice.why)

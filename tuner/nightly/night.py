@@ -30,7 +30,7 @@ from tuner.nightly.pruning import prune
 from tuner.nightly.records import Champion, Night, Records, append, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
-from tuner.nightly.summary import Said, nothing_to_do, reason_of, summarise_night
+from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.planning import make_plan
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
@@ -118,8 +118,20 @@ def run_night(
             return _run(tonight, listen)
         except Exception as error:
             with suppress(TunerError):  # the first error says what is wrong
-                append(runs_dir, "failed", study, night=night.isoformat(), error=reason_of(error))
+                _write_failure(tonight, outcome_of(error), reason_of(error))
             raise
+
+
+def _write_failure(tonight: _Tonight, outcome: str, reason: str) -> None:
+    """Write down why this attempt at the night did not come to its end."""
+    append(
+        tonight.runs_dir,
+        "failed",
+        tonight.records.study,
+        night=tonight.night.isoformat(),
+        outcome=outcome,
+        error=reason,
+    )
 
 
 def _run(
@@ -150,7 +162,9 @@ def _run(
         is_resumed=is_resumed, notes=heard.notes,
     )  # fmt: skip
     if tuned.summary.state == "interrupted":
-        return summarise_night(said)
+        if reason := tuned.summary.reason:
+            _write_failure(tonight, "interrupted", reason)
+        return summarise_night(replace(said, error=reason or None))
     return _finish(tonight, session, spending, said)
 
 

@@ -140,7 +140,7 @@ class Notice:
 class Records:
     """What is known of one study's nights, oldest first.
 
-    ``failures`` says by night with which error its latest attempt ended.
+    ``failures`` says by night how its latest attempt came to no end: the outcome, and why.
     """
 
     study: str
@@ -150,7 +150,7 @@ class Records:
     looks: list[Look] = field(default_factory=list)
     parts: dict[str, Part] = field(default_factory=dict)
     pruned: set[str] = field(default_factory=set)
-    failures: dict[date, str] = field(default_factory=dict)
+    failures: dict[date, tuple[str, str]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     unreadable: int = 0
 
@@ -275,7 +275,8 @@ def _take(records: Records, record: dict[str, Any]) -> None:
         case "ended":
             _end(records, record)
         case "failed":
-            records.failures[date.fromisoformat(record["night"])] = str(record["error"])
+            failure = (str(record["outcome"]), str(record["error"]))
+            records.failures[date.fromisoformat(record["night"])] = failure
         case "told":
             night, why = date.fromisoformat(record["night"]), record.get("why")
             outcome, is_told = str(record["outcome"]), record["told"] is True

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
-from tuner.core.errors import EXIT_ALARM, EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, TunerError
+from tuner.core.errors import (
+    EXIT_ALARM,
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    OutageError,
+    TunerError,
+)
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.drift_report import DriftReport
@@ -16,6 +23,11 @@ from tuner.nightly.records import Champion, Look, Night, Notice
 from tuner.tuning import Tuned
 
 EXIT_PROMOTED = 10
+
+_HEADS = {
+    "failed": "The night failed: {reason}",
+    "interrupted": "The night was interrupted: {reason} The next call on its date goes on with it.",
+}
 
 Outcome = Literal["kept", "promoted", "waiting for approval", "nothing to do", "failed"]
 
@@ -136,14 +148,20 @@ def nothing_to_do(night: Night, study: str, notice: Notice | None) -> dict[str, 
 
 def failed(night: date, study: str, error: BaseException, code: int) -> dict[str, Any]:
     """Say that a night ended with an error."""
+    outcome = outcome_of(error)
     return {
         "night": night.isoformat(),
         "study": study,
-        "outcome": "failed",
+        "outcome": outcome,
         "exit_code": code,
-        "sentence": f"The night failed: {_ended(reason_of(error))}",
+        "sentence": _HEADS[outcome].format(reason=_ended(reason_of(error))),
         "error": reason_of(error),
     }
+
+
+def outcome_of(error: BaseException) -> str:
+    """Return what a night comes to that ends with an error: one of no answer is tried again."""
+    return "interrupted" if isinstance(error, OutageError) else "failed"
 
 
 def reason_of(error: BaseException) -> str:
@@ -166,9 +184,9 @@ def _sentence(said: Said) -> str:
         "promoted": f"Promoted: {new} takes the place of {said.champion.called}.",
         "waiting for approval": f"Waiting for approval: {new} against {said.champion.called}.",
         "kept": f"Kept: {said.champion.called} stays the champion.",
-        "failed": f"The night failed: {_ended(said.error or 'without a reason')}",
-        "interrupted": "The night was interrupted; the next call goes on with it.",
-    }[said.outcome]
+        "failed": _HEADS["failed"],
+        "interrupted": _HEADS["interrupted"],
+    }[said.outcome].format(reason=_ended(said.error or "by a signal"))
     verdict = _verdict(said.tuned.summary, said.look)
     parts = [head]
     if verdict is not None:
