@@ -15,7 +15,7 @@ from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
-from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
+from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
@@ -120,6 +120,7 @@ def tune(
     trials: int = 50,
     workers: int | None = None,
     seed: int = 0,
+    ahead: int = AHEAD,
     maximize: Mapping[str, float] | Objective | None = None,
     baseline: Params | None = None,
     execution: str | Mapping[str, Any] = "auto",
@@ -136,6 +137,10 @@ def tune(
     them to their trials. An exception in ``evaluate`` costs its own trial only. With ``run_dir``
     every trial is kept in ``run_dir/journal.jsonl``, and a call with the folder of an unfinished
     study goes on with it.
+
+    A trial is suggested without the results of the ``ahead`` trials before it, whether they are
+    there or not: so the same ``seed`` gives the same trials on any number of workers, and up to
+    ``ahead + 1`` of them are kept busy.
 
     ``execution`` is a kind such as ``"processes"``, or what a configuration's ``execution`` section
     holds, such as ``{"kind": "dask", "address": "tcp://10.0.0.5:8786"}``. ``workers`` (by default
@@ -170,6 +175,7 @@ def tune(
         objective=objective.to_mapping(),
         baseline=baseline,
         versions=versions(),
+        ahead=_whole("ahead", ahead, least=0),
     )
     journal = None if run_dir is None else Path(run_dir) / JOURNAL_FILE
     study = _open(header, arms, search_space, objective, journal)
@@ -243,14 +249,19 @@ def _execution(
 
 
 def _arm(kind: str, budget: int) -> Arm:
-    try:
-        budget = 0 if isinstance(budget, bool) else operator.index(budget)  # numpy's integers too
-    except TypeError:
-        budget = 0
-    if budget < 1:
-        raise InputError(f"{kind!r}: its trials must be a whole number from 1 up")
+    budget = _whole(f"{kind!r}: its trials", budget, least=1)
     backend = registry.construct(registry.load("backends", kind), {}, budget=budget)
     return Arm(kind, backend, budget)
+
+
+def _whole(name: str, value: int, *, least: int) -> int:
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # numpy's too
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InputError(f"{name} must be a whole number from {least} up")
+    return number
 
 
 def _open(

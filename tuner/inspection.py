@@ -45,6 +45,7 @@ class NothingFound:
     Zeros throughout mean an empty index, or ids that are not those of the judgements: then the
     first trial is enough. Where the system returns documents of this data set, a configuration may
     just be bad, so ten trials without a hit are waited for. After one hit nothing is doubted again.
+    ``earlier`` are trials of the study that a run before this one has told.
     """
 
     def __init__(self, assembly: Assembly, earlier: Sequence[Trial] = ()) -> None:
@@ -52,7 +53,9 @@ class NothingFound:
         self._names = tuple(assembly.plan.objective.weights)
         is_measured = isinstance(assembly.retriever, Measures)
         self._is_over = is_measured or any(map(self._has_hit, earlier))
-        self._without_hit = 0
+        # A run that was killed goes on counting; one that ended at the tenth begins anew.
+        self._without_hit = sum(trial.is_scored for trial in earlier) % TRIALS_WITHOUT_HIT
+        self._is_first = True
 
     def __call__(self, trial: Trial) -> str | None:
         """Return the reason to stop, or None."""
@@ -62,7 +65,8 @@ class NothingFound:
             self._is_over = True
             return None
         self._without_hit += 1
-        if self._without_hit in (1, TRIALS_WITHOUT_HIT):
+        is_first, self._is_first = self._is_first, False
+        if is_first or self._without_hit == TRIALS_WITHOUT_HIT:
             return self._reason(trial)
         return None
 

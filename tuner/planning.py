@@ -21,7 +21,7 @@ from tuner.core.space import SearchSpace
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.rungs import check_racing
-from tuner.evaluation.system_metrics import is_better_lower, of_another_scale
+from tuner.evaluation.system_metrics import is_better_lower, needs_latency, of_another_scale
 from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
 from tuner.execution.building import available_cores, make_execution
@@ -90,6 +90,28 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     further = config.metrics if config.dataset is not None else ()
     names = tuple(dict.fromkeys((*objective.metric_names, *further, *guarded)))
     return Plan(space, objective, names, arms, execution, tokenizer)
+
+
+def decided_by_clock(config: Config) -> str | None:
+    """Say what makes the same configuration and seed end otherwise another time; None: nothing.
+
+    Latencies are measured, so what they decide cannot be repeated; one that is reported decides
+    nothing.
+    """
+    section = config.objective
+    named = {
+        "objective.maximize": [*section.maximize],
+        "objective.price": [paid_metric(name)[0] for name in section.price],
+        "objective.constraints": [*section.constraints],
+        "objective.pareto": [*section.pareto],
+        "verdict.guardrails": [*config.verdict.guardrails],
+    }
+    keys = [
+        f"{key} ({name})" for key, names in named.items() for name in names if needs_latency([name])
+    ]
+    if not keys or config.dataset is None:
+        return None
+    return f"the same seed may end otherwise another time, since a clock decides: {', '.join(keys)}"
 
 
 def _no_dataset_problems(config: Config, kind: Any) -> Iterator[Problem]:

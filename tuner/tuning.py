@@ -404,6 +404,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
         config=without_password(resolved_config(assembly)),
         fingerprints=assembly.fingerprints(),
         versions=versions(),
+        ahead=config.study.ahead,
     )
 
 

@@ -94,8 +94,7 @@ def test_killed_runs_lose_and_repeat_nothing(
     run_study(whole, Inline(), toy.evaluate)
     for run_dir in finished:
         trials = list(read_journal(run_dir / "journal.jsonl").trials.values())
-        if workers == 1:
-            assert list(map(identity, trials)) == list(map(identity, whole.trials))
+        assert list(map(identity, trials)) == list(map(identity, whole.trials))
         assert len(trials) == 2 * TRIALS + 1
         assert all(trial.is_told for trial in trials)
         params = [json.dumps(trial.params) for trial in trials]

@@ -90,7 +90,7 @@ def test_more_failures_than_successes_are_a_failed_study(
 def test_a_backend_that_breaks_ends_the_run_with_its_error(toy: ModuleType) -> None:
     study = toy.create(None, 30)
 
-    def broken_asks() -> Iterator[Trial]:
+    def broken_asks(**options: object) -> Iterator[Trial]:
         yield from study.ask(3)
         raise RuntimeError("a broken backend")
 

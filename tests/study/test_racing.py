@@ -28,24 +28,32 @@ def values(score: float) -> dict[str, np.ndarray]:
     return {"score": np.array([score - 0.1, score + 0.1])}
 
 
-def start(toy: ModuleType, path: Path | None) -> Study:
-    return toy.create(path, 30, by_query=by_query)
+def start(toy: ModuleType, path: Path | None, **options: int) -> Study:
+    return toy.create(path, 30, by_query=by_query, **options)
 
 
-def test_trials_are_sent_out_against_the_best_so_far(toy: ModuleType) -> None:
-    study = start(toy, None)
+def tell(study: Study, trial: Trial, score: float) -> None:
+    study.tell(trial, Outcome({"score": score}, values(score)))
+
+
+def test_trials_are_sent_out_against_the_best_that_they_may_know(toy: ModuleType) -> None:
+    study = start(toy, None, ahead=1)
     baseline, first = study.ask(2)
     assert baseline.rival is None
     assert first.rival is None  # nothing is known yet
-    study.tell(first, Outcome({"score": 0.5}, values(0.5)))
+    assert study.ask(1) == []
+    tell(study, baseline, 0.5)
     (second,) = study.ask(1)
     np.testing.assert_allclose(second.rival, [0.4, 0.6])
-    study.tell(second, Outcome({"score": 0.3}, values(0.3)))
+    tell(study, second, 0.9)
+    tell(study, first, 0.7)
     (third,) = study.ask(1)
-    np.testing.assert_allclose(third.rival, [0.4, 0.6])  # .3 is no better
-    study.tell(third, Outcome({"score": 0.7}, values(0.7)))
-    (fourth,) = study.ask(1)
-    np.testing.assert_allclose(fourth.rival, [0.6, 0.8])
+    np.testing.assert_allclose(third.rival, [0.6, 0.8])  # .9 is known, but to no trial before 4
+    tell(study, third, 0.3)
+    for _ in range(2):  # .3 is no better
+        (later,) = study.ask(1)
+        np.testing.assert_allclose(later.rival, [0.8, 1.0])
+        tell(study, later, 0.8)
     assert all(trial.rival is None for trial in study.trials)  # only what is sent out has one
 
 
@@ -153,16 +161,23 @@ def test_who_has_the_params_of_a_stopped_trial_is_stopped_too(toy: ModuleType) -
 
 def test_a_resumed_study_races_against_what_it_had(toy: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    study = start(toy, path)
-    for trial, score in zip(study.ask(3), (0.5, 0.8, 0.6), strict=True):
-        study.tell(trial, Outcome({"score": score}, values(score)))
+    study = start(toy, path, ahead=2)
+    trials = study.ask(3)
+    tell(study, trials[1], 0.8)
+    tell(study, trials[0], 0.5)
+    trials += study.ask(1)
+    tell(study, trials[2], 0.6)
+    trials += study.ask(1)
+    np.testing.assert_allclose(trials[4].rival, [0.7, 0.9])  # of the two that are seen
     study.close()
     resumed = Study.resume(
-        toy.header(30), arms=toy.arms(30), space=toy.SPACE, objective=toy.OBJECTIVE, path=path,
-        by_query=by_query,
+        toy.header(30, ahead=2), arms=toy.arms(30), space=toy.SPACE, objective=toy.OBJECTIVE,
+        path=path, by_query=by_query,
     )  # fmt: skip
-    (trial,) = resumed.ask(1)
-    np.testing.assert_allclose(trial.rival, [0.7, 0.9])
+    again = resumed.ask(2)
+    assert [trial.number for trial in again] == [3, 4]
+    np.testing.assert_allclose(again[0].rival, [0.4, 0.6])  # of one, as before
+    np.testing.assert_allclose(again[1].rival, [0.7, 0.9])
     resumed.close()
 
 

@@ -17,7 +17,7 @@ from tuner.backends.grid import Grid
 from tuner.backends.random import Random
 from tuner.core import registry
 from tuner.core.space import SearchSpace
-from tuner.core.study_record import ArmRecord, StudyHeader
+from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params
 from tuner.evaluation.objective import Objective
 from tuner.study.arms import Arm
@@ -35,7 +35,7 @@ OBJECTIVE = Objective({"score": 1.0}, {}, {})
 BASELINE: Params = {"hops": 2, "weight": 0.5}
 
 
-def header(trials: int = 30, *, seed: int = 7) -> StudyHeader:
+def header(trials: int = 30, *, seed: int = 7, ahead: int = AHEAD) -> StudyHeader:
     return StudyHeader(
         study_id="toy",
         name="toy",
@@ -47,6 +47,7 @@ def header(trials: int = 30, *, seed: int = 7) -> StudyHeader:
         baseline=BASELINE,
         fingerprints={"space": SPACE.fingerprint, "dataset": "d1"},
         versions={"numpy": "1"},
+        ahead=ahead,
     )
 
 
@@ -55,9 +56,9 @@ def arms(trials: int = 30) -> list[Arm]:
     return [Arm("grid", grid, trials), Arm("random", random, trials)]
 
 
-def create(path: Path | None, trials: int = 30, **options: object) -> Study:
+def create(path: Path | None, trials: int = 30, *, ahead: int = AHEAD, **options: object) -> Study:
     return Study.create(
-        header(trials),
+        header(trials, ahead=ahead),
         arms=arms(trials),
         space=SPACE,
         objective=OBJECTIVE,

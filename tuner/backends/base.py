@@ -12,7 +12,9 @@ from tuner.core.trial import Params, Trial
 class Backend(Protocol):
     """Suggests parameters. Constructed as ``Kind(budget=trials, **options)``, cheaply.
 
-    ``budget`` is the number of trials that the arm may spend in total (at least 1).
+    ``budget`` is the number of trials that the arm may spend in total (at least 1). A kind whose
+    suggestions do not depend on results may say so by ``learns: ClassVar[bool] = False``; no
+    suggestion of it then waits for a result.
     """
 
     def suggest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class Grid:
     """
 
     budget: int
+    learns: ClassVar[bool] = False
     levels: Levels = field(default_factory=dict, kw_only=True)
     _grids: dict[tuple[str, int], list[Params]] = field(
         default_factory=dict, init=False, repr=False, compare=False

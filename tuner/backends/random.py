@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class Random:
     """
 
     budget: int
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_budget(self.budget)

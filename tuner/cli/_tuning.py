@@ -20,10 +20,14 @@ _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT
 
 def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
     """Run a session, print how it ended, and return the exit code."""
+    from tuner.planning import decided_by_clock
+
     told = [trial for trial in session.study.trials if trial.is_told]
     progress = progress_for(session.tuned_arms, told, quiet=quiet)
     if not quiet:
         echo(_headline(session), err=True)
+        if (remark := decided_by_clock(session.assembly.config)) is not None:
+            echo(remark, err=True)
     with progress:
         tuned = session.run(on_event=progress.show, say=progress.say)
     if as_json:

@@ -42,9 +42,11 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 
 def _facts(assembly: Any) -> dict[str, Any]:
+    from tuner.planning import decided_by_clock
+
     plan, dataset = assembly.plan, assembly.dataset.summary()
     record = assembly.dataset_record()
-    size = plan.space.size()
+    size, seed = plan.space.size(), assembly.config.study.seed
     return {
         "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
         "query_types": dict(dataset.query_types),
@@ -58,5 +60,6 @@ def _facts(assembly: Any) -> dict[str, Any]:
         "points_in_the_space": "infinitely many" if size is None else size,
         "metrics": ", ".join(plan.metric_names),
         "trials": {name: budget for name, _, budget in plan.arms},
+        "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
         "baseline": assembly.baseline or "none; add one to see what tuning is worth",
     }

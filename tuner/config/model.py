@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from tuner.core.grades import GradeScale
+from tuner.core.study_record import AHEAD
 from tuner.metrics.base import MetricOptions
 
 if TYPE_CHECKING:
@@ -50,6 +51,14 @@ class StudySection(Section):
     seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="one seed for everything random")
     arms_see: Literal["own", "all"] = Field(
         default="own", description="whether an arm learns from its own trials only or from all"
+    )
+    ahead: StrictInt = Field(
+        default=AHEAD,
+        ge=0,
+        le=1000,
+        description="a trial is suggested without the results of so many before it, whether they "
+        "are there or not, so that the same seed gives the same trials on any number of workers; "
+        "up to ahead + 1 workers are kept busy",
     )
     runs_dir: str = Field(default="runs", min_length=1, description="folder of the run directories")
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from tuner.core.trial import Params
 
+# How far trials are asked ahead of results, where the configuration does not say.
+AHEAD = 4
 # By Holm's correction over the query types.
 _CLEAR = 0.05
 
@@ -36,6 +38,7 @@ class StudyHeader:
     Attributes:
         study_id: a random id, unique for ever; the key by which trackers find the study.
         created_at: seconds since the epoch.
+        ahead: a trial is suggested without the results of so many before it, told or not.
         space, objective, baseline, config: JSON-ready mappings as configured.
         dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
         fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.
@@ -54,6 +57,7 @@ class StudyHeader:
     config: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    ahead: int = AHEAD
 
     def to_record(self) -> dict[str, Any]:
         """Return the header as a JSON-ready mapping."""

@@ -138,7 +138,7 @@ class Trial:
         return replace(self, **changes)
 
     def reopened(self) -> Trial:
-        """Return this trial as it was asked, to be evaluated once more."""
+        """Return this trial as it was asked, without its result."""
         return Trial(self.number, self.arm, self.params, asked_at=self.asked_at)
 
     def to_record(self) -> dict[str, Any]:

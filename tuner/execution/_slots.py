@@ -19,9 +19,9 @@ def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes
     """Yield every trial with the outcome of ``call``, in the order in which they end.
 
     A slot pulls its next trial once the consumer has taken its last result and come back for more.
-    So whoever suggests the next trial knows every result but those of the ``slots - 1`` others that
-    are under way. Letting joblib pull a lazy input instead costs one result more, or any number
-    where the consumer is slower than the evaluations, and an input that fails hangs it.
+    A pull that has to wait for results keeps no other slot from handing its own over. Letting
+    joblib pull a lazy input instead costs one result more, or any number where the consumer is
+    slower than the evaluations, and an input that fails hangs it.
     """
     if slots == 1:
         for trial in trials:

@@ -31,9 +31,8 @@ class Auto:
 
     Long: three in a row took more than 50 ms each, or one took more than 5 s. Failed evaluations do
     not count, except at ``trial_timeout_s``. Then ``processes`` takes over, or ``threads`` where
-    the evaluate function cannot go to another process; ``choice`` says so. Suggestions have seen
-    all results while in this process, and all but ``workers - 1`` afterwards. With one worker the
-    same holds: a worker process contains crashes.
+    the evaluate function cannot go to another process; ``choice`` says so. With one worker the same
+    holds: a worker process contains crashes. The place depends on the clock, the trials do not.
 
     A crash while evaluations are in this process ends the run (the journal stays whole), and C code
     that holds the GIL is not noticed at ``trial_timeout_s`` before it ends. The trials that were

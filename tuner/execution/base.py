@@ -34,7 +34,10 @@ class Execution(Protocol):
         """Yield every trial with its outcome, in the order in which they end.
 
         Trials are pulled one by one, as workers become free, perhaps from other threads but never
-        from two at once. Closing the iterator abandons the evaluations that are under way.
+        from two at once. Which trial comes next does not depend on that, and where it depends on
+        the outcomes of trials under way, the pull waits until the consumer has taken them in. So
+        the consumer's own thread pulls only while nothing is under way. Closing the iterator
+        abandons the evaluations that are under way.
         ``suspects`` are numbers of trials that were under way when an earlier run died; a kind
         that can choose evaluates them where a crash does no harm.
         """

@@ -26,8 +26,7 @@ class Dask(OnCluster):
     have threads when the run begins. Each evaluation has a process of its own on its worker, with
     one BLAS thread, as with ``processes``: a crash, or a kill at ``trial_timeout_s``, costs its
     trial and nothing else. A trial whose Dask worker is lost is evaluated once more, alone on a
-    worker. The evaluate function reaches a worker once, however many trials it evaluates. A
-    suggestion has seen all results but those of the other trials under way.
+    worker. The evaluate function reaches a worker once, however many trials it evaluates.
     """
 
     system = System(

@@ -15,10 +15,9 @@ from tuner.execution.base import Evaluate, Outcomes
 class Inline:
     """Evaluates in the calling process, one trial at a time, whatever ``workers`` says.
 
-    Every suggestion has seen all results. An evaluation past ``trial_timeout_s`` is abandoned and
-    its trial failed, but its thread works on; C code that holds the GIL is not even noticed before
-    it ends. A crash of the interpreter ends the run (the journal stays whole); ``processes``
-    contains both.
+    An evaluation past ``trial_timeout_s`` is abandoned and its trial failed, but its thread works
+    on; C code that holds the GIL is not even noticed before it ends. A crash of the interpreter
+    ends the run (the journal stays whole); ``processes`` contains both.
     """
 
     workers: int = 1

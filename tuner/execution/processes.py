@@ -17,10 +17,9 @@ from tuner.execution.base import Evaluate, Outcomes
 class Processes:
     """Evaluates in ``workers`` processes, each with one BLAS thread.
 
-    A suggestion has seen all results but those of the ``workers - 1`` other trials under way. The
-    evaluate function is pickled once and loaded once by each worker. A worker that dies, or that is
-    killed at ``trial_timeout_s``, costs the trial that it was evaluating, and no other is evaluated
-    again.
+    The evaluate function is pickled once and loaded once by each worker. A worker that dies, or
+    that is killed at ``trial_timeout_s``, costs the trial that it was evaluating, and no other is
+    evaluated again.
     """
 
     workers: int

@@ -26,7 +26,7 @@ class Ray(OnCluster):
     of its own below a Ray actor of one CPU, with one BLAS thread, as with ``processes``: a crash,
     or a kill at ``trial_timeout_s``, costs its trial and nothing else. A trial whose actor is lost
     is evaluated once more, alone on a node. The evaluate function reaches a node once, however many
-    trials it evaluates. A suggestion has seen all results but those of the other trials under way.
+    trials it evaluates.
     """
 
     system = System(

@@ -17,9 +17,8 @@ from tuner.execution.base import Evaluate, Outcomes
 class Threads:
     """Evaluates in ``workers`` threads that share one evaluate function, which must allow that.
 
-    A suggestion has seen all results but those of the ``workers - 1`` other trials under way. BLAS
-    is held to one thread in the whole process while more than one worker runs. An evaluation past
-    ``trial_timeout_s`` is abandoned and its trial failed, but its thread works on; C code that
+    BLAS is held to one thread in the whole process while more than one worker runs. An evaluation
+    past ``trial_timeout_s`` is abandoned and its trial failed, but its thread works on; C code that
     holds the GIL is not even noticed before it ends. A crash of the interpreter ends the run (the
     journal stays whole); ``processes`` contains both.
     """

@@ -17,8 +17,8 @@ def section(review: Review) -> Section:
     """List all that a result depends on."""
     blocks: list[Block] = [_study(review)]
     if (review.run_dir / CONFIG_FILE).is_file():
-        text = "The same configuration again, with the same seed; with several workers a search may"
-        blocks.append(Text(f"{text} take another path, since it learns from what ended first:"))
+        text = "The same configuration again, with the same seed: the same trials, unless a clock"
+        blocks.append(Text(f"{text} decides (a measured latency, a trial that took too long):"))
         path = shlex.quote(str(review.run_dir / CONFIG_FILE))
         blocks.append(Command(f"tuner run {path}"))
     if review.header.config:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tuner.backends.base import Backend
 from tuner.core.space import SearchSpace
@@ -28,6 +29,7 @@ class Fixed:
     """A backend that asks for given params once: how a baseline takes part in a study."""
 
     params: Params
+    learns: ClassVar[bool] = False
 
     def suggest(
         self,
@@ -49,6 +51,22 @@ def next_arm(arms: Sequence[Arm], asked: Mapping[str, int], exhausted: Iterable[
     done = set(exhausted)
     open_arms = [arm for arm in arms if arm.name not in done and asked[arm.name] < arm.budget]
     return min(open_arms, key=lambda arm: asked[arm.name] / arm.budget, default=None)
+
+
+def spent(arms: Sequence[Arm], turns: Iterable[str]) -> set[str]:
+    """Return the arms that had nothing left to suggest in a study whose arms took these turns."""
+    asked: Counter[str] = Counter()
+    exhausted: set[str] = set()
+    for name in turns:
+        while (arm := next_arm(arms, asked, exhausted)) is not None and arm.name != name:
+            exhausted.add(arm.name)
+        asked[name] += 1
+    return exhausted
+
+
+def learns(backend: Backend) -> bool:
+    """Say whether a backend's suggestions depend on results; one that does not say so does."""
+    return bool(getattr(backend, "learns", True))
 
 
 def arm_seed(study_seed: int, arm_name: str) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
 from tuner.core.errors import OutageError
-from tuner.core.trial import Blame, Params, Trial
+from tuner.core.trial import Blame, Params, Trial, TrialState
 from tuner.execution._call import call_within
 from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.study.failures import Failures
@@ -66,10 +67,12 @@ def run_study(
 ) -> State:
     """Run a study to its end and return how it ended; the journal stays open for a summary.
 
-    ``"failed"``: the first 10 evaluations of this run all failed (it stops there), ``doubt`` says
-    of a told trial why it makes no sense to go on (likewise), or more than half of the study's
-    trials failed. From where ``is_time_up`` on, no trial is asked but a first one, those
-    under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
+    ``"failed"``: the first 10 evaluations all failed (it stops there), ``doubt`` says of a told
+    trial why it makes no sense to go on (likewise), or more than half of the study's trials failed.
+    First is by number, not by time, so that this ends a study at the same trial wherever it runs;
+    others may be under way then. In a run that resumes a study which ended so, or one with a
+    success, the count begins anew. From where ``is_time_up`` on, no trial is asked but a first one,
+    those under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
     when the study is resumed. So is what got no answer when the system does not answer any more:
@@ -92,6 +95,7 @@ def run_study(
             ask = probe or _evaluation(execution, evaluate)
             outcomes = without_outages(
                 lambda: execution.run(evaluate, iter(asking), suspects=study.suspects),
+                hold_back=study.hold_back,
                 ask_again=study.ask_again,
                 is_answering=lambda: not study.is_stopped and is_answering(study.trials, ask),
             )
@@ -124,21 +128,58 @@ class _Asking:
         self.is_time_over = False
         self._is_time_up = is_time_up
         self._on_event = on_event
+        self._teller = threading.get_ident()
+        # Without its first trial, the baseline where there is one, a study has nothing to say.
+        self._has_first = any(trial.is_told for trial in study.trials[:1])
 
     def __iter__(self) -> Iterator[Trial]:
-        # Without its first trial, the baseline where there is one, a study has nothing to say.
-        has_first = any(trial.is_told for trial in self.study.trials[:1])
-        trials = self.study.asks()
-        while not (has_first and self._is_time_up()):
-            trial = next(trials, None)
-            if trial is None:
-                return
-            has_first = True
+        for trial in self.study.asks(is_over=self._is_over, teller=self._teller):
+            self._has_first = True
             yield trial
+
+    def _is_over(self) -> bool:
+        if not self._has_first or not self._is_time_up():
+            return False
         if not self.is_time_over and not self.study.is_done:
             text = "the time is up: no further trial, those under way are waited for"
             self._on_event(Event("stopping", text=text))
         self.is_time_over = True
+        return True
+
+
+class _InOrder:
+    """Looks at each evaluation as if all had ended in the order of their numbers."""
+
+    def __init__(self, study: Study, doubt: Callable[[Trial], str | None]) -> None:
+        earlier = [trial for trial in study.trials if trial.is_told]
+        evaluated = [trial for trial in earlier if trial.shared_from is None]
+        self._doubt = doubt
+        self._told = {trial.number: trial for trial in earlier}
+        self._is_earlier = frozenset(self._told)
+        self._next = 0
+        has_success = any(trial.state is not TrialState.FAILED for trial in evaluated)
+        # A run that was killed among its first failures goes on counting.
+        self._failures: int | None = 0 if has_success else len(evaluated) % FIRST_FAILURES
+
+    def reason_to_end(self, told: Iterable[Trial]) -> str | None:
+        """Take in what was told, and return why it is of no use to go on, or None."""
+        self._told.update({trial.number: trial for trial in told})
+        while (trial := self._told.get(self._next)) is not None:
+            self._next += 1
+            if trial.number in self._is_earlier or trial.shared_from is not None:
+                continue
+            if (reason := self._doubt(trial) or self._all_failed(trial)) is not None:
+                return reason
+        return None
+
+    def _all_failed(self, trial: Trial) -> str | None:
+        if trial.state is not TrialState.FAILED or self._failures is None:
+            self._failures = None
+            return None
+        self._failures += 1
+        if self._failures < FIRST_FAILURES:
+            return None
+        return f"the first {FIRST_FAILURES} evaluations all failed; the last: {trial.error}"
 
 
 def _ask_and_tell(
@@ -151,8 +192,6 @@ def _ask_and_tell(
 ) -> bool:
     """Run until nothing is left to do; return whether it ended early since that is of no use."""
     choice = ""
-    evaluated = 0
-    has_success = False
 
     def report(trials: Iterable[Trial]) -> None:
         for trial in trials:
@@ -161,6 +200,7 @@ def _ask_and_tell(
             on_event(Event("told", trial=trial))
 
     study = asking.study
+    in_order = _InOrder(study, doubt)
     with closing(outcomes):
         for trial, outcome in outcomes:
             told = study.tell(trial, outcome)
@@ -168,18 +208,9 @@ def _ask_and_tell(
             if execution.choice != choice:
                 choice = execution.choice
                 on_event(Event("execution", text=choice))
-            has_success = has_success or any(trial.is_scored for trial in told)
-            evaluated += 1
-            if (reason := doubt(told[0])) is not None:
+            if (reason := in_order.reason_to_end(told)) is not None:
                 study.stopped_by = reason
                 on_event(Event("stopping", text=reason))
-                return True
-            if evaluated == FIRST_FAILURES and not has_success:
-                text = (
-                    f"the first {FIRST_FAILURES} evaluations all failed; the last: {told[0].error}"
-                )
-                study.stopped_by = text
-                on_event(Event("stopping", text=text))
                 return True
     report(study.unreported())
     return False

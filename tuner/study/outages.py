@@ -21,15 +21,16 @@ UNANSWERED_ALONE = 2
 def without_outages(
     run: Callable[[], Outcomes],
     *,
+    hold_back: Callable[[Trial], None],
     ask_again: Callable[[Trial], None],
     is_answering: Callable[[], bool],
 ) -> Outcomes:
     """Yield what ``run`` yields, but for failures that the system is to blame for.
 
-    These are held back. Once the system answers again, the trial is given to ``ask_again``, for
-    once more; one that took longer than a trial may has then failed by itself, and so has one that
-    got no answer twice, while ``is_answering`` finds that the system does answer. ``run`` is called
-    again until nothing is left to ask.
+    These are held back, each with a word to ``hold_back``. Once the system answers again, the trial
+    is given to ``ask_again``, for once more; one that took longer than a trial may has then failed
+    by itself, and so has one that got no answer twice, while ``is_answering`` finds that the system
+    does answer. ``run`` is called again until nothing is left to ask.
 
     Raises:
         OutageError: 5 evaluations in a row got no answer, or all of the last ones, and
@@ -49,6 +50,7 @@ def without_outages(
                     yield trial, outcome
                 else:
                     held.add(trial, outcome)
+                    hold_back(trial)
                     if held.needs_proof:
                         if is_answering():
                             yield from held.release()

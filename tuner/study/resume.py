@@ -10,7 +10,7 @@ from tuner.core.errors import InputError, Problem
 from tuner.core.study_record import StudyHeader
 
 # What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
-_SUBJECTS = ("seed", "arms", "space", "objective", "baseline", "fingerprints")
+_SUBJECTS = ("seed", "ahead", "arms", "space", "objective", "baseline", "fingerprints")
 _LONGEST_VALUE = 120
 
 

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,18 +17,32 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
 from tuner.execution._plain import plain
-from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, next_arm
+from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, learns, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.pareto import Goals, swept
 from tuner.study.reading import RETRIED, read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.study.resume import check_same_study
-from tuner.study.rival import ByQuery, Rival
+from tuner.study.rival import ByQuery, Rival, leaders
 from tuner.study.scoring import Objective, Result, result_of
+
+# Who waits for an outcome looks so often whether the study was stopped: ``stop`` may be called by a
+# signal's handler, which can wake nobody.
+LONGEST_WAIT_S = 0.2
+
+
+def _never() -> bool:
+    return False
 
 
 class Study:
     """Asks its arms for trials and takes their outcomes; made by ``create`` or ``resume``.
+
+    Trial n is suggested from the results of all trials before n - ``header.ahead``, no more and no
+    less: it waits until they are told, and takes those after them for under way, although some may
+    be told. So the trials depend on the study alone, and not on how many workers there are, how
+    long evaluations take, or whether a run was killed and resumed. A backend that learns nothing
+    waits for nobody, unless trials race.
 
     The arms take turns by the share of their budget that is used. A baseline in the header is the
     first trial, of an arm of its own called ``baseline``. Equal params are evaluated once: a later
@@ -43,7 +57,7 @@ class Study:
 
     All methods may be called from any thread. After an interruption, trials that were asked but not
     told come first, with their numbers, and the backends see the same history as if nothing had
-    happened: with one worker a resumed study suggests exactly what one long run would have.
+    happened: a resumed study suggests exactly what one long run would have.
     """
 
     def __init__(
@@ -73,15 +87,21 @@ class Study:
         self._rival = None if by_query is None else Rival(by_query)
         self._arms = _with_baseline(header, arms, space)
         self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._is_stopped = False
         # Why a run ended early, but for a signal: the system gave no answer, or nothing is to hope
         # for. Empty where it did not.
         self.stopped_by = ""
-        self._exhausted: set[str] = set()
         self._trials: list[Trial] = list((trials or {}).values())
+        # Every trial with a number below it is told.
+        self._told_before = 0
+        self._count_told()
         self._asked = Counter(trial.arm for trial in self._trials)
+        self._exhausted = spent(self._arms, [trial.arm for trial in self._trials])
         self._unfinished = [trial for trial in self._trials if not trial.is_told]
         self._unfinished.reverse()  # popped from the end, oldest first
+        # Numbers of the trials that were sent out and have not come back, with whatever.
+        self._sent_out: set[int] = set()
         self._unreported: list[Trial] = []
         # By params: the number of the trial that is evaluated for all that are equal.
         self._evaluated: dict[str, int] = {}
@@ -89,8 +109,10 @@ class Study:
         for trial in self._trials:
             if trial.is_told and trial.shared_from is None:
                 self._evaluated[_key(trial.params)] = trial.number
-        if self._rival is not None and journal is not None and (best := self.best) is not None:
-            self._rival.offer(best, read_per_query(journal.path, best.evaluated_as))
+        if self._rival is not None and journal is not None:
+            begin = self._unfinished[-1].number if self._unfinished else len(self._trials)
+            for leader in leaders(self._trials, self._seen(begin)):
+                self._rival.offer(leader, read_per_query(journal.path, leader.evaluated_as))
 
     @classmethod
     def create(
@@ -197,15 +219,41 @@ class Study:
         """Say whether every trial is told and no arm has anything left to ask for."""
         with self._lock:
             is_told = all(trial.is_told for trial in self._trials)
-            return is_told and next_arm(self._arms, self._asked, self._exhausted) is None
+            return is_told and self._next_arm() is None
 
-    def asks(self) -> Iterator[Trial]:
-        """Yield trials to evaluate until the arms are done or ``stop`` is called; never waits."""
-        while (trial := self._ask()) is not None:
+    def asks(
+        self, *, is_over: Callable[[], bool] = _never, teller: int | None = None
+    ) -> Iterator[Trial]:
+        """Yield trials to evaluate until the arms are done, ``is_over``, or ``stop`` is called.
+
+        Waits where the next trial can be suggested only once another is told; where each of those
+        is held back, it ends. ``teller`` is the identity of the thread that tells, which would wait
+        for itself.
+
+        Raises:
+            TunerError: that thread asks for a trial which has to wait.
+        """
+        while not is_over():
+            with self._lock:
+                trial = self._ask()
+                if trial is None:
+                    if self._is_stopped or self._next_arm() is None or not self._sent_out:
+                        return
+                    if threading.get_ident() == teller:
+                        raise TunerError(
+                            f"trial {len(self._trials)} was asked for before trial "
+                            f"{self._told_before} was told, in the thread that would tell it; an "
+                            "execution pulls trials ahead from a thread of its own"
+                        )
+                    self._changed.wait(LONGEST_WAIT_S)
+                    continue
             yield trial
 
     def ask(self, count: int) -> list[Trial]:
-        """Return up to ``count`` trials to evaluate; ``[]`` when the study is done."""
+        """Return up to ``count`` trials that can be evaluated now; never waits.
+
+        ``[]``: the study is done, or trials that were asked have to be told first.
+        """
         trials: list[Trial] = []
         while len(trials) < count and (trial := self._ask()) is not None:
             trials.append(trial)
@@ -230,6 +278,7 @@ class Study:
                 self._rival.offer(told, per_query)
             for waiting in self._waiting.pop(told.number, []):
                 self._share(waiting, told)
+            self._changed.notify_all()
             return self.unreported()
 
     def retry_failed(self) -> list[Trial]:
@@ -248,12 +297,21 @@ class Study:
                     del self._evaluated[_key(trial.params)]
             again = [self._trials[trial.number] for trial in failed]
             self._unfinished += reversed(again)
+            self._told_before = 0
+            self._count_told()
             return again
+
+    def hold_back(self, trial: Trial) -> None:
+        """Let nobody wait for a trial that got no answer, until it is told or asked again."""
+        with self._lock:
+            self._sent_out.discard(trial.number)
+            self._changed.notify_all()
 
     def ask_again(self, trial: Trial) -> None:
         """Let a trial that is under way, but got no answer, be the next one that is asked."""
         with self._lock:
             self._unfinished.append(self._trials[trial.number])
+            self._changed.notify_all()
 
     def unreported(self) -> list[Trial]:
         """Return the told trials that no call has returned yet, such as those shared at once."""
@@ -273,8 +331,9 @@ class Study:
     def close(self) -> None:
         """Close the journal; the study can only be read from then on."""
         self._is_stopped = True
-        if self.journal is not None:
-            self.journal.close()
+        with self._lock:  # another thread may be writing what it asks for
+            if self.journal is not None:
+                self.journal.close()
 
     def _ask(self) -> Trial | None:
         with self._lock:
@@ -284,15 +343,35 @@ class Study:
                     return None
                 first = self._evaluated.setdefault(_key(trial.params), trial.number)
                 if first == trial.number:
-                    return trial if self._rival is None else self._rival.sent_against(trial)
+                    self._sent_out.add(trial.number)
+                    return self._against_rival(trial)
                 if self._trials[first].is_told:
                     self._share(trial, self._trials[first])
                 else:
                     self._waiting.setdefault(first, []).append(trial)
             return None
 
+    def _next_arm(self) -> Arm | None:
+        return next_arm(self._arms, self._asked, self._exhausted)
+
+    def _against_rival(self, trial: Trial) -> Trial:
+        if self._rival is None:
+            return trial
+        return self._rival.sent_against(trial, self._seen(trial.number))
+
+    def _seen(self, number: int) -> int:
+        """Return the number below which the results of trials are seen when ``number`` is asked."""
+        return number - self.header.ahead
+
+    def _has_to_wait(self, arm: Arm) -> bool:
+        if self._rival is None and not learns(arm.backend):
+            return False
+        return self._told_before < self._seen(len(self._trials))
+
     def _new_trial(self) -> Trial | None:
-        while (arm := next_arm(self._arms, self._asked, self._exhausted)) is not None:
+        while (arm := self._next_arm()) is not None:
+            if self._has_to_wait(arm):
+                return None
             seed = arm_seed(self.header.seed, arm.name)
             history = self._history(arm)
             suggested = arm.backend.suggest(self._space, history, count=1, seed=seed)
@@ -313,10 +392,12 @@ class Study:
         if isinstance(arm.backend, Fixed):
             return [trial for trial in self._trials if trial.arm == arm.name]
         if self._arms_see == "all":
-            seen = [trial for trial in self._trials if self._is_point(trial)]
+            shown = [trial for trial in self._trials if self._is_point(trial)]
         else:
-            seen = [trial for trial in self._trials if trial.arm == arm.name]
-        history = self._earlier + seen
+            shown = [trial for trial in self._trials if trial.arm == arm.name]
+        seen = self._seen(len(self._trials))
+        shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
+        history = self._earlier + shown
         if self._goals is None:
             return history
         return swept(history, self._goals, seed=arm_seed(self.header.seed, arm.name))
@@ -345,8 +426,15 @@ class Study:
         if self.journal is not None:
             self.journal.told(told, per_query)
         self._trials[told.number] = told
+        self._sent_out.discard(told.number)
+        self._count_told()
         self._unreported.append(told)
         return told
+
+    def _count_told(self) -> None:
+        trials = self._trials
+        while self._told_before < len(trials) and trials[self._told_before].is_told:
+            self._told_before += 1
 
 
 def _with_baseline(header: StudyHeader, arms: Sequence[Arm], space: SearchSpace) -> list[Arm]:

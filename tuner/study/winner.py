@@ -13,17 +13,16 @@ from tuner.stats import Choose, Rows, within_one_standard_error
 from tuner.stats.pairs import ROUNDING
 from tuner.study.results import BASELINE_ARM
 
-LATENCY = "latency_p95_ms"
-
 
 def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) -> Trial | None:
     """Return the trial to use, by the tune queries alone; None where no trial is scored.
 
     ``utilities`` maps a trial's number to its objective on each query, shape (queries,). Among the
     feasible trials whose paired difference to the best is within one standard error, the one with
-    the fewest context tokens is chosen, then the one with the lowest latency, then the best; never
-    one that is not above the baseline. The baseline is chosen only where nothing has a higher
-    objective. Without utilities the best wins.
+    the fewest context tokens is chosen, then the best; never one that is not above the baseline.
+    The baseline is chosen only where nothing has a higher objective. Without utilities the best
+    wins. A latency that was measured once for each trial decides nothing here: that of equals is
+    chance, and would be another in a second run.
     """
     best = best_trial(list(trials))
     if best is None or best.number not in utilities or best.arm == BASELINE_ARM:
@@ -53,11 +52,10 @@ def winner_rule(trials: Sequence[Trial]) -> Choose:
     """Return ``choose_winner`` for many draws of queries at once, for ``bootstrap_corrected``.
 
     The rows of its values are ``trials``, in the order of their numbers, with every value defined;
-    a trial's objective in a draw is its mean over what was drawn. Tokens and latency are those of
-    the trials: they differ from one configuration to the next far more than from draw to draw.
+    a trial's objective in a draw is its mean over what was drawn. Tokens are those of the trials:
+    they differ from one configuration to the next far more than from draw to draw.
     """
-    costs = sorted({_amounts(trial) for trial in trials})
-    rank = np.array([costs.index(_amounts(trial)) for trial in trials])
+    tokens = np.array([_tokens(trial) for trial in trials])
     is_baseline = np.array([trial.arm == BASELINE_ARM for trial in trials], dtype=bool)
     is_feasible = np.array([trial.is_feasible for trial in trials], dtype=bool)
     baseline = np.flatnonzero(is_baseline & is_feasible)
@@ -81,7 +79,7 @@ def winner_rule(trials: Sequence[Trial]) -> Choose:
         )
         variance = np.maximum(squares - count * difference**2, 0.0) / np.maximum(count - 1.0, 1.0)
         is_good = may_win & (difference >= -np.sqrt(variance / count) - margin)
-        cheapest = np.where(is_good, rank, len(costs))
+        cheapest = np.where(is_good, tokens, np.inf)
         is_chosen = is_good & (cheapest == cheapest.min(axis=1, keepdims=True))
         highest = np.where(is_chosen, means, -np.inf)
         chosen = (highest >= highest.max(axis=1, keepdims=True) - margin).argmax(axis=1)
@@ -92,16 +90,12 @@ def winner_rule(trials: Sequence[Trial]) -> Choose:
     return choose
 
 
-def _amounts(trial: Trial) -> tuple[float, float]:
-    return trial.metrics.get(CONTEXT_TOKENS, 0.0), trial.metrics.get(LATENCY, 0.0)
+def _tokens(trial: Trial) -> float:
+    return trial.metrics.get(CONTEXT_TOKENS, 0.0)
 
 
-def _cost(trial: Trial) -> tuple[float, float, float, int]:
-    return (
-        *_amounts(trial),
-        -_number(trial.objective),
-        trial.number,
-    )
+def _cost(trial: Trial) -> tuple[float, float, int]:
+    return _tokens(trial), -_number(trial.objective), trial.number
 
 
 def _number(objective: float | None) -> float:
