@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import threading
+from datetime import UTC, date, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tuner.cli._drift_sources import observations_of
 from tuner.config import load_config
 from tuner.planning import make_plan
 
@@ -327,3 +329,19 @@ def with_tuner(folder, script):
     (folder / "tuner").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     (folder / "tuner").chmod(0o755)
     return {**os.environ, "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
+
+
+def test_drift_dates_nights_by_their_date_and_other_runs_by_the_clock(alone, monkeypatch):
+    alone.edit("{x: 0.0}", "{x: 0.5}")
+    for night in ("2026-02-27", "2026-03-01"):
+        alone("nightly", "config.yaml", "--date", night, "-q", code=None)
+    nights, today = {date(2026, 2, 27), date(2026, 3, 1)}, datetime.now(UTC).date()
+    monkeypatch.chdir(alone.folder)
+    for of in ("baseline", "winner"):
+        assert {one.day for one in observations_of(["runs"], of=of)} == nights
+    (last,) = {one.day for one in observations_of([str(alone.runs()[-1])], of="baseline")}
+    assert last == date(2026, 3, 1)
+    alone("run", "config.yaml", "-q")
+    days = {one.day for one in observations_of(["runs"], of="baseline")}
+    assert nights < days
+    assert all(abs(day - today) <= timedelta(days=1) for day in days - nights)

@@ -187,11 +187,15 @@ def test_broken_lines_are_counted_and_a_torn_one_is_not(nights: Any) -> None:
     first = nights("2026-03-01")
     path = nights.runs_dir / "nights.jsonl"
     with path.open("a", encoding="utf-8") as file:
-        file.write('not JSON\n{"event": "begun", "study": "small", "night": "x"}\n{"event": "en')
+        file.write('not JSON\n{"event": "begun", "study": "small", "night": "x"}\n')
+        # No line of ours, however deep it is, or whatever a field of it holds.
+        file.write(f"{'[' * 100_000}\n")
+        ended = {"event": "ended", "study": "small", "study_id": nights.records.nights[0].study_id}
+        file.write(json.dumps({**ended, "summary": "lost"}) + '\n{"event": "en')
     records = nights.records
-    assert records.unreadable == 2
+    assert records.unreadable == 4
     summary = nights("2026-03-02")
-    assert "2 lines of nights.jsonl cannot be read and are left out" in summary["notes"]
+    assert "4 lines of nights.jsonl cannot be read and are left out" in summary["notes"]
     assert summary["champion"]["params"] == first["challenger"]["params"]
     assert [night.night.day for night in nights.records.nights] == [1, 2]
 

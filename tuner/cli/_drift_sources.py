@@ -13,6 +13,7 @@ from tuner.core.errors import InputError, did_you_mean
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.evaluation.drift_reading import read_observations
 from tuner.monitoring.drift import Observation
+from tuner.nightly.records import dates_of_studies
 
 if TYPE_CHECKING:
     from tuner.core.study_record import StudyHeader
@@ -37,8 +38,9 @@ def observations_of(sources: Sequence[str], *, of: str) -> list[Observation]:
         run_dirs = [path] if (path / JOURNAL_FILE).is_file() else _run_dirs(path, JOURNAL_FILE)
         if not run_dirs:
             raise InputError(f"{source!r} is no run directory, and holds none")
+        nights = dates_of_studies(run_dirs[0].parent)
         for run_dir in run_dirs:
-            found += _of_run(run_dir / JOURNAL_FILE, of)
+            found += _of_run(run_dir / JOURNAL_FILE, of, nights)
     return found
 
 
@@ -96,8 +98,8 @@ def _derived(one: Observation) -> Observation:
     return replace(one, values={**one.values, **more}) if more else one
 
 
-def _of_run(journal: Path, of: str) -> list[Observation]:
-    """Return what a study measured, on the day on which it began.
+def _of_run(journal: Path, of: str, nights: Mapping[str, date]) -> list[Observation]:
+    """Return what a study measured, on the day on which it began; a night's, on that night.
 
     The baseline was not chosen by its tune queries, so these are told one by one; a winner was,
     and only its figures on the held-out queries do not flatter it.
@@ -107,7 +109,7 @@ def _of_run(journal: Path, of: str) -> list[Observation]:
     from tuner.study.results import BASELINE_ARM
 
     content = read_journal(journal)
-    day = _day(content.header.created_at)
+    day = nights.get(content.header.study_id, _day(content.header.created_at))
     if of == "winner":
         summary = last_summary(content)
         chosen = None if summary is None else summary.chosen

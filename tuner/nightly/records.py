@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -203,6 +204,16 @@ def studies_in(runs_dir: Path) -> list[str]:
     return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
+def dates_of_studies(runs_dir: Path) -> dict[str, date]:
+    """Return by study which night it was of, whatever the clock said; none for other studies."""
+    found = {}
+    for record, _ in _events(runs_dir):
+        if record is not None and record.get("event") == "begun":
+            with suppress(KeyError, TypeError, ValueError):
+                found[str(record["study_id"])] = date.fromisoformat(record["night"])
+    return found
+
+
 def read_records(runs_dir: Path, study: str) -> Records:
     """Read the nights of one study; lines that cannot be read are counted and left out.
 
@@ -216,7 +227,7 @@ def read_records(runs_dir: Path, study: str) -> Records:
         elif record.get("study") == study:
             try:
                 _take(records, record)
-            except (KeyError, TypeError, ValueError, AttributeError):
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 records.unreadable += 1
     return records
 
@@ -227,7 +238,7 @@ def _events(runs_dir: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
     for line in filter(str.strip, text.split("\n")):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         yield (record if isinstance(record, dict) else None), line
 
@@ -314,7 +325,7 @@ def _end(records: Records, record: dict[str, Any]) -> None:
         night = records.nights[place]
         if night.study_id == record["study_id"]:
             records.failures.pop(night.night, None)
-            records.nights[place] = replace(night, summary=record["summary"])
+            records.nights[place] = replace(night, summary=dict(record["summary"]))
             return
 
 
