@@ -5,13 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tuner.core.corpus import Query, Triple
 from tuner.core.errors import InputError
+from tuner.core.rankings import Rankings
 from tuner.datasets import open_dataset
+from tuner.datasets.building.writing import write_dataset
 from tuner.datasets.dataset import Evidence
 from tuner.datasets.samples import Samples
+from tuner.evaluation.evaluator import Evaluator
 
 Write = Callable[[Path, list[object]], None]
 
@@ -104,6 +108,44 @@ class TestWhatIsRead:
         assert dataset.warnings == (
             "1 of 2 questions have no relevant document and were left out (in line 2)",
         )
+
+    def test_samples_that_label_names_or_paths_alone_are_judged_by_these(
+        self, write: Callable[..., Path]
+    ) -> None:
+        names = {"query": "Who was it?", "relevant_entities": ["Ada"]}
+        paths = {"query": "What?", "relevant_paths": [[["Ada", "wrote", "program"]]]}
+        folder = write(names, paths, SAMPLE)
+        dataset = open_dataset(folder)  # known as samples by its first line
+        first, second, third = (query.id for query in dataset.queries)
+        assert dataset.qrels[first] == dataset.qrels[second] == {}
+        assert dataset.evidences.keys() == {first, second, third}
+        assert dataset.warnings == ()
+        copy = write_dataset(dataset, folder / "copy", layout="samples")
+        assert copy.fingerprint == dataset.fingerprint
+
+        class Finds:
+            def retrieve(self, queries: Any, params: Any) -> Rankings:
+                ids = [query.id for query in queries]
+                return Rankings.from_ids(
+                    ids, [["01"]] * len(ids), entities=[("Ada",)] * 3, paths=[()] * 3
+                )
+
+        measured = Evaluator.build(
+            Finds(),  # type: ignore[arg-type]  # nothing else is asked of it
+            dataset.queries,
+            dataset.qrels,
+            ["graphrag_recall", "entity_recall", "recall@5"],
+            document_ids=["01", "1e5", "d3"],
+            evidences=dataset.evidences,
+        )({})
+        # names alone: 1; paths alone: 0; all three: (.4 * 1/2 + .3 * 1 + .3 * 0) / 1
+        assert measured.per_query["graphrag_recall"] == pytest.approx([1.0, 0.0, 0.5])
+        assert measured.per_query["recall@5"] == pytest.approx([np.nan, np.nan, 0.5], nan_ok=True)
+        assert measured.metrics["recall@5"] == pytest.approx(0.5)
+
+    def test_a_sample_without_any_label_is_told(self, write: Callable[..., Path]) -> None:
+        (problem,) = problems_of(write(SAMPLE, {"query": "Who?"}))
+        assert problem == "samples.jsonl:2: 'relevant_docs' is missing; the keys are: query"
 
 
 class TestProblems:

@@ -70,6 +70,8 @@ class Collected:
     answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     document_places: dict[str, Item] = field(default_factory=dict)
     relevant_from: float = RELEVANT_FROM
+    # Whether names and paths alone are labels enough to judge a question by.
+    may_lack_documents: bool = False
     _places: dict[str, Item] = field(default_factory=dict)
     _oddities: dict[str, list[Item | str]] = field(default_factory=dict)
 
@@ -124,7 +126,7 @@ class Collected:
         entities: Mapping[str, tuple[str, ...]] | None = None,
         warnings: Sequence[str] = (),
     ) -> Dataset:
-        """Return the data set of the queries that have a relevant document.
+        """Return the data set of the queries that have a relevant document, or other labels.
 
         ``warnings`` come before those about what was collected.
 
@@ -156,6 +158,8 @@ class Collected:
         )
 
     def _is_answerable(self, query_id: str) -> bool:
+        if self.may_lack_documents and query_id in self.evidences:
+            return True
         return any(grade >= self.relevant_from for grade in self.qrels[query_id].values())
 
     def _hopeless(self) -> list[str]:

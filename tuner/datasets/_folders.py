@@ -14,7 +14,8 @@ MOST_FILES = 20
 
 CHOOSE_ONE = "choose one with --qrels (in Python: split_name), or keep only one"
 
-SAMPLE_KEYS = frozenset({"query", "relevant_docs"})
+# What a sample asks, and what it can be judged by: any of these.
+SAMPLE_KEYS = {"query", "relevant_docs", "relevant_entities", "relevant_paths"}
 _BEIR_FACTS = {"corpus", "queries", "triples", "entities", "evidences"}
 
 
@@ -58,12 +59,18 @@ def trec_qrels(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.glob("qrels*")) if file.is_file()]
 
 
+def is_samples(file: Path) -> bool:
+    """Return whether the first record of a file is a question with labels."""
+    keys = peek_keys(file) & SAMPLE_KEYS
+    return "query" in keys and len(keys) > 1
+
+
 def sample_files(folder: Path) -> list[Path]:
     """Return the files of evaluation samples in a folder without any file of judgements."""
     if beir_qrels(folder) or trec_qrels(folder):
         return []
     files = [file for file in json_files(folder, ".jsonl") if stem(file) not in _BEIR_FACTS]
-    return [file for file in files if peek_keys(file) >= SAMPLE_KEYS]
+    return [file for file in files if is_samples(file)]
 
 
 def choose(

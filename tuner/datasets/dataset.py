@@ -52,7 +52,7 @@ class Dataset:
 
     Attributes:
         name: what people call it; ``path``: where it was read from, as the user wrote it.
-        queries: every query that has at least one judgement, in the order of the source.
+        queries: every query that has a judgement, or labelled evidence, in the order of the source.
         qrels: query id -> document id -> grade, for exactly the ids of ``queries``.
         evidences: query id -> labelled evidence, where the source has it.
         answers: query id -> the accepted answers, the preferred one first.
@@ -99,7 +99,7 @@ class Dataset:
         Labels of queries that are not among ``queries`` are dropped.
 
         Raises:
-            InputError: a query has no judgements.
+            InputError: a query has neither judgements nor evidence.
         """
         corpus = _fingerprinted(
             Corpus(
@@ -137,10 +137,10 @@ class Dataset:
         lacking: tuple[Problem, ...],
     ) -> Dataset:
         ids = [query.id for query in queries]
-        missing = [id_ for id_ in ids if not qrels.get(id_)]
+        missing = [id_ for id_ in ids if not qrels.get(id_) and id_ not in evidences]
         if missing:
             raise InputError(f"data set {name!r}: query {missing[0]!r} has no judgements")
-        kept_qrels = {id_: dict(qrels[id_]) for id_ in ids}
+        kept_qrels = {id_: dict(qrels.get(id_, {})) for id_ in ids}
         kept_evidences = {id_: evidences[id_] for id_ in ids if id_ in evidences}
         kept_answers = {id_: answers[id_] for id_ in ids if id_ in answers}
         fingerprint = _digest(

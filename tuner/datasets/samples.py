@@ -11,8 +11,8 @@ from tuner.core.errors import did_you_mean
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected
 from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
-from tuner.datasets._folders import SAMPLE_KEYS, choose, sample_files
-from tuner.datasets._items import Item, peek_keys, read_items
+from tuner.datasets._folders import SAMPLE_KEYS, choose, is_samples, sample_files
+from tuner.datasets._items import Item, read_items
 from tuner.datasets._lines import ABSENT, ProblemLog, json_type
 from tuner.datasets._texts import only_variant, read_corpus, variants
 from tuner.datasets.dataset import Dataset, Evidence, Step
@@ -21,8 +21,7 @@ PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")
 
 _KEYS = SAMPLE_KEYS | {
-    "id", "_id", "grades", "relevant_entities", "relevant_paths", "expected_answer",
-    "answer_aliases", "difficulty", "query_type", "group",
+    "id", "_id", "grades", "expected_answer", "answer_aliases", "difficulty", "query_type", "group",
 }  # fmt: skip
 
 
@@ -31,14 +30,14 @@ class Samples:
 
     layout = (
         "a folder with corpus.jsonl and samples.jsonl, or the latter file: JSON lines with query, "
-        "relevant_docs and optional id, grades, relevant_entities, relevant_paths, "
+        "relevant_docs (or relevant_entities, relevant_paths) and optional id, grades, "
         "expected_answer, difficulty, query_type; optional: triples.jsonl, entities.jsonl"
     )
 
     @staticmethod
     def detect(path: Path) -> bool:
         """Return whether the path is a file of samples, or a folder with one and no judgements."""
-        return bool(sample_files(path)) if path.is_dir() else peek_keys(path) >= SAMPLE_KEYS
+        return bool(sample_files(path)) if path.is_dir() else is_samples(path)
 
     @staticmethod
     def read(
@@ -50,14 +49,15 @@ class Samples:
         default it is ``samples.jsonl``, or the only one. Each line holds:
 
         - corpus: ``{"_id", "title", "text"}``; the title may be missing.
-        - samples: ``query`` and ``relevant_docs``, a list of document ids. Optional: ``id`` (made
-          from the text where it is missing), ``grades`` (document id -> grade; a relevant
-          document without one has grade 1), ``relevant_entities``, ``relevant_paths`` (lists of
-          ``[subject, relation, object]``), ``expected_answer``, ``answer_aliases``,
+        - samples: ``query``, and at least one of ``relevant_docs`` (a list of document ids),
+          ``relevant_entities`` and ``relevant_paths`` (lists of ``[subject, relation, object]``):
+          what a sample does not label is undefined in the metrics of that label. Optional: ``id``
+          (made from the text where it is missing), ``grades`` (document id -> grade; a relevant
+          document without one has grade 1), ``expected_answer``, ``answer_aliases``,
           ``difficulty``, ``query_type`` and ``group``.
         - triples and entities: as in the BEIR layout.
 
-        Samples without a relevant document are left out with a warning; an unknown key, and a
+        Samples without any label are left out with a warning; an unknown key, and a
         difficulty other than easy, medium and hard, are warned of.
 
         Raises:
@@ -77,6 +77,7 @@ class Samples:
             log,
             {d.id: d for d in (corpus.documents if corpus else ())},
             relevant_from=relevant_from,
+            may_lack_documents=True,
         )
         if file is not None:
             read_samples(file, collected, _known(ids), unknown="not in the corpus")
@@ -135,7 +136,11 @@ def read_samples(
 def _relevant(
     item: Item, document_of: Callable[[str], str | None], unknown: str, relevant_from: float
 ) -> dict[str, float]:
-    listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
+    has_others = any(item.values.get(name) for name in ("relevant_entities", "relevant_paths"))
+    if "relevant_docs" not in item.values and has_others:
+        listed: tuple[str, ...] = ()  # judged by its names and paths
+    else:
+        listed = item.texts("relevant_docs") if item.get("relevant_docs", list, "a list") else ()
     grades = _grades(item)
     for name in dict.fromkeys((*listed, *grades)):
         if document_of(name) is None:

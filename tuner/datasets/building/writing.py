@@ -97,7 +97,8 @@ def _refuse_hopeless(dataset: Dataset) -> None:
     hopeless = [
         id_
         for id_, judged in dataset.qrels.items()
-        if not any(grade >= dataset.scale.relevant_from for grade in judged.values())
+        if id_ not in dataset.evidences
+        and not any(grade >= dataset.scale.relevant_from for grade in judged.values())
     ]
     if hopeless:
         raise InputError(
