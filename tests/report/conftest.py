@@ -235,7 +235,7 @@ def _finish(
                 composite_values(values_of(plan, t.params, plan.queries), WEIGHTS) for t in scored
             ]
             gains = np.stack(each) - measured[1].composite
-            verdict = decide_without_holdout(*measured, gains, query_types=types)
+            verdict = decide_without_holdout(*measured, gains, scored, query_types=types)
         summary = replace(summary, verdict=verdict.to_record())
     journal.add("note", kind="summary", **summary.to_record())
 

@@ -71,10 +71,26 @@ def test_studies_beside_each_other_have_a_baseline_for_each_part(review):
     winner = replace(summary.winner, holdout_objective=0.61, tune_objective=0.71)
     baseline = replace(summary.baseline, holdout_objective=0.51, tune_objective=0.63)
     one = replace(review, summary=replace(summary, winner=winner, baseline=baseline))
-    table = beside(one, [review]).blocks[0]
+    (table,) = [block for block in beside(one, [review]).blocks if block.kind == "table"]
     row = dict(zip(table.columns, table.rows[0], strict=True))
     assert (row["held out"], row["baseline, held out"]) == (shown(0.61), shown(0.51))
     assert (row["tune"], row["baseline, tune"]) == (shown(0.71), shown(0.63))
+
+
+def test_what_cannot_be_compared_is_said_above_the_figures(review):
+    prints = {**review.header.fingerprints, "objective": "another"}
+    other = replace(review, header=replace(review.header, fingerprints=prints))
+    kinds = [block.kind for block in beside(review, [other]).blocks]
+    assert kinds == ["text", "table", "charts"]
+    assert "differs in objective" in beside(review, [other]).blocks[0].text
+
+
+def test_axis_and_caption_count_the_same_trials(review):
+    (chart,) = beside(review, [review]).blocks[-1].charts
+    assert chart.x.title == "trials of the study"
+    assert chart.caption.startswith("All trials of a study count, whichever arm asked for them")
+    # 33 trials: the baseline's, 12 by grid and 20 by TPE
+    assert [series.x[-1] for series in chart.series] == [33.0, 33.0]
 
 
 def test_a_winner_at_the_end_of_a_range_is_named(study):
@@ -90,7 +106,7 @@ def test_a_winner_at_the_end_of_a_range_is_named(study):
 
 def test_the_baseline_counts_where_it_was_tried(review):
     known = [one for one in review.trials if one.arm == BASELINE_ARM]
-    chart = surface(review, known, "graph_weight", "max_hops")
+    chart = surface(review, known, [], "graph_weight", "max_hops")
     filled = [value for row in chart.cells.values for value in row if value is not None]
     assert filled == [known[0].objective]
 

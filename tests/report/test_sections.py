@@ -11,15 +11,16 @@ import pytest
 import tuner
 from tuner.core.parameters import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
-from tuner.report import comparison, queries
+from tuner.report import comparison, failures, queries
 from tuner.report.compared import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
+from tuner.report.palette import arm_places
 from tuner.report.places import axis, edges, place
 from tuner.report.plotly_view import wrapped
 from tuner.report.points import shown_trials
 from tuner.report.review import read_review
-from tuner.report.surface import cell
+from tuner.report.surface import cell, surface
 from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report
 from tuner.side_by_side import read_side_by_side
@@ -107,6 +108,137 @@ def test_differences_are_paired_on_the_queries_of_both(study):
     assert found["composite"].paired.mean_difference == pytest.approx(
         review.verdict["comparison"]["mean_difference"]
     )
+
+
+def test_what_failed_is_marked_on_the_axis_with_its_reason(study):
+    review = read_review(study(failing=3))
+    page = make_page(review)
+    charts = {c.name: c for group in page.groups for c in group.charts}
+    for name in ("graph_weight", "max_hops", "temperature", "mode"):
+        chart = charts[f"slice-{name}"]
+        (failed,) = [one for one in chart.series if one.role == "failed"]
+        assert len(failed.x) == 3
+        assert set(failed.y) == {chart.y.span[0]}
+        assert all("failed: the index is on fire; graph_weight" in text for text in failed.texts)
+        assert sum(row[-1] == "the index is on fire" for row in chart.numbers.rows) == 3
+    (failed,) = [one for one in charts["surface"].series if one.role == "failed"]
+    assert failed.x == tuple(one.params["graph_weight"] for one in review.trials if one.error)
+    assert not [one for one in charts["convergence"].series if one.role == "failed"]
+
+
+def test_the_axes_are_those_of_the_space_and_hold_what_lies_outside(study):
+    review = read_review(study())
+    (slices,) = [group for group in make_page(review).groups if group.name == "slices"]
+    spans = {chart.title: chart.x.span for chart in slices.charts}
+    assert spans["graph_weight"] == pytest.approx((-0.04, 1.04))
+    assert spans["temperature"] == pytest.approx((-2.08, 0.08))  # log10 of .01 to 1
+    assert spans["max_hops"] == pytest.approx((0.34, 4.66))
+    assert spans["mode"] == pytest.approx((-0.58, 1.58))
+    # A baseline may lie outside.
+    low, high = axis("t", Real(0.01, 1.0, scale="log"), [-3.0]).span
+    assert low < -3.0 < 0.0 < high
+    assert axis("t", Real(0.01, 1.0, scale="log"), [-3.0]).ticks[0] == (-3.0, "0.001")
+
+
+def test_cells_in_which_all_failed_are_not_called_untried(study):
+    review = read_review(study())
+    hops = {name: Integer(1, 2) for name in ("a", "b")}
+    space = {"a": {"type": "integer", "low": 1, "high": 2}}
+    header = replace(review.header, space={**space, "b": space["a"]})
+    review = replace(review, header=header, summary=replace(review.summary, winner=None, best=None))
+    review = replace(review, summary=replace(review.summary, baseline=None))
+    assert review.space.parameters == hops
+
+    def at(number, a, b, objective, **more):
+        return replace(trial(number, objective, **more), params={"a": a, "b": b})
+
+    scored = [at(0, 1, 1, 0.5)]
+    cases = [
+        ([], [], "Empty cells were not tried."),
+        ([], [at(1, 2, 2, None)], "Every trial in 1 of the empty cells failed or broke"),
+        ([at(1, 2, 1, 0.7, violation=1.0)], [at(2, 2, 2, None)], "Every trial in 2 of the empty"),
+        (
+            [at(1, 2, 1, 0.7, violation=1.0)],
+            [at(2, 2, 2, None), at(3, 1, 2, None)],
+            "Every trial in an empty cell failed or broke a constraint. A broad",
+        ),
+        ([at(1, 1, 2, 0.1), at(2, 2, 1, 0.1), at(3, 2, 2, 0.1)], [], "dots are trials. A broad"),
+    ]
+    for known, failed, words in cases:
+        caption = surface(review, [*scored, *known], failed, "a", "b").caption
+        assert words in caption
+        assert ("crosses failed ones" in caption) == bool(failed)
+        assert ("the others were not tried" in caption) == ("of the empty" in words)
+
+
+def test_an_arm_looks_the_same_whatever_runs_beside_it():
+    alone = {name: arm_places({name: name})[name] for name in ("grid", "tpe", "gp", "random")}
+    assert len(set(alone.values())) == 4
+    for kinds in (
+        {"tpe": "tpe", "grid": "grid"},
+        {"random": "random", "tpe": "tpe", "gp": "gp", "grid": "grid"},
+        {"wide": "tpe", "mine": "my_package.search:Mine", "tpe": "tpe", "gp": "gp"},
+    ):
+        places = arm_places(kinds)
+        assert len(set(places.values())) == len(kinds)
+        assert {n: at for n, at in places.items() if n in alone}.items() <= alone.items()
+        assert arm_places(dict(reversed(kinds.items()))) == places
+    mine = {"mine": "my_package.search:Mine"}
+    assert arm_places(mine)["mine"] == places["mine"]
+    many = arm_places({f"arm-{n}": "tpe" for n in range(12)})
+    assert len(many) == 12
+    assert set(many.values()) == set(range(8))
+
+
+def test_an_arm_has_its_colour_in_the_reports_of_all_studies(study):
+    both = {
+        series.name: series.place
+        for chart in (c for g in make_page(read_review(study())).groups for c in g.charts)
+        for series in chart.series
+        if series.role == "arm"
+    }
+    alone = make_page(read_review(study(arms=(("tpe", 12),))))
+    places = {s.place for g in alone.groups for c in g.charts for s in c.series if s.role == "arm"}
+    assert places == {both["tpe"]}
+    assert both["grid"] != both["tpe"]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("no answer after 3.2 s", "no answer after 41 s"),
+        ("HTTP 503 from http://a:80/search?q=1", "HTTP 503 from http://b:81/find"),
+        ("cannot read /data/1/x.txt", "cannot read ~/data/other.bin"),
+        ("<Index at 0x7f01> is gone", "<Index at 0xdeadbeef> is gone"),
+        (
+            "request 123e4567-e89b-12d3-a456-426614174000",
+            "request 00000000-e89b-12d3-a456-0123456789ab",
+        ),
+        ("query q17: alpha=-0.5", "query q4: alpha=1e-07"),
+    ],
+)
+def test_failures_of_one_cause_are_one_row_whatever_their_numbers(study, pair):
+    review = read_review(study())
+    failed = [
+        replace(trial(n, None), error=error)
+        for n, error in enumerate([*pair, pair[0], "a cause of its own"])
+    ]
+    assert [len(one) for one in failures.by_cause(failed)] == [3, 1]
+    rows = failures.section(replace(review, trials=tuple(failed))).blocks[1].rows
+    assert [row[1] for row in rows] == ["3", "1"]
+    assert rows[0][0] == f"{pair[0]} (and 1 like it, with other numbers or names)"
+    assert rows[1][0] == "a cause of its own"
+
+
+def test_a_status_is_a_cause_and_not_a_number():
+    pairs = [
+        ("HTTP 503", "HTTP 404"),
+        ("status 429", "status 401"),
+        ("[Errno 2] x", "[Errno 13] x"),
+    ]
+    for one, other in pairs:
+        failed = [replace(trial(n, None), error=error) for n, error in enumerate((one, other))]
+        assert len(failures.by_cause(failed)) == 2
 
 
 def test_what_is_added_up_is_said(study):

@@ -12,7 +12,7 @@ from tuner.core.shown import csv_cell
 
 # What a series stands for. It decides colour, symbol and dash, so that colour is never alone.
 Role = Literal[
-    "arm", "trials", "stopped", "chosen", "baseline", "front", "bar", "interval", "doubt"
+    "arm", "trials", "stopped", "failed", "chosen", "baseline", "front", "bar", "interval", "doubt"
 ]
 Form = Literal["points", "line", "steps", "bars", "intervals"]
 Value = str | int | float | bool | None

@@ -54,12 +54,18 @@ def overlay(
     title: str,
     caption: str,
     curves: Sequence[tuple[str, Sequence[Trial]]],
+    *,
+    along: str,
+    places: Sequence[int],
     level: float | None = None,
 ) -> Chart:
-    """Draw curves of the best so far over each other, with the baseline as a level line."""
+    """Draw curves of the best so far over each other, with the baseline as a level line.
+
+    ``along`` says which trials the axis counts; ``places`` are those of the curves' colours.
+    """
     series: list[Series] = []
     rows: list[tuple[Value, ...]] = []
-    for place, (label, trials) in enumerate(curves):
+    for place, (label, trials) in zip(places, curves, strict=True):
         steps = best_so_far(trials)
         if not steps:
             continue
@@ -92,7 +98,7 @@ def overlay(
         title,
         caption,
         "; ".join(f"{one.name} reaches {shown(one.y[-1])}" for one in series),
-        Axis("trials of the arm"),
+        Axis(along),
         Axis("best objective so far"),
         tuple(series),
         Numbers(("curve", "trials", "trial", "best_objective"), tuple(rows)),
@@ -108,7 +114,9 @@ def _chart(review: Review, arms: Sequence[tuple[str, Sequence[Trial]]]) -> Chart
         if review.header.dataset
         else _late(arms),
         arms,
-        None if baseline is None else baseline.tune_objective,
+        along="trials of the arm",
+        places=[review.arm_places[arm] for arm, _ in arms],
+        level=None if baseline is None else baseline.tune_objective,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 
 from tuner.core.trial import Trial, TrialState
 from tuner.report.parts import Block, Section, Table, Text, counted, shortened, shown_params
@@ -18,6 +20,19 @@ _MEANINGS = {
     TrialState.FAILED: ("failed", "has a reason, and no score"),
     TrialState.RUNNING: ("not told", "was under way when the study stopped"),
 }
+
+# What differs between two failures of one cause: addresses, paths, ids and numbers.
+_VARYING = re.compile(
+    r"""[a-z][a-z+.-]*://[^\s'"<>]+              # an address of the network
+    | (?<![\w.])[.~]{0,2}(?:/[\w.@%+=-]+)+/?      # a path
+    | \b[A-Za-z]:\\[^\s'"<>]+                    # a path of Windows
+    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
+    | \b0x[0-9a-f]+\b                            # an address in memory
+    | \b(?=[a-f]*[0-9])[0-9a-f]{8,}\b            # a hash
+    | (?<!\d)(?<!http\s)(?<!status\s)(?<!code\s)(?<!errno\s)  # those numbers are causes
+      [-+−]?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def section(review: Review) -> Section:
@@ -48,25 +63,42 @@ def section(review: Review) -> Section:
     return Section("failures", "Failures", "What went wrong, how often, and why?", tuple(blocks))
 
 
-def _reasons(failed: list[Trial]) -> list[Block]:
-    examples: dict[str, Trial] = {}
-    counts: Counter[str] = Counter()
+def by_cause(failed: Sequence[Trial]) -> list[list[Trial]]:
+    """Group failed trials by their reasons, apart from numbers, ids, paths and addresses in them.
+
+    The most frequent cause first, trials in their order.
+    """
+    causes: dict[str, list[Trial]] = {}
     for trial in failed:
-        reason = trial.error or "no reason was given"
-        examples.setdefault(reason, trial)
-        counts[reason] += 1
+        causes.setdefault(_VARYING.sub("…", reason_of(trial)), []).append(trial)
+    return sorted(causes.values(), key=lambda trials: -len(trials))
+
+
+def reason_of(trial: Trial) -> str:
+    """Return why a trial failed."""
+    return trial.error or "no reason was given"
+
+
+def _reasons(failed: Sequence[Trial]) -> list[Block]:
+    causes = by_cause(failed)
     rows = tuple(
         (
-            shortened(reason, LONGEST_REASON),
-            f"{count:,}",
-            f"{examples[reason].arm} #{examples[reason].number}: "
-            f"{shown_params(examples[reason].params)}",
+            f"{shortened(reason_of(trials[0]), LONGEST_REASON)}{_variants(trials)}",
+            f"{len(trials):,}",
+            f"{trials[0].arm} #{trials[0].number}: {shown_params(trials[0].params)}",
         )
-        for reason, count in counts.most_common(MOST_REASONS)
+        for trials in causes[:MOST_REASONS]
     )
     columns = ("reason", "trials", "the first of them")
     blocks: list[Block] = [Table("Why trials failed", columns, rows, frozenset({"trials"}))]
-    if len(counts) > MOST_REASONS:
-        text = f"{counted(len(counts) - MOST_REASONS, 'other reason')}: see journal.jsonl."
+    if len(causes) > MOST_REASONS:
+        text = f"{counted(len(causes) - MOST_REASONS, 'other reason')}: see journal.jsonl."
         blocks.append(Text(text, True))
     return blocks
+
+
+def _variants(trials: Sequence[Trial]) -> str:
+    reasons = {reason_of(trial) for trial in trials}
+    if len(reasons) == 1:
+        return ""
+    return f" (and {len(reasons) - 1:,} like it, with other numbers or names)"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tuner.core.study_record import Standing
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.report.failures import by_cause, reason_of
 from tuner.report.parts import (
     LONGEST_VALUE,
     MISSING,
@@ -108,10 +107,10 @@ def _next_step(review: Review) -> str:
 
 
 def _most_frequent_failure(review: Review) -> str:
-    reasons = Counter(trial.error for trial in review.trials if trial.error)
-    if not reasons:
+    causes = by_cause([trial for trial in review.trials if trial.error])
+    if not causes:
         return "Look at the failures below."
-    return f"Look at the failures below, such as: {shortened(reasons.most_common(1)[0][0], 300)}"
+    return f"Look at the failures below, such as: {shortened(reason_of(causes[0][0]), 300)}"
 
 
 def _changes(review: Review) -> str:

@@ -34,20 +34,24 @@ def section(review: Review, others: Sequence[Review]) -> Section:
         frozenset({0}),
     )
     curves = [(label, one.trials) for label, one in zip(labels, studies, strict=True)]
-    blocks: list[Block] = [table]
-    if any(trial.is_scored for _, trials in curves for trial in trials):
-        chart = overlay(
-            "compared",
-            "Best objective so far, by study",
-            "Over all arms of each study, in the order in which trials were asked for.",
-            curves,
-        )
-        blocks.append(Charts("compared", (chart,)))
-    blocks += [
+    # Before any figure: what must not be held against each other.
+    blocks: list[Block] = [
         Text(f"{label} differs in {', '.join(differ)}: its figures cannot be held against these.")
         for label, one in zip(labels[1:], others, strict=True)
         if (differ := _differences(review, one))
     ]
+    blocks.append(table)
+    if any(trial.is_scored for _, trials in curves for trial in trials):
+        chart = overlay(
+            "compared",
+            "Best objective so far, by study",
+            "All trials of a study count, whichever arm asked for them and the baseline's too, in "
+            "the order in which they were asked for. On the tune queries of each study.",
+            curves,
+            along="trials of the study",
+            places=range(len(curves)),
+        )
+        blocks.append(Charts("compared", (chart,)))
     lead = "This study beside others."
     return Section("compared", "Studies side by side", lead, tuple(blocks))
 

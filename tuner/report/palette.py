@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 
 from tuner.report.chart import Role
@@ -16,6 +17,7 @@ LIGHT: Mapping[str, str] = {
     "line": "#aab3c2",
     "chosen": "#c2255c",
     "baseline": "#343b47",
+    "failed": "#b3261e",
     "bar": "#2f6db3",
     "interval": "#2f6db3",
     "front": "#5d6778",
@@ -39,6 +41,7 @@ DARK: Mapping[str, str] = {
     "line": "#4a5567",
     "chosen": "#ff6b9d",
     "baseline": "#e4e8ef",
+    "failed": "#ff8a80",
     "bar": "#6cabea",
     "interval": "#6cabea",
     "front": "#9aa5b6",
@@ -61,11 +64,11 @@ _SYMBOLS = (
     ("circle", "o", "●"),
     ("square", "s", "■"),
     ("triangle-up", "^", "▲"),
-    ("x", "X", "✖"),
     ("triangle-down", "v", "▼"),
     ("pentagon", "p", "⬟"),
     ("hexagon", "h", "⬢"),
     ("cross", "P", "✚"),
+    ("x", "X", "✖"),
 )
 _DASHES = (
     ("solid", "-"),
@@ -77,7 +80,39 @@ _DASHES = (
     ("solid", "-"),
     ("dash", "--"),
 )
-_MARKS = {"chosen": ("star", "*", "★"), "baseline": ("diamond", "D", "◆")}
+_MARKS = {
+    "chosen": ("star", "*", "★"),
+    "baseline": ("diamond", "D", "◆"),
+    "failed": ("x-thin-open", "x", "✕"),
+}
+# The kinds of search whose place is theirs in every report.
+_OWN_PLACES = ("grid", "tpe", "gp", "random", "earlier")
+
+
+def arm_places(kinds: Mapping[str, str]) -> dict[str, int]:
+    """Return each arm's place among colours and symbols, by its name and kind and not by order.
+
+    So that an arm looks the same in the reports of all studies. A second arm of a kind, or a kind
+    from elsewhere, takes a place by its name, and the next one that is free.
+
+    >>> arm_places({"tpe": "tpe", "grid": "grid"}), arm_places({"tpe": "tpe"})
+    ({'grid': 0, 'tpe': 1}, {'tpe': 1})
+    """
+    places: dict[str, int] = {}
+    for name in sorted(
+        kinds, key=lambda one: (kinds[one] not in _OWN_PLACES, one != kinds[one], one)
+    ):
+        taken = set(places.values())
+        kind = kinds[name]
+        if kind in _OWN_PLACES and _OWN_PLACES.index(kind) not in taken:
+            places[name] = _OWN_PLACES.index(kind)
+            continue
+        others = ARMS - len(_OWN_PLACES)
+        first = len(_OWN_PLACES) + zlib.crc32(name.encode()) % others
+        order = [len(_OWN_PLACES) + (first + n) % others for n in range(others)]
+        free = [place for place in (*order, *range(len(_OWN_PLACES))) if place not in taken]
+        places[name] = free[0] if free else first
+    return places
 
 
 def color_name(role: Role, place: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from tuner.core.parameters import Categorical, Integer, Parameter
@@ -30,16 +31,25 @@ def place(parameter: Parameter, value: Scalar) -> float | None:
     return float(value)
 
 
-def axis(name: str, parameter: Parameter) -> Axis:
-    """Return the axis of a parameter, with ticks where its values are not their positions."""
+def axis(name: str, parameter: Parameter, placed: Sequence[float] = ()) -> Axis:
+    """Return the axis of a parameter over its whole range, and what was placed outside of it.
+
+    With ticks where its values are not their positions.
+    """
+    found = [*edges(parameter), *placed]
+    low, high = min(found), max(found)
+    # A little more, so that no mark is cut.
+    room = 0.04 * (high - low) or 0.5
+    span = (low - room, high + room)
     if isinstance(parameter, Categorical):
         labels = [cut(shown_param(choice)) for choice in parameter.choices]
-        return Axis(name, tuple((float(n), label) for n, label in enumerate(labels)))
+        return Axis(name, tuple((float(n), label) for n, label in enumerate(labels)), span)
     if isinstance(parameter, Integer) and parameter.count <= CELLS:
-        return Axis(name, tuple(_levels(parameter)))
+        return Axis(name, tuple(_levels(parameter)), span)
     if parameter.scale == "log":
-        return Axis(f"{name} (log scale)", _log_ticks(float(parameter.low), float(parameter.high)))
-    return Axis(name)
+        ticks = _log_ticks(10**low, 10**high)
+        return Axis(f"{name} (log scale)", ticks, span)
+    return Axis(name, span=span)
 
 
 def edges(parameter: Parameter) -> list[float]:

@@ -10,7 +10,15 @@ from tuner.report.palette import color_name, dash, symbol
 
 LINE_PX = 15
 CLEAR = "rgba(0,0,0,0)"
-_SIZES = {"chosen": 15, "baseline": 11, "trials": 4, "arm": 7, "stopped": 7, "front": 4}
+_SIZES = {
+    "chosen": 15,
+    "baseline": 11,
+    "trials": 4,
+    "arm": 7,
+    "stopped": 7,
+    "failed": 9,
+    "front": 4,
+}
 
 
 def figure(chart: Chart) -> dict[str, Any]:
@@ -90,9 +98,14 @@ def _trace(series: Series) -> dict[str, Any]:
                 marker["line"] = {"color": "paper", "width": 1.5}
             elif series.role == "trials":
                 marker |= {"color": "paper", "line": {"color": "muted", "width": 1}, "size": 5}
+            elif series.role == "failed":
+                marker["line"] = {"color": color, "width": 2}
             else:
                 marker |= {"opacity": 0.75}
-            return {**trace, "type": "scatter", "mode": "markers", "marker": marker}
+            # What failed lies on the axis itself, and is not cut there.
+            is_cut = series.role != "failed"
+            points = {"type": "scatter", "mode": "markers", "marker": marker}
+            return {**trace, **points, "cliponaxis": is_cut}
 
 
 def _ends(series: Series) -> dict[str, Any]:

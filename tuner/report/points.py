@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuner.core.study_record import Standing
-from tuner.core.trial import Trial
-from tuner.report.chart import Role, spread
-from tuner.report.parts import shown, shown_params
+from tuner.core.trial import Trial, TrialState
+from tuner.report.chart import Role, Series, spread
+from tuner.report.parts import shortened, shown, shown_params
 from tuner.report.review import Review
 
 # More points than this hide each other; all of them stand in the CSV files.
 MOST_POINTS = 500
 BEST_POINTS = 100
+LONGEST_REASON = 200
 
 
 def worth(trial: Trial) -> float:
@@ -32,6 +33,9 @@ def shown_trials(trials: Sequence[Trial], limit: int = MOST_POINTS) -> list[Tria
 
 def trial_text(trial: Trial) -> str:
     """Describe a trial for those who point at it."""
+    if trial.state is TrialState.FAILED:
+        reason = shortened(trial.error or "no reason was given", LONGEST_REASON)
+        return f"{trial.arm} #{trial.number} failed: {reason}; {shown_params(trial.params)}"
     about = f"{trial.arm} #{trial.number}: {shown(trial.worth)}"
     if trial.race is not None:
         about += f" (estimate after {trial.race.queries} queries)"
@@ -46,3 +50,20 @@ def marked(review: Review) -> list[tuple[str, Role, Standing]]:
     if review.chosen is not None:
         found.append((review.called, "chosen", review.chosen))
     return found
+
+
+def crossed(lost: Sequence[tuple[float, Trial]], heights: Sequence[float]) -> list[Series]:
+    """Return the failed trials as crosses at these heights, with their reasons."""
+    if not lost:
+        return []
+    kept = spread(len(lost), MOST_POINTS)
+    return [
+        Series(
+            "failed",
+            "points",
+            "failed",
+            tuple(lost[n][0] for n in kept),
+            tuple(heights[n] for n in kept),
+            tuple(trial_text(lost[n][1]) for n in kept),
+        )
+    ]

@@ -15,6 +15,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, composite_values
+from tuner.report.palette import arm_places
 from tuner.run_dir import SUMMARY_NOTE, last_summary, no_run
 from tuner.side_by_side import SideBySide, read_side_by_side
 from tuner.study.reading import OPENINGS, JournalContent, read_journal, read_per_query
@@ -96,6 +97,12 @@ class Review:
         """Return the arms that asked for trials, in the order of their first; no baseline."""
         names = dict.fromkeys(trial.arm for trial in self.trials)
         return tuple(name for name in names if name != BASELINE_ARM)
+
+    @cached_property
+    def arm_places(self) -> Mapping[str, int]:
+        """Return the place of each arm among colours and symbols, the same in every report."""
+        kinds = {arm.name: arm.kind for arm in self.header.arms}
+        return arm_places({name: kinds.get(name, name) for name in self.arms})
 
     def trial(self, standing: Standing | None) -> Trial | None:
         """Return the trial of a standing."""

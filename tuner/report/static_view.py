@@ -104,7 +104,8 @@ def _draw_series(axes: Any, series: Series) -> None:
             is_mark = series.role in ("chosen", "baseline")
             size = 130.0 if series.role == "chosen" else 60.0 if is_mark else 14.0
             face = "none" if series.role == "stopped" else color
-            edge = LIGHT["paper"] if is_mark else color
+            # A cross has no edge beside its face.
+            edge = "face" if series.role == "failed" else LIGHT["paper"] if is_mark else color
             axes.scatter(
                 series.x,
                 series.y,
@@ -115,6 +116,7 @@ def _draw_series(axes: Any, series: Series) -> None:
                 linewidths=0.8,
                 alpha=1.0 if is_mark else 0.7,
                 zorder=4 if is_mark else 2,
+                clip_on=series.role != "failed",
                 label=label,
             )
 

@@ -10,7 +10,7 @@ from tuner.core.trial import Params, Trial
 from tuner.report.chart import Cells, Chart, Numbers, Series
 from tuner.report.parts import shown_params
 from tuner.report.places import axis, edges, place
-from tuner.report.points import marked, shown_trials, trial_text, worth
+from tuner.report.points import crossed, marked, shown_trials, trial_text, worth
 from tuner.report.review import Review
 
 # The pair of parameters that a GraphRAG system has, wherever it has them.
@@ -27,10 +27,13 @@ def pair_of(review: Review, names: Sequence[str]) -> tuple[str, str] | None:
     return (varied[0], varied[1]) if len(varied) >= 2 else None
 
 
-def surface(review: Review, known: Sequence[Trial], x_name: str, y_name: str) -> Chart:
+def surface(
+    review: Review, known: Sequence[Trial], failed: Sequence[Trial], x_name: str, y_name: str
+) -> Chart:
     """Draw the best objective in each cell of two parameters, with trials and marks on top.
 
-    What breaks a constraint is left out of the cells, unless everything does.
+    What breaks a constraint is left out of the cells, unless everything does. ``failed`` trials
+    have no objective: they are crosses.
     """
     parameters = [(name, review.space.parameters[name]) for name in (x_name, y_name)]
     x_edges, y_edges = (edges(parameter) for _, parameter in parameters)
@@ -48,21 +51,27 @@ def surface(review: Review, known: Sequence[Trial], x_name: str, y_name: str) ->
     texts = {
         at: f"best of {len(in_cells[at])} here: {trial_text(trial)}" for at, trial in best.items()
     }
+    lost = [(at, t) for t in failed if (at := _at(parameters, t.params)) is not None]
+    tried = {(cell(y_edges, y), cell(x_edges, x)) for (x, y), _ in (*placed, *lost)}
+    without = sum(None not in at and at not in best for at in tried)
     rows, columns = range(len(y_edges) - 1), range(len(x_edges) - 1)
     return Chart(
         "surface",
         f"Best objective over {x_name} and {y_name}",
         "Each cell shows the best objective that was found in it, whatever the other parameters "
-        "were; dots are trials, and empty cells were not tried. A broad area of strong colour is "
-        "a safe choice, a single strong cell may be luck.",
-        f"{len(best)} of {len(rows) * len(columns)} cells were tried",
-        axis(*parameters[0]),
-        axis(*parameters[1]),
-        _series(review, parameters, placed),
+        f"were; dots are trials{', crosses failed ones' if lost else ''}. "
+        f"{_empty(len(rows) * len(columns) - len(best), without)}"
+        "A broad area of strong colour is a safe choice, a single strong cell may be luck.",
+        f"{len(best) + without} of {len(rows) * len(columns)} cells were tried"
+        f"{f', {without} of them without a result that counts' if without else ''}",
+        axis(*parameters[0], [x for (x, _), _ in (*placed, *lost)]),
+        axis(*parameters[1], [y for (_, y), _ in (*placed, *lost)]),
+        _series(review, parameters, placed, lost),
         Numbers(
-            ("trial", "arm", x_name, y_name, "objective"),
+            ("trial", "arm", "state", x_name, y_name, "objective"),
             tuple(
-                (t.number, t.arm, t.params[x_name], t.params[y_name], t.worth) for _, t in placed
+                (t.number, t.arm, t.state.value, t.params[x_name], t.params[y_name], t.worth)
+                for _, t in sorted((*placed, *lost), key=lambda one: one[1].number)
             ),
         ),
         Cells(
@@ -74,6 +83,18 @@ def surface(review: Review, known: Sequence[Trial], x_name: str, y_name: str) ->
         ),
         height=24,
     )
+
+
+def _empty(empty: int, without: int) -> str:
+    """Say of the cells without a colour what is true: were they tried?"""
+    if not empty:
+        return ""
+    if not without:
+        return "Empty cells were not tried. "
+    if without == empty:
+        return "Every trial in an empty cell failed or broke a constraint. "
+    cells = "1 of the empty cells" if without == 1 else f"{without} of the empty cells"
+    return f"Every trial in {cells} failed or broke a constraint; the others were not tried. "
 
 
 def cell(limits: Sequence[float], position: float) -> int | None:
@@ -97,6 +118,7 @@ def _series(
     review: Review,
     parameters: Sequence[tuple[str, Parameter]],
     placed: Sequence[tuple[Place, Trial]],
+    lost: Sequence[tuple[Place, Trial]],
 ) -> tuple[Series, ...]:
     numbers = {trial.number for trial in shown_trials([trial for _, trial in placed])}
     dots = [at for at, trial in placed if trial.number in numbers]
@@ -107,4 +129,5 @@ def _series(
         for called, role, one in marked(review)
         if (at := _at(parameters, one.params)) is not None
     ]
-    return (*((trials,) if dots else ()), *marks)
+    crosses = crossed([(x, t) for (x, _), t in lost], [y for (_, y), _ in lost])
+    return (*((trials,) if dots else ()), *crosses, *marks)
