@@ -132,6 +132,7 @@ def test_an_answer_of_another_kind_is_an_error(answer):
         ({"q": {"7": 1}}, {"q": ["7", 8]}, "the ranking holds 8; document ids are strings"),
         ({"q": {7: 1}}, {"q": {"7": 0.9}}, "the qrels hold 7; document ids are strings"),
         ({3: {"7": 1}}, {"3": {"7": 0.9}}, "hold the query 3; query ids are strings"),
+        ({"3": {"7": 1}}, {3: {"7": 0.9}}, "the run holds the query 3; query ids are strings"),
         ({"q": {"7": 1}}, {"q": {b"7": 0.9}}, "the run holds b'7'; document ids are strings"),
     ],
 )

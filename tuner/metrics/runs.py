@@ -13,7 +13,7 @@ from tuner.core.grades import RELEVANT_FROM, GradeScale, OfWhat
 from tuner.core.rankings import FloatArray
 from tuner.metrics.aggregate import Undefined, mean_defined
 from tuner.metrics.base import Judged
-from tuner.metrics.judgements import grade_values, ideal_gains, padded
+from tuner.metrics.judgements import check_ids, grade_values, ideal_gains, padded
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.ordering import Answer, Duplicates, top_documents
 from tuner.metrics.tops import zero_without_relevant
@@ -88,6 +88,8 @@ def evaluate_run_metrics(
     parsed = {metric.name: metric for metric in map(_ranking_metric, metrics)}
     depth = depth_needed(parsed.values())
     query_ids = list(qrels)
+    for query_id in (*qrels, *run):
+        check_ids(query_id, (), "the run holds" if query_id in run else "the qrels hold")
     _warn_of_others(qrels, run)
     answers = [run.get(query_id, ()) for query_id in query_ids]
     tops = top_documents(query_ids, answers, depth=depth, duplicates=duplicates)
