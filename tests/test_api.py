@@ -180,3 +180,11 @@ def test_worker_processes_take_functions_from_a_notebook():
         execution="processes",
     )
     assert study.summary.finished_trials == 4
+
+
+def test_half_a_surrogate_pair_in_an_error_is_escaped_in_the_frame():
+    def fails(params):
+        raise ValueError("cannot read caf\udce9.txt")
+
+    frame = tuner.tune(fails, SPACE, backends=["random"], trials=2).frame()
+    assert list(frame["error"]) == [r"ValueError: cannot read caf\udce9.txt"] * 2

@@ -17,11 +17,11 @@ from typing import Any
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, Problem
 from tuner.core.policy import Policy, is_policy
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
-from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
@@ -314,17 +314,36 @@ def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
 
 
 def check_can_tune(assembly: Assembly) -> None:
-    """Refuse to search with a single query, on which no configuration can be told from another.
+    """Refuse to search by what can tell no configuration from another.
 
     Raises:
-        InputError: the data set has one query.
+        InputError: the data set has one query, or a metric is undefined for every query of it.
     """
-    if assembly.config.dataset is not None and len(assembly.dataset.queries) < 2:
+    if assembly.config.dataset is None:
+        return
+    if len(assembly.dataset.queries) < 2:
         raise InputError(
             "the data set has 1 query, by which no configuration can be told from another: at "
             f"least 2 are needed to tune, 10 for a verdict, better {FEWEST_TO_SPLIT} and more",
             file=assembly.dataset.path,
         )
+    data, plan = assembly.dataset, assembly.plan
+    scored = plan.objective.metric_names
+    others = [name for name in plan.metric_names if name not in scored]
+    # What is only reported may be undefined for the part of the queries that is tuned on.
+    problems = [
+        Problem(
+            f"metric {name!r} is undefined for all {len(queries)} queries{of_which}: nothing that "
+            "it looks for is labelled in the data set; leave the metric out"
+        )
+        for names, queries, of_which in (
+            (scored, assembly.tune_queries, " to tune on"),
+            (others, data.queries, ""),
+        )
+        for name in undefined_metrics(names, queries, data.qrels, data.evidences)
+    ]
+    if problems:
+        raise InputError(problems=problems)
 
 
 def versions() -> dict[str, str]:

@@ -13,6 +13,7 @@ from tuner.assemble import Assembly
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
+from tuner.core.json_text import without_undefined
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
@@ -97,7 +98,7 @@ def write_best(
         "outcome": None if summary.verdict is None else summary.verdict["outcome"],
         "verdict": None if summary.verdict is None else summary.verdict["sentence"],
     }
-    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(without_undefined(record), sort_keys=False, allow_unicode=True)
     write_whole(run_dir / BEST_FILE, text)
 
 

@@ -14,6 +14,7 @@ from tuner.assemble import Assembly
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
+from tuner.core.json_text import json_text
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
@@ -121,7 +122,7 @@ def put_side_by_side(
 
 def write_side_by_side(run_dir: Path, rows: Iterable[SideBySide]) -> None:
     """Write ``per_query.jsonl``, whole or not at all; nothing where there are no queries."""
-    lines = [json.dumps(row.to_record(), ensure_ascii=False, allow_nan=False) for row in rows]
+    lines = [json_text(row.to_record()) for row in rows]
     if not lines:
         return
     write_whole(run_dir / QUERIES_FILE, "\n".join(lines) + "\n")

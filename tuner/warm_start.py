@@ -13,6 +13,7 @@ from typing import Any
 from tuner.assemble import Assembly
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
+from tuner.core.json_text import json_text
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.objective import Objective
@@ -54,7 +55,7 @@ def gather(assembly: Assembly, *, say: Say) -> list[Trial]:
 def write_earlier(run_dir: Path, trials: Sequence[Trial]) -> None:
     """Keep the earlier trials in the run directory: what they came from may go away."""
     if trials:
-        lines = (json.dumps(trial.to_record(), allow_nan=False) + "\n" for trial in trials)
+        lines = (json_text(trial.to_record()) + "\n" for trial in trials)
         write_whole(run_dir / EARLIER_FILE, "".join(lines))
 
 

@@ -46,3 +46,27 @@ def test_a_store_that_is_none_is_told_in_one_line(tmp_path):
 def test_a_name_that_mlflow_refuses_is_bad_input(tmp_path):
     with pytest.raises(InputError, match="name"):
         log_single_run(f"sqlite:///{tmp_path}/m.db", " ", "x", params={}, metrics={}, tags={})
+
+
+@pytest.mark.parametrize("experiment", ["评" * 90, "long " * 60], ids=["signs", "letters"])
+def test_an_experiment_with_a_long_name_keeps_its_files(store_uri, tmp_path, experiment):
+    from mlflow import MlflowClient
+
+    page = tmp_path / "abtest.html"
+    page.write_text("<p>Ship</p>", encoding="utf-8")
+    content = {"params": {}, "metrics": {}, "tags": {}, "files": [page]}
+    run_id = log_single_run(store_uri, experiment.strip(), "x", **content)
+    client = MlflowClient(store_uri)
+    assert [file.path for file in client.list_artifacts(run_id)] == ["abtest.html"]
+    assert client.get_experiment_by_name(experiment.strip()) is not None
+    (folder,) = (tmp_path / "mlruns").iterdir()
+    assert len(folder.name.encode()) <= 120
+
+
+def test_half_a_surrogate_pair_is_escaped(store_uri):
+    from mlflow import MlflowClient
+
+    run_id = written(store_uri, params={"name": "caf\udce9"}, tags={"why": "no caf\udce9"})
+    run = MlflowClient(store_uri).get_run(run_id)
+    assert run.data.params["name"] == r"caf\udce9"
+    assert run.data.tags["why"] == r"no caf\udce9"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +12,7 @@ import click
 from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.abtest.analysis import Analysis
@@ -77,7 +77,7 @@ def command(
         Path(html).write_text(page, encoding="utf-8")
         note(f"page: {html}")
     if as_json:
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
     else:
         _print(analysis, decision)
     if uri is not None:  # last, since a server may be away and the rest is known by now
@@ -147,7 +147,7 @@ def _log(
     with TemporaryDirectory(prefix="tuner-abtest-") as folder:
         files = [Path(folder, "abtest.html"), Path(folder, "abtest.json")]
         files[0].write_text(page, encoding="utf-8")
-        files[1].write_text(json.dumps(record, indent=2, ensure_ascii=False), encoding="utf-8")
+        files[1].write_text(json_text(record, indent=2), encoding="utf-8")
         run_id = log_single_run(
             uri,
             MLFLOW_EXPERIMENT,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
+from tuner.core.json_text import json_text
 
 
 @click.command("plan", short_help="Sample size and duration, from a file of what users did.")
@@ -29,7 +28,7 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
     for remark in plan.remarks:
         note(f"note: {remark}")
     if as_json:
-        echo(json.dumps(plan.to_record(), indent=2, ensure_ascii=False))
+        echo(json_text(plan.to_record(), indent=2))
         return
     from rich.table import Table
 

@@ -14,6 +14,7 @@ from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
 from tuner.core.files import append_lines
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.assemble import Assembly
@@ -87,7 +88,7 @@ def compare(
     remarks = [*duel.remarks, *([] if is_same else _looks(assembly, part, answers))]
     if as_json:
         record = {**duel.to_record(), "remarks": remarks}
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
         return
     for remark in remarks:
         note(f"note: {remark}")
@@ -222,7 +223,7 @@ def _kept(folder: Path | None) -> Iterator[Callable[[int, str, str], None]]:
 
     def keep(side: int, query_id: str, text: str) -> None:
         record = {"id": query_id, "answer": text}
-        append_lines(paths[side], json.dumps(record, ensure_ascii=False))
+        append_lines(paths[side], json_text(record))
 
     yield keep
     note(f"answers: {paths[0]}, {paths[1]}")

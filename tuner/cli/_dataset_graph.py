@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from tuner.cli._dataset_options import AT_LEAST_1, path_argument
 from tuner.cli._options import note
 from tuner.cli._out import echo
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.datasets.building.synthetic import Options
@@ -128,7 +128,7 @@ def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Opti
     settings = {name: value for name, value in asdict(options).items() if name != "relations"}
     text = (
         f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset build "
-        f"from-graph`.\n\n{told}\n```json\n{json.dumps(settings, indent=2)}\n```\n"
+        f"from-graph`.\n\n{told}\n```json\n{json_text(settings, indent=2)}\n```\n"
     )
     try:
         (folder / "README.md").write_text(text, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from tuner.cli._options import FiniteRange, note
 from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.datasets.building.adjudication import Comparison
@@ -87,7 +87,7 @@ def agree(
             "verdict": sentence,
             "disagreements": differing,
         }
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
     else:
         _print_comparison(compared, sentence)
     if has_passed and out is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from tuner.cli._dataset_options import (
 from tuner.cli._options import note
 from tuner.cli._out import echo
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.datasets import Dataset
@@ -67,7 +67,7 @@ def stats(
             "lacking": [str(problem) for problem in dataset.lacking],
             "warnings": dataset.warnings,
         }
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
         return
     _print(dataset, found, reach)
     for warning in (*dataset.lacking, *dataset.warnings):

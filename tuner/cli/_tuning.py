@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli._out import echo
 from tuner.cli._progress import progress_for
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
     with progress:
         tuned = session.run(on_event=progress.show, say=progress.say)
     if as_json:
-        echo(json.dumps(_record(tuned), indent=2))
+        echo(json_text(_record(tuned), indent=2))
     else:
         _print(tuned, session)
     return _EXIT_CODES[tuned.summary.state]

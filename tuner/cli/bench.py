@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.policy import Policy
@@ -196,7 +196,7 @@ def command(
     if plot is not None:
         tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
     if as_json:
-        echo(json.dumps(_record(choice, duration, warmup_s, levels), indent=2))
+        echo(json_text(_record(choice, duration, warmup_s, levels), indent=2))
     else:
         tables.print_levels(levels, choice)
     for line in _remarks(levels):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._out import echo
+from tuner.core.json_text import json_text
 
 
 @click.command("check", short_help="Check a configuration, its data and its retriever.")
@@ -29,7 +29,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     check_can_tune(assembly)
     facts = _facts(assembly)
     if as_json:
-        echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        echo(json_text(facts, indent=2))
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in facts.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 from tuner.core.run_files import BEST_FILE
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def command(
     if result.looks is not None:
         note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:
-        echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        echo(json_text(result.to_record(), indent=2))
         return
     _print(result, assembly.part(part))
 

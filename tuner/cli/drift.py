@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from tuner.cli._options import FiniteRange, note
 from tuner.cli._out import echo
 from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.evaluation.drift import Measure
@@ -146,7 +146,7 @@ def command(
         note(f"plot: {plot}")
     if as_json:
         record = {**report.to_record(), "sentence": report.sentence}
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
     else:
         print_report(report)
     if report.status == "alarm":

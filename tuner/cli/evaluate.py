@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tuner.cli._options import config_argument, load, note, set_option
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 from tuner.core.shown import csv_cell
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def command(
             record["aggregates"] = tables.spread_record(outcome.per_query)
         if labels is not None:
             record["by"] = {str(by): tables.group_record(outcome.per_query, labels)}
-        echo(json.dumps(record, indent=2))
+        echo(json_text(record, indent=2))
         return
     from tuner.cli._console import console
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import click
 from tuner.cli._options import note
 from tuner.cli._out import echo
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.nightly.history import History, Row
@@ -42,7 +42,7 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
         note(f"plot: {plot}")
     for history in histories:
         if as_json:
-            echo(json.dumps(history.to_record(), indent=2, ensure_ascii=False))
+            echo(json_text(history.to_record(), indent=2))
         else:
             _print(history)
 

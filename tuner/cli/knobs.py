@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from tuner.cli._out import echo
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.retrieval._build_options import BuildOption
@@ -58,7 +58,7 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
             "space_constraints": _constraints(knobs),
             "options": [_option_record(option) for option in options_of(kind)],
         }
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
         return
     if knobs:
         _print_table(knobs)
@@ -83,7 +83,7 @@ def _print_kinds(*, as_json: bool) -> None:
     kinds = {kind: registry.load("retrieval", kind) for kind in registry.kinds("retrieval")}
     told = {name: _first_words(kind.__doc__ or "") for name, kind in kinds.items()}
     if as_json:
-        echo(json.dumps({"kinds": told}, indent=2))
+        echo(json_text({"kinds": told}, indent=2))
         return
     from rich.table import Table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -13,6 +12,7 @@ import click
 from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError, TunerError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.cli._progress import Progress
@@ -69,7 +69,7 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
 def _print(summary: dict[str, Any]) -> None:
     if "told" not in summary:
         summary = {**summary, "told": None, "why_not_told": None}
-    echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    echo(json_text(summary, indent=2))
 
 
 @contextmanager

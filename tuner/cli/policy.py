@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from tuner.cli._options import FiniteRange, note
 from tuner.cli._out import echo
+from tuner.core.json_text import json_text
 from tuner.core.run_files import CONFIG_FILE
 
 
@@ -45,7 +45,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     result = derive_policy(assembly, content, run_dir, prior_queries=prior)
     path = write_policy(run_dir, result)
     if as_json:
-        echo(json.dumps(result.to_record(), indent=2, ensure_ascii=False))
+        echo(json_text(result.to_record(), indent=2))
         return
     from rich.table import Table
 

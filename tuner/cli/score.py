@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from tuner.cli._dataset_options import relevant_from_option
 from tuner.cli._options import note
 from tuner.cli._out import echo
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.grades import GradeScale
@@ -154,7 +154,7 @@ def command(
         write_csv(Path(per_query), scores)
     if as_json:
         record = score_record(scores, comparisons, files, groups, undefined, per_query is not None)
-        echo(json.dumps(record, indent=2, ensure_ascii=False))
+        echo(json_text(record, indent=2))
         return
     echo(_queries_line(scores, undefined))
     tables.print_scores(scores)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tuner.core.json_text import metrics_of
 from tuner.core.trial import Params
 
 # How far trials are asked ahead of results, where the configuration does not say.
@@ -86,6 +87,12 @@ class Standing:
     holdout_objective: float | None = None
     holdout_metrics: Mapping[str, float] = field(default_factory=dict)
     violation: float = 0.0
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Standing:
+        """Read a standing back; a metric that was undefined is so again."""
+        names = ("tune_metrics", "holdout_metrics")
+        return cls(**{**record, **{name: metrics_of(record.get(name)) for name in names}})
 
 
 @dataclass(frozen=True)
@@ -170,8 +177,8 @@ class StudySummary:
         """Read a summary back from its journal form."""
         known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
         for name in ("best", "baseline", "winner"):
-            known[name] = Standing(**record[name]) if record.get(name) else None
-        known["arms"] = tuple(Standing(**standing) for standing in record["arms"])
+            known[name] = Standing.from_record(record[name]) if record.get(name) else None
+        known["arms"] = tuple(map(Standing.from_record, record["arms"]))
         for name in ("remarks", "front"):
             known[name] = tuple(record.get(name, ()))
         known["racing"] = Savings(**record["racing"]) if record.get("racing") else None

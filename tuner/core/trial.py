@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from tuner.core.json_text import metrics_of
 from tuner.core.rankings import FloatArray
 
 Scalar = bool | int | float | str | None
@@ -169,8 +170,8 @@ class Trial:
             state=TrialState(record["state"]),
             objective=record.get("objective"),
             violation=record.get("violation", 0.0),
-            metrics=record.get("metrics", {}),
-            seconds=record.get("seconds", {}),
+            metrics=metrics_of(record.get("metrics")),
+            seconds=metrics_of(record.get("seconds")),
             error=record.get("error"),
             shared_from=record.get("shared_from"),
             asked_at=record.get("asked_at", 0.0),

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
@@ -245,6 +247,35 @@ def _labels(
         {query: evidence.entities for query, evidence in evidences.items()},
         {query: evidence.paths for query, evidence in evidences.items()},
     )
+
+
+def undefined_metrics(
+    metric_names: Sequence[str],
+    queries: Sequence[Query],
+    judgements: Mapping[str, Mapping[str, float]],
+    evidences: Mapping[str, Evidence],
+) -> list[str]:
+    """Return the metrics that no answer to these queries could define.
+
+    Such as ``recall_level3@5`` where no document has grade 3: what counts for a metric is in the
+    labels alone, so an empty answer is undefined by it just where every answer is.
+    """
+    metrics = [parse(name) for name in metric_names if name not in SYSTEM_METRICS]
+    metrics = [metric for metric in metrics if metric.kind != "text"]
+    if not metrics:
+        return []
+    ids = [query.id for query in queries]
+    qrels = Qrels.build(judgements, query_ids=ids)
+    nothing: list[tuple[()]] = [()] * len(ids)
+    judged = qrels.judge(Rankings.from_ids(ids, nothing))
+    inputs: dict[Kind, Judged | JudgedGraph | JudgedContexts] = {"ranking": judged}
+    if graph := [metric.name for metric in metrics if metric.kind == "graph"]:
+        inputs["graph"] = _labels(graph[0], ids, evidences).judge(judged, nothing, nothing)
+    return [
+        metric.name
+        for metric in metrics
+        if not metric.takes_discount and np.isnan(metric.per_query(inputs[metric.kind])).all()
+    ]
 
 
 def metric_problems(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tuner.core.errors import InputError
+from tuner.core.json_text import encodable
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Blame, Outcome, Race
 
@@ -45,7 +46,7 @@ def one_line(error: BaseException) -> str:
     except BaseException:  # a broken __str__ must not hide the failure itself, even by sys.exit()
         message = "(its message cannot be shown)"
     name = type(error).__name__
-    return _cut(f"{name}: {message}" if message else name)
+    return _cut(encodable(f"{name}: {message}" if message else name))
 
 
 def _each(
@@ -98,7 +99,7 @@ def _text(error: object) -> str | None:
         return one_line(error)
     if not isinstance(error, str):
         return f"the outcome's error is a {type(error).__name__}; it must be text or None"
-    return " ".join(error.split()) or "failed without a reason"
+    return encodable(" ".join(error.split())) or "failed without a reason"
 
 
 def _cut(text: str) -> str:

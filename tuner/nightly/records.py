@@ -19,6 +19,7 @@ from typing import Any
 
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
+from tuner.core.json_text import json_text
 
 NIGHTS_FILE = "nights.jsonl"
 _BEGINNING = '{"event":'
@@ -189,7 +190,7 @@ def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
         TunerError: the disk refuses; the file is as it was before.
     """
     record = {"event": event, "at": time.time(), "study": study, **detail}
-    line = json.dumps(record, allow_nan=False, ensure_ascii=False)
+    line = json_text(record)
     path = runs_dir / NIGHTS_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import append_bytes, sync_folder, whole
+from tuner.core.json_text import without_undefined
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
@@ -136,7 +137,7 @@ class Journal:
         Raises:
             TunerError: the disk refuses; the journal is as it was before.
         """
-        record: dict[str, Any] = {"event": "told", **_without_nan(trial.to_record())}
+        record: dict[str, Any] = {"event": "told", **trial.to_record()}
         with _in_words(self.path):
             if per_query and self._keep_per_query:
                 self._write_per_query(trial.number, per_query)
@@ -145,7 +146,7 @@ class Journal:
             self._sync()
 
     def note(self, kind: str, **detail: Any) -> None:
-        """Write any other event, such as a summary; ``detail`` is JSON-ready, without NaN.
+        """Write any other event, such as a summary; ``detail`` is JSON-ready.
 
         Raises:
             TunerError: the disk refuses; the journal is as it was before.
@@ -201,7 +202,8 @@ class Journal:
 
     def _append(self, event: Mapping[str, Any]) -> None:
         self._leave_forked_child()
-        line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        # JSON has no NaN: what is undefined is null in the journal, and NaN again when read.
+        line = json.dumps(without_undefined(event), separators=(",", ":")).encode() + b"\n"
         append_bytes(self._file, line)
 
     def _sync(self) -> None:
@@ -249,9 +251,3 @@ def _writer_of(path: Path) -> str:
         return f" (process {openings[-1]['pid']} on {openings[-1]['host']}, since {since})"
     except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not as this file writes it
         return ""
-
-
-def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: an undefined metric is null in the journal, and NaN again when read."""
-    metrics = record["metrics"].items()
-    return {**record, "metrics": {name: None if np.isnan(v) else v for name, v in metrics}}

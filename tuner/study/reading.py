@@ -186,11 +186,7 @@ class _Reading:
         self.trials[trial.number] = trial
 
     def _told(self, record: Mapping[str, Any]) -> None:
-        metrics = {
-            name: float("nan") if value is None else value
-            for name, value in record["metrics"].items()
-        }
-        trial = _trial({**record, "metrics": metrics})
+        trial = _trial(record)
         asked = self.trials.get(trial.number)
         if asked is None or asked.is_told or not trial.is_told:
             raise ValueError(f"trial {trial.number} was not asked, or has been told already")

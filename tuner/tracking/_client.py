@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock
 
+from tuner.core.json_text import encodable
 from tuner.core.study_record import StudyHeader
 from tuner.tracking._records import PARENT_RUN, STUDY_ID, Point, RunContent
 from tuner.tracking._saved_views import KIND, is_older, saved_views
@@ -26,6 +28,8 @@ _PAGE = 1000
 _PARAMS_PER_BATCH = 100
 _METRICS_PER_BATCH = 800
 _STORE_LOCK_TIMEOUT_S = 120.0
+# In bytes; file systems take 255, some that encrypt 143.
+_LONGEST_FOLDER = 120
 
 
 class Refused(Exception):
@@ -87,12 +91,12 @@ class Client:
 
     def create(self, content: RunContent, parent_id: str | None) -> FoundRun:
         """Create a run that is still to be filled."""
-        tags = dict(content.tags)
+        tags = {name: encodable(value) for name, value in content.tags.items()}
         if parent_id is not None:
             tags[PARENT_RUN] = parent_id
         with _refusals():
             run = self._client.create_run(
-                self.experiment_id, content.start_ms, tags, run_name=content.name
+                self.experiment_id, content.start_ms, tags, run_name=encodable(content.name)
             )
         return FoundRun(run.info.run_id, run.info.status, content.start_ms, tags)
 
@@ -100,7 +104,7 @@ class Client:
         """Log params and metrics, in as few calls as MLflow's limits allow."""
         from mlflow.entities import Metric, Param
 
-        all_params = [Param(name, value) for name, value in params.items()]
+        all_params = [Param(name, encodable(value)) for name, value in params.items()]
         all_metrics = [
             Metric(point.name, point.value, point.time_ms, point.step) for point in points
         ]
@@ -118,7 +122,7 @@ class Client:
         """Set tags, new or changed."""
         from mlflow.entities import RunTag
 
-        pending = [RunTag(name, value) for name, value in tags.items()]
+        pending = [RunTag(name, encodable(value)) for name, value in tags.items()]
         with _refusals():
             while pending:
                 self._client.log_batch(run_id, tags=pending[:_PARAMS_PER_BATCH])
@@ -286,8 +290,7 @@ def _experiment_id(client: Any, name: str, path: Path | None) -> tuple[str, list
     found = client.get_experiment_by_name(name)
     if found is None:
         # Without a location, artifacts of a sqlite store go wherever the process was started.
-        folder = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-        location = (path.parent / "mlruns" / folder).as_uri() if path else None
+        location = (path.parent / "mlruns" / _folder_name(name)).as_uri() if path else None
         try:
             return client.create_experiment(name, artifact_location=location), []
         except MlflowException as error:
@@ -299,6 +302,15 @@ def _experiment_id(client: Any, name: str, path: Path | None) -> tuple[str, list
     client.restore_experiment(found.experiment_id)
     note = f"the MLflow experiment {name!r} had been deleted; it is restored, with its earlier runs"
     return found.experiment_id, [note]
+
+
+def _folder_name(experiment: str) -> str:
+    """Return a folder's name for an experiment; where it is too long for one, a part and a hash."""
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in experiment)
+    if len(name.encode()) <= _LONGEST_FOLDER:
+        return name
+    begin = name.encode()[: _LONGEST_FOLDER - 20].decode(errors="ignore")
+    return f"{begin}-{sha256(experiment.encode()).hexdigest()[:16]}"
 
 
 def _found(run: Any) -> FoundRun:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from tuner.core.json_text import json_text
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._files import uploadable
@@ -54,7 +55,7 @@ def version_content(
         STUDY_ID: header.study_id,
         TRIAL: str(chosen.trial),
         OUTCOME: str(verdict["outcome"]),
-        PARAMS: json.dumps(best["params"], ensure_ascii=False),
+        PARAMS: json_text(best["params"]),
         SYSTEM: _system(header),
         STUDIED_AT: repr(header.created_at),
         "tuner.study": header.name,

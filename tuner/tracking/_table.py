@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tuner.core.json_text import json_text
 from tuner.core.run_files import QUERIES_FILE, TABLE_FILE
 
 LOGGED_TABLES = "mlflow.loggedArtifacts"
@@ -25,7 +26,7 @@ def write_query_table(run_dir: Path, folder: Path) -> Path | None:
     lines = source.read_text(encoding="utf-8").split("\n")
     path = folder / TABLE_FILE
     table = query_table([json.loads(line) for line in lines if line.strip()])
-    path.write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
+    path.write_text(json_text(table), encoding="utf-8")
     return path
 
 
