@@ -47,5 +47,5 @@ def without_undefined(value: Any) -> Any:
 
 def metrics_of(record: Mapping[str, float | None] | None) -> dict[str, float]:
     """Return the metrics of a record as they were: null is NaN, undefined."""
-    values = (record or {}).items()
-    return {name: math.nan if value is None else value for name, value in values}
+    values = {} if record is None else record
+    return {name: math.nan if value is None else value for name, value in values.items()}

@@ -171,7 +171,7 @@ class Trial:
             objective=record.get("objective"),
             violation=record.get("violation", 0.0),
             metrics=metrics_of(record.get("metrics")),
-            seconds=metrics_of(record.get("seconds")),
+            seconds=record.get("seconds", {}),
             error=record.get("error"),
             shared_from=record.get("shared_from"),
             asked_at=record.get("asked_at", 0.0),
