@@ -340,7 +340,14 @@ def check_can_tune(assembly: Assembly) -> None:
             (scored, assembly.tune_queries, " to tune on"),
             (others, data.queries, ""),
         )
-        for name in undefined_metrics(names, queries, data.qrels, data.evidences)
+        for name in undefined_metrics(
+            names,
+            queries,
+            data.qrels,
+            data.evidences,
+            options=assembly.config.context.options,
+            scale=data.scale,
+        )
     ]
     if problems:
         raise InputError(problems=problems)

@@ -254,27 +254,28 @@ def undefined_metrics(
     queries: Sequence[Query],
     judgements: Mapping[str, Mapping[str, float]],
     evidences: Mapping[str, Evidence],
+    *,
+    options: MetricOptions = NO_OPTIONS,
+    scale: GradeScale = DEFAULT_SCALE,
 ) -> list[str]:
     """Return the metrics that no answer to these queries could define.
 
     Such as ``recall_level3@5`` where no document has grade 3: what counts for a metric is in the
     labels alone, so an empty answer is undefined by it just where every answer is.
     """
-    metrics = [parse(name) for name in metric_names if name not in SYSTEM_METRICS]
-    metrics = [metric for metric in metrics if metric.kind != "text"]
+    parsed = (parse(name) for name in metric_names if name not in SYSTEM_METRICS)
+    metrics = [metric.with_options(options) for metric in parsed if metric.kind != "text"]
     if not metrics:
         return []
     ids = [query.id for query in queries]
-    qrels = Qrels.build(judgements, query_ids=ids)
+    qrels = Qrels.build(judgements, query_ids=ids, scale=scale)
     nothing: list[tuple[()]] = [()] * len(ids)
     judged = qrels.judge(Rankings.from_ids(ids, nothing))
     inputs: dict[Kind, Judged | JudgedGraph | JudgedContexts] = {"ranking": judged}
     if graph := [metric.name for metric in metrics if metric.kind == "graph"]:
         inputs["graph"] = _labels(graph[0], ids, evidences).judge(judged, nothing, nothing)
     return [
-        metric.name
-        for metric in metrics
-        if not metric.takes_discount and np.isnan(metric.per_query(inputs[metric.kind])).all()
+        metric.name for metric in metrics if np.isnan(metric.per_query(inputs[metric.kind])).all()
     ]
 
 
