@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,25 @@ from subprocess import CompletedProcess
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What Hypothesis checks of itself says how fast and how lucky a run was, not whether it is right.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+        HealthCheck.large_base_example,
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 settings.load_profile("any machine")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's script starts what runs in the background so, and children inherit it: tests that
+    # send them Ctrl-C would wait for ever. What is no SIG_IGN is the default in a child, and here
+    # Ctrl-C still does nothing.
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -253,7 +253,6 @@ def test_rungs_that_few_queries_leave():
     assert usable_rungs(12, [0.1, 0.2, 0.5]) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=30), st.floats(0, 1))
 def test_the_error_is_never_below_that_of_the_paired_t_test(relevance, price):
     relevance = np.array(relevance)

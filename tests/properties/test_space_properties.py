@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 
 # A busy machine is not a failure.
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 scalars = st.one_of(
     st.none(),
@@ -59,7 +58,6 @@ def spaces(draw: Any) -> SearchSpace:
     return SearchSpace(found)
 
 
-@relaxed
 @given(spaces(), st.integers(0, 2**32))
 def test_samples_are_canonical(space: SearchSpace, seed: int) -> None:
     params = space.sample(np.random.default_rng(seed))
@@ -69,7 +67,6 @@ def test_samples_are_canonical(space: SearchSpace, seed: int) -> None:
     assert space.contains(params)
 
 
-@relaxed
 @given(spaces(), st.integers(0, 2**32))
 def test_decoding_undoes_encoding(space: SearchSpace, seed: int) -> None:
     params = space.sample(np.random.default_rng(seed))
@@ -85,7 +82,6 @@ def test_decoding_undoes_encoding(space: SearchSpace, seed: int) -> None:
             assert type(decoded[name]) is type(value)
 
 
-@relaxed
 @given(spaces())
 def test_a_space_is_read_back_from_its_mapping(space: SearchSpace) -> None:
     again = SearchSpace.from_mapping(space.to_mapping())
@@ -93,7 +89,6 @@ def test_a_space_is_read_back_from_its_mapping(space: SearchSpace) -> None:
     assert again.fingerprint == space.fingerprint
 
 
-@relaxed
 @given(parameters, st.integers(1, 12))
 def test_levels_are_distinct_ordered_and_reach_the_ends(parameter: Parameter, number: int) -> None:
     levels = parameter.levels(number)
@@ -110,7 +105,7 @@ def test_levels_are_distinct_ordered_and_reach_the_ends(parameter: Parameter, nu
             assert levels[-1] == (parameter.high if top is None else top)
 
 
-@settings(relaxed, max_examples=50)
+@settings(max_examples=50)
 @given(spaces(), st.integers(1, 80))
 def test_a_grid_keeps_to_its_budget(space: SearchSpace, budget: int) -> None:
     grid = space.grid(budget)
@@ -122,14 +117,12 @@ def test_a_grid_keeps_to_its_budget(space: SearchSpace, budget: int) -> None:
         assert len(grid) == size
 
 
-@relaxed
 @given(spaces(), st.lists(st.floats(0, 1), min_size=4, max_size=4))
 def test_every_position_is_a_point(space: SearchSpace, positions: list[float]) -> None:
     params = space.decode(positions[: len(space.names)])
     assert space.canonical(params) == params
 
 
-@relaxed
 @given(
     st.integers(-(2**53), -(2**53) + 9),
     st.integers(2**53 - 9, 2**53),

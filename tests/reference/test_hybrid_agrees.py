@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
@@ -76,7 +76,7 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     made=documents,
     texts=st.lists(phrase, min_size=1, max_size=4, unique=True),

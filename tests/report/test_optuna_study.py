@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
@@ -64,7 +64,6 @@ def random_trials(space: SearchSpace, count: int, objective: Any) -> list[Trial]
     return [finished(number, point, objective(point)) for number, point in enumerate(points)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=len(PARAMETERS), max_size=len(PARAMETERS)))
 def test_every_point_of_the_space_arrives(positions: list[float]) -> None:
     params = SPACE.decode(positions)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, TunerError
@@ -297,7 +297,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300)
 @given(data=st.data(), odd=ODD)
 def test_wrong_types_are_named_or_read(
     tmp_path_factory: pytest.TempPathFactory, toy: ModuleType, data: st.DataObject, odd: object

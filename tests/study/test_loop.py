@@ -212,6 +212,26 @@ def test_a_signal_ends_a_run_cleanly(
     toy.resume(path, 50).close()
 
 
+def test_a_run_that_a_script_started_in_the_background_is_not_ended_by_ctrl_c(
+    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for `command &` in a script
+    try:
+        process = spawn(
+            run_dir=str(tmp_path), kind="inline", workers=1, trials=50, hold_after=4, sleep_s=0.0
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    for _ in range(4):
+        read_until(process, "told")
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    assert "SIGTERM" in read_until(process, "stopping")
+    (tmp_path / "release").touch()
+    assert read_until(process, "state") == "state interrupted\n"
+    assert process.wait(WAIT_S) == 0
+
+
 @pytest.mark.parametrize("kind", ["inline", "threads", "processes"])
 @pytest.mark.parametrize("by", ["grace period", "second signal"])
 def test_an_evaluation_that_hangs_does_not_keep_a_run_alive(

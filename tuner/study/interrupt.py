@@ -22,7 +22,8 @@ def interruptible(
     A second signal, or ``grace_s`` seconds without the block's end, raises KeyboardInterrupt in it.
     ``stop`` is called between any two instructions of the block, so it may only set a flag;
     ``say`` is called in a thread of its own. Python allows handlers in the main thread only;
-    elsewhere this does nothing. The handlers that were there before come back at the end.
+    elsewhere this does nothing. A signal that is ignored stays ignored: who starts a run by a
+    script's ``&`` means it. The handlers that were there before come back at the end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -50,7 +51,8 @@ def interruptible(
         reminders.append(reminder)
         reminder.start()
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in taken}
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.corpus import Document, Query, Triple
@@ -56,7 +56,7 @@ def test_there_and_back_over_the_other_layout(tmp_path: Path, layout):
 SAFE = st.characters(codec="utf-8", exclude_characters="\0")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(max_examples=25)
 @given(
     st.text(SAFE, min_size=1).filter(str.strip),
     st.floats(-1e9, 1e9, allow_subnormal=False),

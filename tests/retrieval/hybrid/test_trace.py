@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
@@ -112,7 +112,7 @@ def test_graph_metrics_of_the_engine_are_figures(engine):
     assert 0.0 < shallow["graphrag_recall"] < 1.0
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     words=st.lists(
         st.sampled_from(["Marie Curie", "Warsaw", "Vistula", "Lima", "Peru", "river"]), min_size=1
