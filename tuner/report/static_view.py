@@ -102,10 +102,18 @@ def _draw_series(axes: Any, series: Series) -> None:
             axes.plot(series.x, series.y, color=color, linestyle=line, label=label)
         case "points":
             is_mark = series.role in ("chosen", "baseline")
-            size = 130.0 if series.role == "chosen" else 60.0 if is_mark else 14.0
+            is_cross = series.role == "failed"  # which has no edge beside its face
+            size = (
+                130.0
+                if series.role == "chosen"
+                else 60.0
+                if is_mark
+                else 20.0
+                if is_cross
+                else 14.0
+            )
             face = "none" if series.role == "stopped" else color
-            # A cross has no edge beside its face.
-            edge = "face" if series.role == "failed" else LIGHT["paper"] if is_mark else color
+            edge = None if is_cross else LIGHT["paper"] if is_mark else color
             axes.scatter(
                 series.x,
                 series.y,
@@ -113,10 +121,10 @@ def _draw_series(axes: Any, series: Series) -> None:
                 marker=marker,
                 facecolors=face,
                 edgecolors=edge,
-                linewidths=0.8,
-                alpha=1.0 if is_mark else 0.7,
+                linewidths=1.5 if is_cross else 0.8,
+                alpha=1.0 if is_mark or is_cross else 0.7,
                 zorder=4 if is_mark else 2,
-                clip_on=series.role != "failed",
+                clip_on=not is_cross,
                 label=label,
             )
 
