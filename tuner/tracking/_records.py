@@ -174,6 +174,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "shared_trials": summary.shared_trials,
         "raced_out_trials": summary.raced_out_trials,
         "seconds": summary.seconds,
+        "seconds_in_all": summary.seconds_in_all,
+        **{f"seconds_{phase}": spent for phase, spent in summary.seconds_by_phase.items()},
     }
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved
