@@ -9,6 +9,12 @@ import sys
 import pytest
 import yaml
 
+from tuner.report.writing import write_report
+from tuner.run_dir import last_summary, read_run
+from tuner.study.reading import read_journal
+from tuner.tracking._note import study_note
+from tuner.tracking._records import finished_study
+
 
 def test_a_study_without_a_feasible_configuration_says_so(tuner_here):
     tuner_here.edit("price:", "constraints: {context_tokens: {max: 1}}\n  price:")
@@ -213,3 +219,158 @@ def test_a_system_that_answers_differently_every_time_is_said(tuner_here):
 def test_a_system_that_answers_alike_is_not_suspected(tuner_here):
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["verdict"]["run_shift"] == 0.0
+
+
+SHALLOW = """
+import time
+from pathlib import Path
+
+def search(query, top_k):
+    time.sleep(SLOW_S)
+    if top_k > int(Path("deepest.txt").read_text()):
+        raise RuntimeError(f"top_k {top_k} is too deep")
+    words = query.rstrip("?").split()
+    part, city = words[4], words[6]
+    return [f"{city}-{'river' if part == 'market' else 'market'}", f"{city}-{part}"][:top_k]
+"""
+
+
+def shallow(tuner_here, deepest: int, slow_s: float = 0.0) -> None:
+    """Let the grid try top_k from 1 to 12 with a system that takes none above ``deepest``."""
+    (tuner_here.folder / "deepest.txt").write_text(str(deepest), encoding="utf-8")
+    code = SHALLOW.replace("SLOW_S", str(slow_s))
+    (tuner_here.folder / "shallow.py").write_text(code, encoding="utf-8")
+    tuner_here.edit('"word_overlap:WordOverlap"', 'function, function: "shallow:search"')
+    tuner_here.edit("  title_weight: {type: real, low: 0.0, high: 4.0}\n", "")
+    tuner_here.edit("{title_weight: 1.0, top_k: 10}", "{top_k: 1}")
+    tuner_here.edit("grid, trials: 6", "grid, trials: 12")
+    tuner_here.edit("  - {kind: random, trials: 6}\n", "")
+
+
+def summary_and_views(run_dir):
+    content, _ = read_run(run_dir)
+    summary = last_summary(content)
+    page = write_report(run_dir, with_plots=False).read_text(encoding="utf-8")
+    run = finished_study(content.header, summary, 0)
+    return summary, page, study_note(content.header, summary, files=(), links={}), run
+
+
+def test_a_study_of_which_most_trials_failed_gives_no_advice(tuner_here):
+    shallow(tuner_here, deepest=4)
+    done = tuner_here("run", "config.yaml", code=1)
+    sentence = "Failed: 8 of 13 trials could not be evaluated, most often by: "
+    reason = f"{sentence}TunerError: query 'q0-river': RuntimeError: top_k 5 is too deep"
+    # The reasons differ by the number only: they are one cause, of which one is shown.
+    (said,) = [line for line in done.stdout.splitlines() if line.startswith(sentence)]
+    assert "is too deep" in said
+    assert "eploy" not in done.stdout
+    assert "best.yaml" not in done.stdout
+    assert "8 failed (62%)" in done.stdout
+    (run_dir,) = tuner_here.runs()
+    assert (
+        f"try again      tuner resume {run_dir.relative_to(tuner_here.folder)} --retry-failed"
+        in (done.stdout)
+    )
+    assert not (run_dir / "best.yaml").exists()
+    assert not (tuner_here.folder / "runs" / "holdouts.jsonl").exists()  # nothing was decided
+    summary, page, note, run = summary_and_views(run_dir)
+    assert (summary.state, summary.verdict, summary.winner) == ("failed", None, None)
+    assert (summary.failed_trials, summary.told_trials) == (8, 13)
+    assert summary.reason == said
+    for shown in (page, note):
+        assert "8 of 13 trials could not be evaluated" in shown
+        assert "Deploy" not in shown
+        assert "--retry-failed" in shown
+    assert run.tags["tuner.verdict"].startswith(sentence)
+    assert run.metrics["failed_share"] == pytest.approx(8 / 13)
+    assert run.status == "FAILED"
+    assert reason.partition("query")[0] in said
+
+
+def test_failures_below_the_limit_stand_in_the_verdict(tuner_here):
+    shallow(tuner_here, deepest=10)
+    done = tuner_here("run", "config.yaml")
+    share = "2 of 13 trials, 15 %, failed, most often by: "
+    assert share in done.stdout
+    assert "2 failed (15%)" in done.stdout
+    (run_dir,) = tuner_here.runs()
+    summary, page, note, run = summary_and_views(run_dir)
+    assert share in summary.verdict["sentence"]
+    assert share in yaml.safe_load((run_dir / "best.yaml").read_text())["verdict"]
+    for shown in (page, note):
+        assert share in shown
+        assert "2 failed (15%)" in shown
+    assert share in run.tags["tuner.verdict"]
+    assert run.metrics["failed_share"] == pytest.approx(2 / 13)
+
+
+def test_failed_trials_are_evaluated_again_and_their_new_results_count(tuner_here):
+    shallow(tuner_here, deepest=4)
+    tuner_here("run", "config.yaml", code=1)
+    (run_dir,) = tuner_here.runs()
+    again = tuner_here("resume", str(run_dir), code=1)  # nothing is left to ask
+    assert "8 of 13 trials could not be evaluated" in again.stdout
+    before = (run_dir / "journal.jsonl").read_bytes()
+    (tuner_here.folder / "deepest.txt").write_text("7", encoding="utf-8")
+    done = tuner_here("resume", str(run_dir), "--retry-failed")
+    assert "8 failed trials will be evaluated again" in done.stderr
+    assert "5 of 13 trials, 38 %, failed" in done.stdout
+    assert (run_dir / "best.yaml").exists()
+    (tuner_here.folder / "deepest.txt").write_text("12", encoding="utf-8")
+    record = json.loads(tuner_here("resume", str(run_dir), "--retry-failed", "--json").stdout)
+    assert (record["state"], record["failed_trials"]) == ("finished", 0)
+    assert "failed" not in record["verdict"]["sentence"]
+    journal = (run_dir / "journal.jsonl").read_bytes()
+    assert journal.startswith(before)  # it only grows
+    content = read_journal(run_dir / "journal.jsonl")
+    assert len(content.trials) == 13
+    assert all(trial.is_scored for trial in content.trials.values())
+    summary, page, note, run = summary_and_views(run_dir)
+    assert summary.told_trials == 13
+    assert run.metrics["failed_share"] == 0.0
+    for shown in (page, note):
+        assert "is too deep" not in shown
+
+
+def test_queries_besides_the_trials_are_counted_by_what_for(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    asked, *_ = summary_and_views(run_dir)
+    counts = asked.queries_asked
+    own = {event.evaluated_as for event in read_journal(run_dir / "journal.jsonl").trials.values()}
+    assert counts["trials"] == 10 * len(own)
+    # What was answered before comes from memory: the system is slower than 2 ms, or asked again.
+    for purpose in ("dead_knobs", "holdout", "asked_twice"):
+        assert counts[purpose] > 0
+    total = sum(counts.values()) - counts["trials"]
+    done = tuner_here("run", "config.yaml")
+    line = f"{counts['trials']} queries asked in trials, {total} besides: "
+    assert line in done.stdout
+    assert f"{counts['dead_knobs']} to look for parameters without effect" in done.stdout
+    _, page, note, run = summary_and_views(run_dir)
+    for shown in (page, note):
+        assert line in shown
+    assert run.metrics["queries_asked.dead_knobs"] == counts["dead_knobs"]
+
+
+def test_looking_for_dead_parameters_can_be_turned_off(tuner_here):
+    tuner_here.edit("execution:", "inspection: off\nexecution:")
+    done = tuner_here("run", "config.yaml")
+    assert "parameters without effect" not in done.stdout
+    tuner_here.edit("inspection: off", "inspection: often")
+    refused = tuner_here("run", "config.yaml", code=2)
+    assert "inspection" in refused.stderr
+    assert "'auto', 'on' or 'off'" in refused.stderr
+
+
+def test_it_is_left_out_by_default_where_a_query_is_slow(tuner_here):
+    shallow(tuner_here, deepest=12, slow_s=0.055)
+    tuner_here.edit("grid, trials: 12", "grid, trials: 2")
+    done = tuner_here("run", "config.yaml")
+    assert "parameters without effect were not looked for, as a query takes" in done.stdout
+    assert "inspection: on looks all the same" in done.stdout
+    (run_dir,) = tuner_here.runs()
+    assert "dead_knobs" not in summary_and_views(run_dir)[0].queries_asked
+    tuner_here.edit("execution:", "inspection: on\nexecution:")
+    done = tuner_here("run", "config.yaml")
+    assert "were not looked for" not in done.stdout

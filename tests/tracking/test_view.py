@@ -18,6 +18,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
+from tuner.core.trial import TrialState
 from tuner.tracking._client import Client
 from tuner.tracking._view import StudyView
 from tuner.tracking.mlflow import Mlflow
@@ -112,6 +113,7 @@ def test_the_parent_holds_the_study(finished_view):
         "baseline_tune_recall_at_10": 0.4,
         "finished_trials": 3.0,
         "failed_trials": 1.0,
+        "failed_share": 0.2,
         "shared_trials": 1.0,
         "raced_out_trials": 0.0,
         "seconds": 61.5,
@@ -293,6 +295,53 @@ def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):
     assert sorted(read_view(store_uri, study.header.study_id)) == sorted(
         [PARENT, "tpe", "wide", *TRIALS]
     )
+
+
+def test_a_failed_trial_that_was_evaluated_again_is_shown_with_its_new_result(
+    study, store_uri, read_view, make_study, tmp_path
+):
+    """Live, by a later run of the study, and by sync from nothing, the same is shown."""
+    show(in_thread(store_uri, "atlas"), study)
+    failed = study.trials[2]
+    again = replace(
+        failed,
+        state=TrialState.FINISHED,
+        error=None,
+        objective=0.95,
+        metrics={"recall@10": 0.95},
+        told_at=study.trials[-1].told_at + 5.0,
+    )
+    events = [{"event": "told", **trial.to_record()} for trial in study.trials]
+    for event in events:
+        names = event["metrics"]
+        event["metrics"] = {n: None if v != v else v for n, v in names.items()}
+    events.append({"event": "note", "kind": "retried", "trials": [2, 77]})
+    journal = study.run_dir / "journal.jsonl"
+    journal.write_text("".join(json.dumps(event) + "\n" for event in events))
+
+    later = in_thread(store_uri, "atlas")
+    later.start(study.header, study.run_dir)
+    later.record(again)
+    trials = [again if trial.number == 2 else trial for trial in study.trials]
+    later.finish(study.summary)
+    live = read_view(store_uri, study.header.study_id)
+    run = live["tpe #2"]
+    assert run.status == "FINISHED"
+    assert "tuner.error" not in run.tags
+    assert run.tags["tuner.state"] == "finished"
+    assert run.metrics["objective"] == [(0, 0.95)]
+    # Steps are the order of telling, and the failure keeps its own.
+    assert live["tpe"].metrics["objective"] == [(0, 0.5), (2, 0.9), (3, 0.7), (4, 0.95)]
+
+    with journal.open("a") as stream:
+        stream.write(json.dumps({"event": "told", **again.to_record()}) + "\n")
+    fresh = f"sqlite:///{tmp_path / 'fresh.db'}"
+    in_thread(fresh, "atlas").sync(study.header, trials, study.summary, study.run_dir)
+    synced = read_view(fresh, study.header.study_id)
+    assert synced["tpe #2"] == live["tpe #2"]
+    assert synced["tpe"].metrics["objective"] == live["tpe"].metrics["objective"]
+    status = in_thread(store_uri, "atlas").sync(study.header, trials, study.summary, study.run_dir)
+    assert (status.added, status.repaired) == (0, 0)
 
 
 def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view, summarize):

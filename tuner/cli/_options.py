@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from tuner.cli._out import echo
-from tuner.core.steps import Advance, Phases
-from tuner.progress import progress_for
 
 config_argument = click.argument("config", metavar="CONFIG")
 
@@ -36,12 +33,7 @@ class FiniteRange(click.FloatRange):
 
 
 def load(
-    config: str,
-    settings: tuple[str, ...],
-    *,
-    say: Callable[[str], None],
-    phases: Phases | None = None,
-    to_run: bool = False,
+    config: str, settings: tuple[str, ...], *, say: Callable[[str], None], to_run: bool = False
 ) -> Any:
     """Read, check and assemble a configuration; see ``tuner.assemble``."""
     from tuner.assemble import assemble
@@ -50,21 +42,7 @@ def load(
 
     loaded, source = load_config(config, settings)
     plan = make_plan(loaded, source, to_run=to_run)
-    return assemble(loaded, source, plan, say=say, phases=phases)
-
-
-def load_shown(config: str, settings: tuple[str, ...], *, to_run: bool = False) -> Any:
-    """Load a configuration, and show how far reading and indexing are where they take long."""
-    with progress_for() as progress:
-        phases = Phases(progress.step)
-        return load(config, settings, say=progress.say, phases=phases, to_run=to_run)
-
-
-@contextmanager
-def showing(phase: str) -> Iterator[Advance]:
-    """Show how far a block is, where it takes long."""
-    with progress_for() as progress, Phases(progress.step).phase(phase) as advance:
-        yield advance
+    return assemble(loaded, source, plan, say=say)
 
 
 def note(message: str) -> None:

@@ -13,10 +13,9 @@ from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError, TunerError
 from tuner.core.json_text import json_text
-from tuner.core.steps import Phases
-from tuner.progress import Progress, progress_for
 
 if TYPE_CHECKING:
+    from tuner.cli._progress import Progress
     from tuner.tuning import Session
 
 
@@ -46,15 +45,9 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     night = _night(day)
     loaded, source = load_config(config, settings)
     try:
-        with progress_for(quiet=quiet) as progress:
-            summary = run_night(
-                loaded,
-                source,
-                night=night,
-                say=progress.say,
-                listen=lambda session: _followed(session, progress),
-                phases=Phases(progress.step),
-            )
+        summary = run_night(
+            loaded, source, night=night, say=note, listen=lambda session: _shown(session, quiet)
+        )
     except Locked:
         raise
     except Exception as error:
@@ -80,10 +73,12 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _followed(session: Session, progress: Progress) -> Iterator[Progress]:
+def _shown(session: Session, quiet: bool) -> Iterator[Progress]:
+    from tuner.cli._progress import progress_for
+
     told = [trial for trial in session.study.trials if trial.is_told]
-    progress.follow(session.tuned_arms, told)
-    yield progress
+    with progress_for(session.tuned_arms, told, quiet=quiet) as progress:
+        yield progress
 
 
 def _night(day: str | None) -> date:

@@ -16,7 +16,7 @@ SIDE_BY_SIDE = "side_by_side"
 
 # In the order in which they are shown.
 PURPOSES: Mapping[str, str] = {
-    HOLDOUT: "to score the held-out queries",
+    HOLDOUT: "to score the held-out ones",
     VERDICT: "for the verdict",
     ASKED_TWICE: "to see whether the same answer comes twice",
     LATENCY: "to time winner and baseline by turns",
@@ -31,7 +31,7 @@ def calls_sentence(asked: Mapping[str, int]) -> str:
     """Return how many queries were asked, and what for; empty where none was asked besides trials.
 
     >>> calls_sentence({"trials": 900, "dead_knobs": 0, "holdout": 20, "verdict": 1})
-    '900 queries asked in trials, 21 besides: 20 to score the held-out queries, 1 for the verdict'
+    '900 queries asked in trials, 21 besides: 20 to score the held-out ones, 1 for the verdict'
     """
     besides = {purpose: asked.get(purpose, 0) for purpose in PURPOSES}
     if not any(besides.values()):

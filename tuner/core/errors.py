@@ -17,6 +17,8 @@ class TunerError(Exception):
     """A failure that is explained to the user in words, without a traceback."""
 
     exit_code = EXIT_FAILED
+    # Rankings of what a retriever had answered before it failed, for whoever keeps answers.
+    answered: object = None
 
 
 class OutageError(TunerError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.core.steps import duration, where_it_went
-from tuner.core.study_record import Standing, StudySummary
+from tuner.core.study_record import Standing
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.failures import by_cause, reason_of
 from tuner.report.parts import (
@@ -18,6 +17,7 @@ from tuner.report.parts import (
     signed,
 )
 from tuner.report.review import UNFINISHED, Review
+from tuner.study.failures import Failures
 from tuner.study.results import BASELINE_ARM
 
 # Outcome: its tone on the page, and a mark that tells them apart without colour.
@@ -31,7 +31,7 @@ _OUTCOMES = {
 def headline(review: Review) -> Headline:
     """Say what the study found, in the verdict's words, or why there is no verdict."""
     facts = _facts(review)
-    if not review.verdict:
+    if not review.verdict or review.summary.state == "failed":
         outcome, sentence = _without_verdict(review)
         return Headline("none", "–", outcome, sentence, _next_step(review), facts=facts)
     outcome, sentence = review.verdict["outcome"], review.verdict["sentence"]
@@ -44,8 +44,6 @@ def headline(review: Review) -> Headline:
     sentence, _, caveat = sentence.partition(". (")
     if caveat:
         sentence, caveat = f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
-    if review.summary.state == "failed":
-        caveat = f"{caveat} The study counts as failed: see the failures below.".strip()
     following = _next_step(review)
     return Headline(tone, mark, outcome.capitalize(), sentence, following, caveat, facts)
 
@@ -53,6 +51,11 @@ def headline(review: Review) -> Headline:
 def _without_verdict(review: Review) -> tuple[str, str]:
     """Name the state, and say why nothing was decided."""
     state, chosen, baseline = review.summary.state, review.chosen, review.baseline
+    reason = review.summary.reason
+    if state == "failed":
+        reason = reason or Failures.of(review.trials).sentence
+        reason = reason.removeprefix("Failed: ")
+        return "Failed", reason[:1].upper() + reason[1:]
     if chosen is None:
         told = [trial for trial in review.trials if trial.is_told]
         if not told:
@@ -60,7 +63,8 @@ def _without_verdict(review: Review) -> tuple[str, str]:
         return "No result", f"None of {counted(len(told), 'trial')} could be scored."
     if state in ("interrupted", UNFINISHED):
         outcome = "Interrupted" if state == "interrupted" else "Not finished"
-        why = "a verdict is given at the end of a study, on queries that it has not seen"
+        why = f"{reason}; " if reason else ""
+        why += "a verdict is given at the end of a study, on queries that it has not seen"
     elif any(trial.arm == BASELINE_ARM for trial in review.trials) and baseline is None:
         outcome, why = "No verdict", "the baseline could not be evaluated"
     elif baseline is None:
@@ -96,6 +100,8 @@ def _next_step(review: Review) -> str:
     state, outcome = review.summary.state, review.verdict.get("outcome")
     if state in ("interrupted", UNFINISHED):
         return f"Go on with: tuner resume {review.run_dir}"
+    if state == "failed":
+        return f"Once that is solved: tuner resume {review.run_dir} --retry-failed"
     if review.chosen is None:
         return _most_frequent_failure(review)
     if outcome == "deploy":
@@ -174,15 +180,20 @@ def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
     summary = review.summary
     told = sum(trial.is_told for trial in review.trials)
     arms = ", ".join(review.arms)
-    facts.append(("trials", f"{told:,}", f"{arms}; {summary.failed_trials:,} failed"))
+    failed = f"{summary.failed_trials:,} failed"
+    if summary.failed_trials:
+        failed += f" ({summary.failed_share:.0%})"
+    facts.append(("trials", f"{told:,}", f"{arms}; {failed}"))
     if data:
         size = f"{data.get('documents', 0):,} documents"
         facts.append(("queries", f"{data.get('queries', 0):,}", f"of {data.get('name')}, {size}"))
-    took = summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all
-    facts.append(("took", duration(took), _where_time_went(summary)))
+    facts.append(("took", _duration(summary.seconds), summary.state))
     return tuple(facts)
 
 
-def _where_time_went(summary: StudySummary) -> str:
-    parts = where_it_went(summary.seconds_by_phase, sum(summary.seconds_by_phase.values()))
-    return f"{summary.state}; {parts}" if parts else summary.state
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from tuner.core.calls import calls_sentence
 from tuner.core.run_files import CONFIG_FILE
 from tuner.report.parts import Block, Command, Section, Table, Text, counted
 from tuner.report.review import Review
@@ -45,6 +46,8 @@ def _study(review: Review) -> Table:
         ("objective", _written(header.objective)),
         ("read from", review.source),
     ]
+    if calls := calls_sentence(review.summary.queries_asked):
+        rows.append(("queries asked", calls))
     return Table("Study", ("what", "value"), tuple(rows))
 
 

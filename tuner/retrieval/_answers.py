@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -96,6 +97,17 @@ def rankings_of(
     for row, answer in enumerate(answers):
         scores[row, : len(answer.ids)] = answer.scores or ()
     return replace(rankings, scores=scores)
+
+
+def keep_answered(
+    error: TunerError, queries: Sequence[Query], answers: Mapping[int, Answer], known: Passages
+) -> None:
+    """Hang on a batch's failure what had been answered before it, by row of the batch."""
+    rows = sorted(answers)
+    if rows:
+        with suppress(TunerError):  # what does not fit together is not kept
+            asked = [queries[row] for row in rows]
+            error.answered = rankings_of(asked, [answers[row] for row in rows], known, {})
 
 
 def with_tokens(rankings: Rankings, known: Passages) -> Rankings:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
+from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
-from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval._counted import at_once_of, counted
-from tuner.retrieval.base import Knob, Retriever, Serves, prepare
+from tuner.retrieval.base import Knob, Retriever, Serves
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -38,9 +38,9 @@ class Remembered:
     """A retriever whose answers are kept in a folder, one file a set of parameters.
 
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
-    asked. A system that answers a query within 2 ms is asked directly, unless ``is_service``: a
-    service may ask money for each answer. Where the folder is not there (on another machine of a
-    cluster), nothing is kept.
+    asked; of one that fails, what was answered before. A system that answers a query within 2 ms is
+    asked directly, unless ``is_service``: a service may ask money for each answer. Where the folder
+    is not there (on another machine of a cluster), nothing is kept.
     """
 
     def __init__(self, inner: Retriever, folder: Path, *, is_service: bool = False) -> None:
@@ -79,9 +79,9 @@ class Remembered:
         """Return how many queries the retriever answers side by side, where it tells."""
         return at_once_of(self.inner)
 
-    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+    def prepare(self, queries: Sequence[Query]) -> None:
         """Let the retriever prepare."""
-        prepare(self.inner, queries, advance)
+        self.inner.prepare(queries)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the folder, and ask the retriever for the rest."""
@@ -116,7 +116,12 @@ class Remembered:
 
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
-        rankings = self.inner.retrieve(queries, params)
+        try:
+            rankings = self.inner.retrieve(queries, params)
+        except TunerError as error:
+            if isinstance(error.answered, Rankings) and self._folder.is_dir():
+                _append(path, _answers(error.answered))
+            raise
         elapsed_s = max(time.perf_counter() - begin, 1e-9)
         self._query_s = elapsed_s / len(queries)
         # Of queries that are answered side by side, each takes longer than its share of the time.

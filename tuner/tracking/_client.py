@@ -128,6 +128,11 @@ class Client:
                 self._client.log_batch(run_id, tags=pending[:_PARAMS_PER_BATCH])
                 pending = pending[_PARAMS_PER_BATCH:]
 
+    def untag(self, run_id: str, names: Sequence[str]) -> None:
+        """Take tags away from a run."""
+        for name in names:
+            self._client.delete_tag(run_id, name)
+
     def end(self, run_id: str, status: str, end_ms: int | None) -> None:
         """End a run; what it should hold is logged before."""
         self._client.set_terminated(run_id, status, end_ms)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tuner.core.calls import calls_sentence
 from tuner.core.run_files import (
     BEST_FILE,
     FIGURES_DIR,
@@ -18,7 +19,6 @@ from tuner.core.run_files import (
     TABLE_FILE,
 )
 from tuner.core.shown import shown
-from tuner.core.steps import duration
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
@@ -95,10 +95,13 @@ def arm_note(header: StudyHeader, summary: StudySummary, arm: str) -> str:
 
 
 def _opening(summary: StudySummary) -> str:
+    if summary.state == "failed":
+        return summary.reason or "The study failed: too many of its trials did."
     if summary.verdict is not None:
         return str(summary.verdict["sentence"])
     if summary.state == "interrupted":
-        return "Interrupted: there is no verdict yet."
+        why = f", as {summary.reason}" if summary.reason else ""
+        return f"Interrupted{why}: there is no verdict yet."
     if summary.chosen is None:
         return "No trial succeeded."
     if summary.chosen.violation > 0:
@@ -111,17 +114,16 @@ def _opening(summary: StudySummary) -> str:
 def _counts(header: StudyHeader, summary: StudySummary) -> str:
     trials = f"{summary.finished_trials} trials"
     for count, what in (
-        (summary.failed_trials, "failed"),
+        (summary.failed_trials, f"failed ({summary.failed_share:.0%})"),
         (summary.shared_trials, "shared with an equal one"),
         (summary.raced_out_trials, "stopped early"),
     ):
         trials += f", {count} {what}" if count else ""
     data = header.dataset
-    took = duration(summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all)
     if not data:
-        return f"{trials}, in {took}."
+        return f"{trials}, in {summary.seconds:,.0f} s."
     return (
-        f"{trials}, in {took}, on {_plain(data.get('name', 'the data'))}: "
+        f"{trials}, in {summary.seconds:,.0f} s, on {_plain(data.get('name', 'the data'))}: "
         f"{data.get('tune_queries', 0):,} queries to tune on, "
         f"{data.get('holdout_queries', 0):,} held out."
     )
@@ -214,7 +216,9 @@ def _arms(header: StudyHeader, summary: StudySummary) -> str:
 
 
 def _remarks(summary: StudySummary) -> str:
-    return "\n".join(f"- {_plain(remark)}" for remark in summary.remarks)
+    calls = calls_sentence(summary.queries_asked)
+    lines = [*summary.remarks, *([calls] if calls else [])]
+    return "\n".join(f"- {_plain(line)}" for line in lines)
 
 
 def _next(
@@ -227,6 +231,8 @@ def _next(
     lines = []
     if summary.state == "interrupted":
         lines.append(f"Go on with `tuner resume {place}`.")
+    elif summary.state == "failed":
+        lines.append(f"Once that is solved: `tuner resume {place} --retry-failed`.")
     elif summary.verdict is not None:
         lines.append(_ADVICE.get(str(summary.verdict["outcome"]), ""))
     if links:

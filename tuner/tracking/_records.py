@@ -174,8 +174,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "shared_trials": summary.shared_trials,
         "raced_out_trials": summary.raced_out_trials,
         "seconds": summary.seconds,
-        "seconds_in_all": summary.seconds_in_all,
-        **{f"seconds_{phase}": spent for phase, spent in summary.seconds_by_phase.items()},
+        "failed_share": summary.failed_share,
+        **{f"queries_asked.{purpose}": n for purpose, n in summary.queries_asked.items()},
     }
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved
@@ -184,8 +184,10 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     found = {"best": summary.best, "winner": summary.winner}
     content = _ended(study_content(header), found, values, end_ms)
     tags = {**content.tags, "tuner.state": summary.state}
-    if summary.verdict is not None:
-        sentence = str(summary.verdict["sentence"])
+    sentence = "" if summary.verdict is None else str(summary.verdict["sentence"])
+    if summary.state == "failed":
+        sentence = summary.reason
+    if sentence:
         tags |= tags_of({"tuner.verdict": sentence})
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tuner.core.run_files import CONFIG_FILE
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
-from tuner.core.trial import Trial, best_trial
+from tuner.core.trial import Trial, TrialState, best_trial
 from tuner.tracking._client import Client, FoundRun
 from tuner.tracking._files import masked_header
+from tuner.tracking._journal import superseded
 from tuner.tracking._note import arm_note, study_note
 from tuner.tracking._records import (
     ARM,
@@ -38,6 +39,9 @@ from tuner.tracking._records import (
 from tuner.tracking._results import RESULTS, describe, register_winner, upload_result, uploaded
 from tuner.tracking._saved_views import links
 from tuner.tracking._system import SystemSample
+
+# What a run of a trial that failed holds, and one that was evaluated anew must not.
+_OF_A_FAILURE = ("tuner.error", "tuner.shared_from")
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class StudyView:
         self._header = header
         self._run_dir = run_dir
         self._known: dict[int, Trial] = {}
+        self._superseded = superseded(run_dir / JOURNAL_FILE)
         self.added = 0
         self.repaired = 0
         self.artifact_error: str | None = None
@@ -120,12 +125,20 @@ class StudyView:
         """Add one told trial, or fill in its run where that was left half-written."""
         arm = self._arm(trial.arm)
         run = self._trials.get(trial.number)
-        if run is None or not run.is_terminated:
+        if run is not None and run.is_terminated and _is_told_anew(run, trial):
+            self._client.untag(run.run_id, [name for name in _OF_A_FAILURE if name in run.tags])
+            self._set_tags(run, dict(trial_content(self._header, trial).tags))
+            self._fill(run, trial, arm)
+        elif run is None or not run.is_terminated:
             self._fill(run, trial, arm)
 
     def add_to_curve(self, trial: Trial) -> None:
         """Count a trial in its arm's curve: every one of the study, in the order of telling."""
         arm = self._arm(trial.arm)
+        passed_over = self._superseded.get(trial.arm, [])
+        while passed_over and passed_over[0] <= (trial.told_at or trial.asked_at):
+            arm.curve = replace(arm.curve, told=arm.curve.told + 1)
+            passed_over.pop(0)
         arm.curve, points = arm.curve.add(trial)
         logged = arm.logged_steps
         arm.pending += [point for point in points if point.step not in logged.get(point.name, ())]
@@ -324,6 +337,13 @@ class StudyView:
         if run.status != content.status:
             self._client.end(run.run_id, content.status, content.end_ms)
             run.status = content.status
+
+
+def _is_told_anew(run: FoundRun, trial: Trial) -> bool:
+    """Say whether a run shows a failure that another result has taken the place of."""
+    if run.tags.get("tuner.state") != TrialState.FAILED.value:
+        return False
+    return trial.state is not TrialState.FAILED or run.tags.get("tuner.error") != trial.error
 
 
 def _preference(run: FoundRun, children: Mapping[str, int]) -> tuple[int, bool, int, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,10 +10,10 @@ from pathlib import Path
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
-from tuner.core.steps import Advance, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
+from tuner.tracking._journal import journal_trials
 from tuner.tracking._process import ProcessWriter
 from tuner.tracking._records import PARENT_RUN, ROLE, in_order_of_telling, told_ms
 from tuner.tracking._saved_views import WORKFLOW
@@ -108,7 +106,7 @@ class Mlflow:
             )
         else:
             self._writer = ProcessWriter(target, say=self._say)
-        for trial in in_order_of_telling(_journal_trials(run_dir / JOURNAL_FILE)):
+        for trial in in_order_of_telling(journal_trials(run_dir / JOURNAL_FILE)):
             self._writer.add(trial)
         self._writer.start()
 
@@ -125,22 +123,11 @@ class Mlflow:
         if self._writer is not None:
             self._writer.add_system(SystemSample(at, values))
 
-    def finish(self, summary: StudySummary, *, advance: Advance = unheard) -> None:
-        """Hand over the study's end and wait, for a bounded time, until everything is written.
-
-        ``advance`` is told, from a thread, how many of the trials are.
-        """
+    def finish(self, summary: StudySummary) -> None:
+        """Hand over the study's end and wait, for a bounded time, until everything is written."""
         if self._writer is None:
             return
-        writer, at_first = self._writer, self._writer.status().written
-
-        def how_far() -> tuple[int, int]:
-            status = writer.status()
-            # One more for the study's end: its files, its description, its model.
-            return status.written - at_first, status.written + status.pending - at_first + 1
-
-        with watched(how_far, advance):
-            self._writer.finish(summary, timeout_s=self._finish_timeout_s)
+        self._writer.finish(summary, timeout_s=self._finish_timeout_s)
         status = self._writer.status()
         if status.is_complete and not status.pending and not status.error:
             return
@@ -251,20 +238,3 @@ class Mlflow:
     def _say(self, message: str) -> None:
         with suppress(Exception):  # a broken callback is no reason to stop writing
             self._warn(without_password(message, self._uri))
-
-
-def _journal_trials(journal: Path) -> list[Trial]:
-    """Read the told trials of a journal; lines that are torn or of other kinds are passed over."""
-    trials: list[Trial] = []
-    with suppress(OSError), journal.open(encoding="utf-8") as lines:
-        for line in lines:
-            with suppress(ValueError, KeyError, TypeError, AttributeError):
-                record = json.loads(line)
-                if record["event"] == "told":
-                    # JSON has no NaN: null marks a metric that is undefined.
-                    metrics = {
-                        name: math.nan if value is None else value
-                        for name, value in record["metrics"].items()
-                    }
-                    trials.append(Trial.from_record({**record, "metrics": metrics}))
-    return trials

@@ -7,15 +7,20 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.processes import Processes
+from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.function import Function
 from tuner.testing import CHECKS, RetrieverCase
 
@@ -166,6 +171,27 @@ async def search(query, fault):
     assert function.retrieve(queries, {}).ids(0) == ["d0"]
 
 
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_function_that_hangs_in_a_thread_is_left_behind(make, queries, concurrency):
+    code = """
+import threading
+released = threading.Event()
+def search(query, fault):
+    if fault == "other" and "Paris" in query:
+        released.wait(600)
+    return ranked(query)
+"""
+    limits = {"timeout_s": 0.3, "concurrency": concurrency}
+    function = make(code, FAULTS, baseline={"fault": "none"}, **limits)
+    try:
+        for _ in range(3):  # what hangs takes no place from those that come after it
+            with pytest.raises(OutageError, match=r"query 'q1': no answer within 0\.3 s"):
+                function.retrieve(queries, {"fault": "other"})
+            assert function.retrieve(queries, {}).ids(0) == ["d0"]
+    finally:
+        sys.modules[function.target.name.partition(":")[0]].released.set()
+
+
 def test_an_own_timeout_error_is_not_taken_for_the_limit(make, queries):
     code = "async def search(query, top_k): raise TimeoutError('the database')"
     with pytest.raises(TunerError, match="query 'q0': TimeoutError: the database"):
@@ -190,6 +216,74 @@ async def search(query, top_k):
     function = make(code, concurrency=3)
     function.retrieve([Query(f"q{number}", "Lima") for number in range(20)], {})
     assert sys.modules[function.target.name.partition(":")[0]].most == 3
+
+
+def test_calls_in_threads_share_a_limit_reach_it_and_keep_their_order(make, queries):
+    code = """
+import threading
+running, most, lock, three = 0, 0, threading.Lock(), threading.Event()
+def search(query, top_k):
+    global running, most
+    with lock:
+        running += 1
+        most = max(most, running)
+        if running == 3:
+            three.set()
+    three.wait(60)
+    with lock:
+        running -= 1
+    return ranked(query)
+"""
+    function = make(code, concurrency=3)
+    asked = [Query(f"{query.id}-{n}", query.text) for n in range(4) for query in queries]
+    with ThreadPoolExecutor(2) as trials:  # the limit is that of all trials together
+        first, second = trials.map(lambda _: function.retrieve(asked, {}), range(2))
+    assert sys.modules[function.target.name.partition(":")[0]].most == 3
+    alone = make("def search(query, top_k): return ranked(query)").retrieve(asked, {})
+    for found in (first, second):
+        assert [found.ids(row) for row in range(16)] == [alone.ids(row) for row in range(16)]
+        np.testing.assert_array_equal(found.scores, alone.scores)
+    names = [thread.name for thread in threading.enumerate()]
+    for _ in range(200):  # threads that have nothing left to do end by themselves
+        if "retrieval" not in names:
+            break
+        time.sleep(0.01)
+        names = [thread.name for thread in threading.enumerate()]
+    assert "retrieval" not in names
+
+
+@pytest.mark.parametrize("form", ["def", "async def"])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_what_was_answered_before_a_failure_is_kept(make, tmp_path, form, concurrency):
+    code = f"""
+asked, is_away = [], True
+{form} search(query, top_k):
+    asked.append(query)
+    if is_away and "7" in query:
+        raise ConnectionRefusedError("nobody listens")
+    {"import time; time.sleep(0.004)" if form == "def" else "await asyncio.sleep(0.004)"}
+    return ["d0"]
+"""
+    function = make(code, concurrency=concurrency)
+    module = sys.modules[function.target.name.partition(":")[0]]
+    queries = [Query(f"q{n}", f"text {n}") for n in range(10)]
+    remembered = Remembered(function, tmp_path)
+    with pytest.raises(OutageError, match="query 'q7': ConnectionRefusedError: nobody listens"):
+        remembered.retrieve(queries, {})
+    module.is_away = False
+    found = Remembered(function, tmp_path).retrieve(queries, {})
+    assert [found.ids(row) for row in range(10)] == [["d0"]] * 10
+    twice = [query for query in set(module.asked) if module.asked.count(query) > 1]
+    if form == "def":
+        assert twice == ["text 7"]  # calls under way in threads end, and are kept
+    else:
+        assert len(twice) <= 1 + concurrency  # those under way are cancelled
+
+
+def test_an_exit_in_a_thread_costs_its_trial_only(make, queries):
+    code = "def search(query, top_k): raise SystemExit('leaving')"
+    with pytest.raises(TunerError, match="SystemExit: leaving"):
+        make(code, concurrency=2).retrieve(queries, {})
 
 
 @pytest.mark.parametrize(
@@ -320,8 +414,8 @@ def test_wrong_functions_are_explained(make, code, reason):
         ({"function": "no_such_module_here:f"}, "function", "no module 'no_such_module_here' in /"),
         ({"function": "json:dumps", "search_path": "x"}, "search_path", "must be a list of"),
         ({"function": "json:dumps", "concurrency": 0}, "concurrency", "whole number from 1 up"),
-        ({"function": "json:dumps", "concurrency": 2}, "concurrency", "is for async functions"),
-        ({"function": "json:dumps", "timeout_s": 2}, "timeout_s", "is for async functions"),
+        ({"function": "json:dumps", "concurrency": 1.5}, "concurrency", "whole number from 1 up"),
+        ({"function": "json:dumps", "timeout_s": 0}, "timeout_s", "must be a number above 0"),
         ({"function": "json:dumps", "timeout_s": "1"}, "timeout_s", "must be a number above 0"),
     ],
 )
@@ -377,8 +471,15 @@ def test_folders_are_those_of_the_configuration_and_then_the_working_one(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("form", "at_once"), [("mapping", 1), ("async", 5), ("async instance", 5), ("class", None)]
+    ("form", "at_once"),
+    [("mapping", 1), ("named", 5), ("async", 5), ("async instance", 5), ("class", None)],
 )
 def test_queries_that_are_answered_one_by_one_say_so(make, form: str, at_once: int | None) -> None:
-    options = {"concurrency": 5} if "async" in form else {}
+    options = {} if form == "class" or at_once == 1 else {"concurrency": 5}
     assert make(SEARCHES[form], **options).queries_at_once == at_once
+
+
+def test_limits_are_not_for_objects_that_answer_batches(make) -> None:
+    for options in ({"concurrency": 2}, {"timeout_s": 2}):
+        with pytest.raises(InputError, match="is for functions that answer one query"):
+            make(SEARCHES["class"], **options)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._answers import (
     Answer,
     Passages,
+    keep_answered,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -111,14 +112,20 @@ class Command:
 
         Raises:
             InputError: a parameter that is neither in the space nor in the baseline.
-            TunerError: the command crashed, took too long, or answered something else.
+            OutageError: the command crashed, or took too long.
+            TunerError: it answered something else.
         """
         filled = knob_params(params, self.knobs)
         begin = time.perf_counter()
         idle = idle_processes(self.command, self.working_dir, os.getpid())
         process = idle.take()
+        answers: list[Answer] = []
         try:
-            answers = [self._ask(process, query, filled) for query in queries]
+            for query in queries:
+                answers.append(self._ask(process, query, filled))
+        except TunerError as error:
+            keep_answered(error, queries, dict(enumerate(answers)), self.known)
+            raise
         finally:
             if process.is_in_step:
                 idle.give_back(process)
@@ -136,6 +143,8 @@ class Command:
             if response.get("error") is not None:
                 raise TunerError(f"the command says: {shown(response['error'])}")
             return read_answer(response, self.known)
+        except OutageError as error:
+            raise OutageError(f"query {query.id!r}: {error}") from error
         except TunerError as error:
             raise TunerError(f"query {query.id!r}: {error}") from error
 

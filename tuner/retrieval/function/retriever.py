@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.outages import is_outage
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._answers import (
     Answer,
     Passages,
+    keep_answered,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -27,7 +29,7 @@ from tuner.retrieval._identity import digest_of
 from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.function.loading import KEY
-from tuner.retrieval.function.target import Target, within
+from tuner.retrieval.function.target import ASYNC_TIMEOUT_S, Target, within
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,11 @@ class Function:
     ) -> Function:
         """Import the function and look at what it takes.
 
-        ``search_path`` are the folders to find the module in. ``concurrency`` (calls at once in a
-        process; 8) and ``timeout_s`` (for one query; 60) are for async functions.
+        ``search_path`` are the folders to find the module in. ``concurrency`` is how many calls
+        run at once in a process: by default 8 of an async function, 1 of another. ``timeout_s`` is
+        for one query: by default 60 of an async function, none of another. A function that is not
+        async is called in threads where one of them is given, so it must allow that; a call that
+        takes longer cannot be stopped, and is left behind.
 
         Raises:
             InputError: it cannot be imported, or returns metrics instead of documents.
@@ -136,10 +141,8 @@ class Function:
 
     @property
     def queries_at_once(self) -> int | None:
-        """Return the concurrency of an async function, 1 for another, None for an object."""
-        if self.target.answers_batches:
-            return None
-        return self.target.concurrency if self.target.signature().is_async else 1
+        """Return how many calls run at once; None for an object, which answers batches."""
+        return None if self.target.answers_batches else self.target.calls_at_once
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Let an object that has a ``prepare`` of its own prepare the queries."""
@@ -158,12 +161,12 @@ class Function:
         begin = time.perf_counter()
         if self.target.answers_batches:
             raw = self._ask_batch(queries, filled)
+            if isinstance(raw, Rankings):
+                return with_tokens(raw, self.known)
+            answers = [self._read(query, one) for query, one in zip(queries, raw, strict=True)]
         else:
-            raw = self._ask_each(queries, filled)
+            answers = self._ask_each(queries, filled)
         seconds = {"call": time.perf_counter() - begin}
-        if isinstance(raw, Rankings):
-            return with_tokens(raw, self.known)
-        answers = [self._read(query, one) for query, one in zip(queries, raw, strict=True)]
         return rankings_of(queries, answers, self.known, seconds)
 
     def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
@@ -184,15 +187,37 @@ class Function:
             )
         return answer
 
-    def _ask_each(self, queries: Sequence[Query], params: Params) -> list[Any]:
-        signature = self.target.signature()
-        function, arguments = self.target.object, partial(signature.arguments, params)
+    def _ask_each(self, queries: Sequence[Query], params: Params) -> list[Answer]:
+        target, signature = self.target, self.target.signature()
+        function, arguments = target.object, partial(signature.arguments, params)
         calls = [partial(function, query=query.text, **arguments()) for query in queries]
-        if signature.is_async:
-            timed = [partial(within, self.target.timeout_s, call) for call in calls]
-            pairs = zip(queries, timed, strict=True)
-            return self.target.run([partial(_awaited, query, call) for query, call in pairs])
-        return [_called(query, call) for query, call in zip(queries, calls, strict=True)]
+        answers: dict[int, Answer] = {}
+
+        async def awaited(row: int) -> None:
+            try:
+                raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
+            except Exception as error:
+                raise _with_query(queries[row], error) from error
+            answers[row] = self._read(queries[row], raw)
+
+        def called(row: int) -> None:
+            try:
+                raw = calls[row]()
+            except Exception as error:
+                raise _with_query(queries[row], error) from error
+            answers[row] = self._read(queries[row], raw)
+
+        rows = range(len(queries))
+        try:
+            if signature.is_async:
+                target.run([partial(awaited, row) for row in rows])
+            else:
+                names = [f"query {query.id!r}" for query in queries]
+                target.call([partial(called, row) for row in rows], names)
+        except TunerError as error:
+            keep_answered(error, queries, answers, self.known)
+            raise
+        return [answers[row] for row in rows]
 
     def _read(self, query: Query, raw: Any) -> Answer:
         try:
@@ -201,20 +226,7 @@ class Function:
             raise TunerError(f"query {query.id!r}: {error}") from error
 
 
-def _called(query: Query, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except Exception as error:
-        raise _with_query(query, error) from error
-
-
-async def _awaited(query: Query, call: Callable[[], Awaitable[Any]]) -> Any:
-    try:
-        return await call()
-    except Exception as error:
-        raise _with_query(query, error) from error
-
-
 def _with_query(query: Query, error: Exception) -> TunerError:
     reason = str(error) if isinstance(error, TunerError) else f"{type(error).__name__}: {error}"
-    return TunerError(f"query {query.id!r}: {reason}")
+    kind = OutageError if is_outage(error) else TunerError
+    return kind(f"query {query.id!r}: {reason}")

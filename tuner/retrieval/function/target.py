@@ -15,11 +15,13 @@ from tuner.core.trial import Params
 from tuner.retrieval._event_loop import run_concurrently
 from tuner.retrieval._options import number_problems
 from tuner.retrieval._space_knobs import space_knobs
+from tuner.retrieval._threads import run_in_threads
 from tuner.retrieval.base import Knob
 from tuner.retrieval.function.loading import KEY, load_object, source_digest
 from tuner.retrieval.function.signature import Signature, missing_names, read_signature
 
-_DEFAULTS: dict[str, float] = {"concurrency": 8, "timeout_s": 60}
+ASYNC_CONCURRENCY = 8
+ASYNC_TIMEOUT_S = 60.0
 _LOWS: dict[str, float] = {"concurrency": 1, "timeout_s": 0}
 
 
@@ -29,8 +31,8 @@ class Target:
 
     name: str
     search_path: tuple[str, ...]
-    concurrency: int
-    timeout_s: float
+    concurrency: int | None
+    timeout_s: float | None
 
     @classmethod
     def read(
@@ -53,12 +55,28 @@ class Target:
         if problems:
             raise InputError(problems=problems)
         absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
-        limits = {**_DEFAULTS, **given}
-        target = cls(name, absolute, int(limits["concurrency"]), float(limits["timeout_s"]))
-        if given and (target.answers_batches or not target.signature().is_async):
-            message = "is for async functions that answer one query; leave it out"
+        target = cls(
+            name,
+            absolute,
+            None if concurrency is None else int(concurrency),
+            None if timeout_s is None else float(timeout_s),
+        )
+        if given and target.answers_batches:
+            message = "is for functions that answer one query; leave it out"
             raise InputError(problems=[Problem(message, key=(option,)) for option in given])
         return target
+
+    @property
+    def calls_at_once(self) -> int:
+        """Return how many calls may run at once: as given; by default 8 if async, else 1."""
+        if self.concurrency is not None:
+            return self.concurrency
+        return ASYNC_CONCURRENCY if self.is_async else 1
+
+    @property
+    def is_async(self) -> bool:
+        """Say whether calls are awaited: of an object with ``retrieve`` they may be."""
+        return self.answers_batches or self.signature().is_async
 
     @property
     def object(self) -> Any:
@@ -116,7 +134,19 @@ class Target:
 
     def run(self, calls: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
         """Run calls of an async object in this process's event loop, and wait for all."""
-        return run_concurrently(calls, limit=self.concurrency, shared_by=self.name)
+        return run_concurrently(calls, limit=self.calls_at_once, shared_by=self.name)
+
+    def call(self, calls: Sequence[Callable[[], Any]], names: Sequence[str]) -> list[Any]:
+        """Make calls of a function that is not async: here, or in threads where it has limits."""
+        if self.calls_at_once == 1 and self.timeout_s is None:
+            return [call() for call in calls]
+        return run_in_threads(
+            calls,
+            names=names,
+            limit=self.calls_at_once,
+            timeout_s=self.timeout_s,
+            shared_by=self.name,
+        )
 
 
 async def within(timeout_s: float, call: Callable[[], Awaitable[Any]]) -> Any:

@@ -17,6 +17,7 @@ from tuner.core.trial import Params
 from tuner.retrieval._answers import (
     Answer,
     Passages,
+    keep_answered,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -158,10 +159,20 @@ class Http:
         begin = time.perf_counter()
         starts = range(0, len(queries), self.batch_size)
         batches = [list(queries[start : start + self.batch_size]) for start in starts]
-        calls = [partial(self._ask, template, batch, filled) for batch in batches]
-        found = run_concurrently(calls, limit=self.concurrency, shared_by=self.service.url)
-        answers = [answer for batch in found for answer in batch]
-        return rankings_of(queries, answers, self.known, {"call": time.perf_counter() - begin})
+        answers: dict[int, Answer] = {}
+
+        async def ask(start: int, batch: Sequence[Query]) -> None:
+            found = await self._ask(template, batch, filled)
+            answers.update(enumerate(found, start=start))
+
+        calls = [partial(ask, start, batch) for start, batch in zip(starts, batches, strict=True)]
+        try:
+            run_concurrently(calls, limit=self.concurrency, shared_by=self.service.url)
+        except TunerError as error:
+            keep_answered(error, queries, answers, self.known)
+            raise
+        in_order = [answers[row] for row in range(len(queries))]
+        return rankings_of(queries, in_order, self.known, {"call": time.perf_counter() - begin})
 
     async def _ask(self, template: Any, batch: Sequence[Query], params: Params) -> list[Answer]:
         asked: list[Mapping[str, Any]] = [{"id": query.id, "query": query.text} for query in batch]
