@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,7 +57,7 @@ from tuner.study.results import (
 from tuner.study.study import Study
 from tuner.study.winner import choose_winner
 from tuner.tracking.mlflow import Mlflow
-from tuner.warm_start import EARLIER_ARM, gather, read_earlier, write_earlier
+from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
@@ -328,14 +328,16 @@ class Session:
             serve_one(assembly.retriever, assembly.tune_queries[0], params)
 
 
-def begin(assembly: Assembly, *, say: Say = _silent) -> Session:
+def begin(assembly: Assembly, *, say: Say = _silent, earlier: Earlier | None = None) -> Session:
     """Make the run directory of a new study, with its resolved configuration and its journal.
+
+    It starts from ``earlier``, or from what its configuration names.
 
     Raises:
         InputError: the directory cannot be made, or an earlier study to start from is of something
             else.
     """
-    earlier = gather(assembly, say=say)
+    earlier = gather(assembly, say=say) if earlier is None else earlier
     header = make_header(assembly)
     run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
     write_config(run_dir / CONFIG_FILE, assembly)
@@ -418,15 +420,17 @@ def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
     return replace(assembly, retriever=remembered)
 
 
-def _parts(assembly: Assembly, earlier: Sequence[Trial]) -> dict[str, Any]:
+def _parts(assembly: Assembly, earlier: Earlier) -> dict[str, Any]:
     plan = assembly.plan
     arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
     # The best of the earlier trials is evaluated again, to compete with the new ones.
-    if (best := best_trial(list(earlier))) is not None:
-        arms.insert(0, Arm(EARLIER_ARM, Fixed(best.params), 1))
+    best = best_trial(list(earlier.trials))
+    again = earlier.starts if best is None else (best.params, *earlier.starts)
+    if again:
+        arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
     return {
         "arms": arms,
-        "earlier": earlier,
+        "earlier": earlier.trials,
         "goals": plan.objective.goals if plan.objective.pareto else None,
         "space": plan.space,
         "objective": plan.objective,

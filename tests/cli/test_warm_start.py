@@ -85,6 +85,32 @@ def test_a_study_of_something_else_is_refused(tuner):
         assert tuner.runs() == [first]  # nothing was begun
 
 
+def test_of_a_study_on_other_documents_the_best_are_asked_again(tuner):
+    tuner("run", "config.yaml")
+    (first,) = tuner.runs()
+    (corpus,) = tuner.folder.rglob("corpus.jsonl")
+    with corpus.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"_id": "new", "title": "News", "text": "nothing of note"}) + "\n")
+    warm(tuner, str(first))
+    done = tuner("run", "config.yaml")
+    said = f"warm start: the data are others now: the best 5 of small ({first}) are asked again"
+    assert said in done.stderr
+    _, second = tuner.runs()
+    trials = told(second)
+    best = sorted(
+        (e for e in told(first) if e["state"] == "finished" and e["arm"] != "baseline"),
+        key=lambda event: (-event["objective"], event["trial"]),
+    )
+    again = [event["params"] for event in trials if event["arm"] == "earlier"]
+    assert again == [event["params"] for event in best[:5]]
+    # Resumed without what they came from, they are asked all the same.
+    lines = (second / "journal.jsonl").read_text().splitlines(keepends=True)
+    (second / "journal.jsonl").write_text("".join(lines[:6]))
+    (tuner.folder / str(first)).rename(tuner.folder / "moved")
+    tuner("resume", str(second))
+    assert {str(e["params"]) for e in told(second)} == {str(e["params"]) for e in trials}
+
+
 @pytest.mark.parametrize("source", ["runs/none", "0" * 32])
 def test_what_is_no_study_is_refused(tuner, source):
     warm(tuner, source)

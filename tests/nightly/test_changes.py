@@ -22,6 +22,7 @@ from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, append, read_records
 from tuner.nightly.spending import Spending, remember_part
 from tuner.planning import make_plan
+from tuner.study.reading import read_journal
 from tuner.study.verdict import Measured
 
 DAY = date(2026, 3, 1)
@@ -43,15 +44,51 @@ def own_data(nights: Any) -> Any:
     return nights
 
 
-def test_a_changed_corpus_is_told_and_begins_without_the_earlier_nights(own_data: Any) -> None:
-    first = own_data("2026-03-01")
+def test_a_changed_corpus_is_told_and_the_best_before_are_asked_again(own_data: Any) -> None:
+    first = own_data("2026-03-01", "nightly.promote=never")
     assert first["data"]["changes"] == []
+    journal = read_journal(Path(first["run_dir"]) / "journal.jsonl")
+    scored = [trial for trial in journal.trials.values() if trial.is_scored]
+    scored = [trial for trial in scored if trial.shared_from is None and trial.arm != "baseline"]
+    best = sorted(scored, key=lambda trial: (-(trial.objective or 0.0), trial.number))
     with (own_data.folder / "data" / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(_document("tunnel 9")) + "\n")
-    second = own_data("2026-03-02")
+    second = own_data("2026-03-02", "nightly.promote=never")
     assert second["data"]["changes"] == ["the corpus changed: 81 documents, 80 before"]
-    assert not any("warm start" in note for note in second["notes"])
-    assert own_data("2026-03-03")["data"]["changes"] == []
+    assert (
+        "warm start: the data changed, so of 1 earlier night the 5 best are asked again, and "
+        "nothing else is taken over"
+    ) in second["notes"]
+    asked = list(read_journal(Path(second["run_dir"]) / "journal.jsonl").trials.values())
+    assert [trial.arm for trial in asked[:6]] == ["baseline", *5 * ["earlier"]]
+    assert [trial.params for trial in asked[1:6]] == [trial.params for trial in best[:5]]
+    assert second["trials"]["evaluated"] + second["trials"]["shared"] == 1 + 5 + 8
+    third = own_data("2026-03-03", "nightly.promote=never")
+    assert third["data"]["changes"] == []
+    # Now there are trials on the same data, and of these the best is asked again alone.
+    assert any("trials of 1 earlier night on the same data" in note for note in third["notes"])
+    asked = list(read_journal(Path(third["run_dir"]) / "journal.jsonl").trials.values())
+    assert [trial.arm for trial in asked].count("earlier") == 1
+
+
+def test_new_queries_leave_the_best_before_as_starting_points_and_another_split_does_not(
+    own_data: Any,
+) -> None:
+    own_data("2026-03-01", "nightly.promote=never")
+    data = own_data.folder / "data"
+    with (data / "queries.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"_id": "new", "text": "is the river 0 deep?"}) + "\n")
+    with (data / "qrels" / "test.tsv").open("a", encoding="utf-8") as file:
+        file.write("new\triver 0\t1\n")
+    second = own_data("2026-03-02", "nightly.promote=never")
+    assert any("the 5 best are asked again" in note for note in second["notes"])
+    # What chose the best of the earlier nights would now be among what is held out.
+    with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(_document("tunnel 9")) + "\n")
+    third = own_data("2026-03-03", "nightly.promote=never", "study.seed=4")
+    (said,) = [note for note in third["notes"] if note.startswith("warm start: ")]
+    assert said.startswith("warm start: nothing is taken over from earlier nights: ")
+    assert "the split (seed or share of the holdout)" in said
 
 
 def test_a_score_by_another_objective_is_no_drift(nights: Any) -> None:

@@ -175,6 +175,18 @@ def test_the_second_of_two_jobs_leaves(nights: Any) -> None:
     assert not (nights.runs_dir / "nights.jsonl").exists()
 
 
+def test_nights_go_forward_only(nights: Any) -> None:
+    first, third = nights("2026-03-01"), nights("2026-03-03")
+    before = nights.path.parent.joinpath("runs", "nights.jsonl").read_bytes()
+    with pytest.raises(
+        InputError, match=r"--date 2026-03-02: the last night was that of 2026-03-03"
+    ):
+        nights("2026-03-02")
+    assert nights("2026-03-01")["outcome"] == "nothing to do"  # it is done, and stays so
+    assert nights.path.parent.joinpath("runs", "nights.jsonl").read_bytes() == before
+    assert third["champion"]["params"] == first["challenger"]["params"]
+
+
 def test_nights_of_two_studies_in_one_folder_are_apart(nights: Any) -> None:
     nights("2026-03-01")
     other = nights("2026-03-01", "study.name=other", "nightly.promote=never")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,6 +85,9 @@ def _night(day: str | None) -> date:
     if day is None:
         return date.today()
     try:
-        return date.fromisoformat(day)
+        night = date.fromisoformat(day)
     except ValueError as error:
         raise InputError(f"--date {day}: write it as 2026-11-30") from error
+    if night > date.today() + timedelta(days=1):
+        note(f"{night} lies in the future: nights before it will be refused from now on")
+    return night

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tuner.assemble import Assembly
@@ -12,8 +13,12 @@ from tuner.config import Config
 from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Params
+from tuner.nightly.data import params_key
 from tuner.nightly.records import Night, Records
-from tuner.warm_start import gather
+from tuner.study.looks import SHARE_THAT_COUNTS, query_digest
+from tuner.warm_start import STARTING_POINTS, Earlier, gather
 
 Say = Callable[[str], None]
 
@@ -64,35 +69,71 @@ def clock(config: Config) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) -> Assembly:
-    """Return the assembly with a warm start from the latest nights on the same data and index."""
+def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) -> Earlier:
+    """Return what the search starts from: the trials of the latest nights on the same data.
+
+    Where there are none, since the data changed, the best of the latest nights before are asked
+    again. What was configured as a warm start comes first.
+    """
+    earlier = gather(assembly, say=say)
     found: list[str] = []
-    trials = 0
+    trials, nights_before = 0, 0
+    starts: dict[str, Params] = {}
+    reason = ""
+    is_apart = partial(_is_apart, assembly, records)
     for night in reversed(records.nights):
         run_dir = str(runs_dir / night.run_dir)
-        if run_dir in found or not _fits(assembly, night, runs_dir):
+        is_there = (runs_dir / night.run_dir / JOURNAL_FILE).is_file()
+        is_same = _is_on_the_same(assembly, night)
+        has_enough = bool(found) or len(starts) >= STARTING_POINTS
+        if run_dir in found or not is_there or (has_enough and not is_same):
             continue
         try:
-            earlier = gather(_from(assembly, [run_dir]), say=_silent)
-        except TunerError:  # of other parameters, or a damaged journal: the search begins without
+            one = gather(_from(assembly, [run_dir]), say=_silent, is_apart=is_apart)
+        except TunerError as error:  # of something else, or a damaged journal
+            reason = reason or str(error)
             continue
-        if not earlier:
-            continue
-        found.append(run_dir)
-        trials += len(earlier)
+        if one.trials:
+            found.append(run_dir)
+            trials += len(one.trials)
+        elif one.starts:
+            nights_before += 1
+            starts |= {params_key(params): params for params in one.starts}
         if trials >= MOST_EARLIER_TRIALS:
             break
-    if not found:
-        return assembly
-    nights = "1 earlier night" if len(found) == 1 else f"{len(found)} earlier nights"
-    say(f"warm start: {trials} trials of {nights} on the same data")
-    return _from(assembly, [*assembly.config.warm_start, *found])
+    if found:
+        say(f"warm start: {trials} trials of {_nights(len(found))} on the same data")
+        return gather(_from(assembly, [*assembly.config.warm_start, *found]), say=_silent)
+    again = tuple(starts.values())[:STARTING_POINTS]
+    if again:
+        best = "best configuration is" if len(again) == 1 else f"{len(again)} best are"
+        say(
+            f"warm start: the data changed, so of {_nights(nights_before)} the {best} asked again, "
+            "and nothing else is taken over"
+        )
+    elif reason:
+        say(f"warm start: nothing is taken over from earlier nights: {reason}")
+    return replace(earlier, starts=(*earlier.starts, *again))
 
 
-def _fits(assembly: Assembly, night: Night, runs_dir: Path) -> bool:
+def _nights(count: int) -> str:
+    return "1 earlier night" if count == 1 else f"{count} earlier nights"
+
+
+def _is_on_the_same(assembly: Assembly, night: Night) -> bool:
     then, now = night.data["fingerprints"], assembly.fingerprints()
-    is_same = all(then.get(name) == now.get(name) for name in _SAME)
-    return is_same and (runs_dir / night.run_dir / JOURNAL_FILE).is_file()
+    return all(then.get(name) == now.get(name) for name in _SAME)
+
+
+def _is_apart(assembly: Assembly, records: Records, header: StudyHeader) -> bool:
+    """Say whether a night was tuned on other queries than those held out now, but for a few."""
+    night = next((one for one in records.nights if one.study_id == header.study_id), None)
+    scores = [score for score in records.scores if night is not None and score.night == night.night]
+    part = records.parts.get(scores[-1].part or "") if scores else None
+    if part is None:
+        return False
+    held_out = {query_digest(query.text) for query in assembly.holdout_queries}
+    return len(held_out.intersection(part.digests)) < SHARE_THAT_COUNTS * len(held_out)
 
 
 def _from(assembly: Assembly, sources: list[str]) -> Assembly:

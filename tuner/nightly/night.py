@@ -36,6 +36,7 @@ from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry
 from tuner.tuning import Session, begin, reopen
+from tuner.warm_start import Earlier
 
 Say = Callable[[str], None]
 
@@ -93,7 +94,7 @@ def run_night(
     An error is written down too, as how this attempt ended.
 
     Raises:
-        Refused: nothing was begun, as a variable is not set.
+        Refused: nothing was begun: a variable is not set, or the date lies before the last night.
         Locked: another job is at work on these nights.
         InputError: there is no baseline, or the champion does not fit the configuration.
     """
@@ -109,6 +110,12 @@ def run_night(
         done = records.of(night)
         if done is not None and done.is_settled:
             return nothing_to_do(done, study, records.notice(night))
+        last = max((one.night for one in records.nights), default=night)
+        if night < last:
+            raise Refused(
+                f"--date {night}: the last night was that of {last}, and what is measured now is "
+                f"not how it was before; nights go forward only: name {last} or a later date"
+            )
         if records.unreadable:
             lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
             heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
@@ -270,9 +277,10 @@ def _session(
     last = records.nights[-1] if records.nights else None
     if last is not None and last.summary is None and last.night != tonight.night:
         note(f"the night of {last.night} was not finished; its trials help tonight's search")
+    earlier = Earlier()
     if tonight.config.nightly.budget.trials != 0:
-        assembly = warmed(assembly, records, runs_dir, say=note)
-    session = begin(assembly)
+        earlier = warmed(assembly, records, runs_dir, say=note)
+    session = begin(assembly, earlier=earlier)
     study_id, run_dir = session.study.header.study_id, session.run_dir.name
     append(
         runs_dir,

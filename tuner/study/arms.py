@@ -26,9 +26,9 @@ class Arm:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A backend that asks for given params once: how a baseline takes part in a study."""
+    """A backend that asks for given params once each: how a baseline takes part in a study."""
 
-    params: Params
+    params: tuple[Params, ...]
     learns: ClassVar[bool] = False
 
     def suggest(
@@ -39,18 +39,21 @@ class Fixed:
         count: int,  # noqa: ARG002
         seed: int,  # noqa: ARG002
     ) -> list[Params]:
-        """Return the params where they are not in the history yet."""
-        return [] if any(trial.params == self.params for trial in history) else [self.params]
+        """Return the first params that are not in the history yet."""
+        known = [trial.params for trial in history]
+        return next(([params] for params in self.params if params not in known), [])
 
 
 def next_arm(arms: Sequence[Arm], asked: Mapping[str, int], exhausted: Iterable[str]) -> Arm | None:
     """Return the arm that has used the smallest share of its budget; the first of equals.
 
-    None: every arm has used its budget or has nothing left to suggest.
+    Given params come before all that is searched for. None: every arm has used its budget or has
+    nothing left to suggest.
     """
     done = set(exhausted)
     open_arms = [arm for arm in arms if arm.name not in done and asked[arm.name] < arm.budget]
-    return min(open_arms, key=lambda arm: asked[arm.name] / arm.budget, default=None)
+    given = [arm for arm in open_arms if isinstance(arm.backend, Fixed)]
+    return min(given or open_arms, key=lambda arm: asked[arm.name] / arm.budget, default=None)
 
 
 def spent(arms: Sequence[Arm], turns: Iterable[str]) -> set[str]:

@@ -83,9 +83,11 @@ class Study:
         self._objective = objective
         self._arms_see = arms_see
         self._earlier = list(earlier)
+        self._known_before = {_key(trial.params) for trial in earlier}
         self._goals = goals
         self._rival = None if by_query is None else Rival(by_query)
         self._arms = _with_baseline(header, arms, space)
+        self._given = {arm.name for arm in self._arms if isinstance(arm.backend, Fixed)}
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._is_stopped = False
@@ -394,13 +396,23 @@ class Study:
         if self._arms_see == "all":
             shown = [trial for trial in self._trials if self._is_point(trial)]
         else:
-            shown = [trial for trial in self._trials if trial.arm == arm.name]
+            shown = [trial for trial in self._trials if self._is_for(arm, trial)]
         seen = self._seen(len(self._trials))
         shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
         history = self._earlier + shown
         if self._goals is None:
             return history
         return swept(history, self._goals, seed=arm_seed(self.header.seed, arm.name))
+
+    def _is_for(self, arm: Arm, trial: Trial) -> bool:
+        """Say whether an arm that sees its own trials sees this one: starting points are for all.
+
+        Those among the earlier trials are known already.
+        """
+        if trial.arm == arm.name:
+            return True
+        is_given = trial.arm != BASELINE_ARM and trial.arm in self._given
+        return is_given and _key(trial.params) not in self._known_before
 
     def _is_point(self, trial: Trial) -> bool:
         # Suggested params are points of the space; a baseline need not be one, and backends can
@@ -449,7 +461,7 @@ def _with_baseline(header: StudyHeader, arms: Sequence[Arm], space: SearchSpace)
     except InputError:
         # A baseline may lie outside the space, or set what the space leaves alone.
         params = dict(header.baseline)
-    return [Arm(BASELINE_ARM, Fixed(params), 1), *arms]
+    return [Arm(BASELINE_ARM, Fixed((params,)), 1), *arms]
 
 
 def _key(params: Params) -> str:
