@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial
-from tuner.inspection import dead_knobs, is_alive_elsewhere
+from tuner.inspection import NothingFound, dead_knobs, is_alive_elsewhere
 
 QUERIES = [Query(f"q{n}", "") for n in range(30)]
 SPACE = SearchSpace.from_mapping(
@@ -106,3 +109,48 @@ def test_a_knob_may_be_dead_around_the_chosen_configuration_only() -> None:
 def test_fewer_queries_than_are_looked_at(queries: list[Query]) -> None:
     at = {"top_k": 5, "decoration": 0.3, "mode": "graph", "hops": 2, "only": 1}
     assert dead_knobs(System().retrieve, queries, SPACE, at) == ["decoration", "hops"]
+
+
+def barren(ids: list[str]) -> Any:
+    """A system that returns ids of which none is relevant, in a data set with documents d0 to d9."""
+    return SimpleNamespace(
+        plan=SimpleNamespace(objective=SimpleNamespace(weights={"mrr": 1.0})),
+        config=SimpleNamespace(objective=SimpleNamespace(budget_tokens=None)),
+        dataset=SimpleNamespace(
+            qrels={"q0": {"d9": 1}},
+            corpus=SimpleNamespace(documents=[SimpleNamespace(id=f"d{n}") for n in range(10)]),
+        ),
+        tune_queries=QUERIES,
+        fixed={},
+        retriever=SimpleNamespace(
+            retrieve=lambda queries, params: Rankings.from_ids([q.id for q in queries], [ids])
+        ),
+    )
+
+
+def zeros(*numbers: int) -> list[Trial]:
+    return [Trial(n, "tpe", {}, objective=0.0, metrics={"mrr": 0.0}) for n in numbers]
+
+
+@pytest.mark.parametrize("killed_after", [0, 1, 4, 9])
+def test_ten_trials_without_a_hit_are_ten_of_the_study_also_where_a_run_was_killed(
+    killed_after: int,
+) -> None:
+    trials = zeros(*range(10))
+    doubt = NothingFound(barren(["d1"]), trials[:killed_after])
+    *before, last = (doubt(trial) for trial in trials[killed_after:])
+    assert before == [None] * (9 - killed_after)
+    assert last is not None
+    assert last.startswith("the first 10 evaluations found no relevant document for any of the 30")
+
+
+def test_a_study_that_ended_for_want_of_hits_is_given_ten_more() -> None:
+    doubt = NothingFound(barren(["d1"]), zeros(*range(10)))
+    assert [doubt(trial) is None for trial in zeros(*range(10, 20))] == [True] * 9 + [False]
+
+
+def test_a_resumed_study_whose_system_returns_strange_ids_ends_at_once() -> None:
+    reason = NothingFound(barren(["x1"]), zeros(0, 1))(zeros(2)[0])
+    assert reason is not None
+    assert "the first 3 evaluations found no relevant document" in reason
+    assert "it returned 'x1', …, and judged are 'd9'" in reason

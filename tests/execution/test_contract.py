@@ -161,6 +161,46 @@ def test_a_trial_is_pulled_only_when_a_worker_is_free(kind: str, workers: int) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_pull_may_wait_until_outcomes_are_consumed(kind: str, workers: int) -> None:
+    consumer = threading.get_ident()
+    consumed: set[int] = set()
+    changed = threading.Condition()
+
+    def pull() -> Iterator[Trial]:
+        for trial in trials(*range(12)):
+            needed = set(range(trial.number - 1))
+            with changed:
+                is_waiting = not needed <= consumed
+                assert not (is_waiting and threading.get_ident() == consumer), "waits for itself"
+                assert changed.wait_for(lambda needed=needed: needed <= consumed, WAIT_S)
+            yield trial
+
+    for trial, _ in make(kind, workers).run(make_double(0.06), pull()):
+        with changed:
+            consumed.add(trial.number)
+            changed.notify_all()
+    assert consumed == set(range(12))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_does_not_wait_for_a_pull_that_waits(kind: str) -> None:
+    release = threading.Event()
+    waited: list[bool] = []
+
+    def pull() -> Iterator[Trial]:
+        yield from trials(*range(4))
+        waited.append(release.wait(WAIT_S))
+
+    results = make(kind, 3).run(make_double(0.06), pull())
+    for _ in range(2):
+        next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator
+    assert waited == []
+    release.set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_failures_cost_their_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
     evaluate = make_misbehaving(str(tmp_path / "release"))

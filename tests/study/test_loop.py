@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import _thread
+import itertools
 import json
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tuner.core.study_record import StudyHeader, StudySummary
-from tuner.core.trial import Outcome, Params, Trial, TrialState
+from tuner.core.trial import Outcome, Params, Race, Trial, TrialState
+from tuner.execution._call import call
+from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.inline import Inline
 from tuner.execution.threads import Threads
 from tuner.study.interrupt import interruptible
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import read_journal
+from tuner.study.study import Study
 
 WAIT_S = 60.0
 
@@ -71,6 +76,91 @@ def test_ten_failures_at_the_start_end_the_study(toy: ModuleType) -> None:
     assert events[-1].kind == "stopping"
     assert "the first 10 evaluations all failed" in events[-1].text
     assert "RuntimeError: no index" in events[-1].text
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """Has as many trials under way as there are slots, and ends them last first."""
+
+    slots: int
+    choice: str = "evaluations run in this test"
+
+    def run(
+        self, evaluate: Evaluate, trials: Iterable[Trial], *, suspects: Container[int] = ()
+    ) -> Outcomes:
+        asked = iter(trials)
+        while batch := list(itertools.islice(asked, self.slots)):
+            yield from ((trial, call(evaluate, trial)) for trial in reversed(batch))
+
+
+def evaluated(study: Study) -> list[Trial]:
+    return [trial for trial in study.trials if trial.is_told and trial.shared_from is None]
+
+
+@pytest.mark.parametrize(("failures", "state"), [(10, "failed"), (9, "finished")])
+def test_the_first_evaluations_are_those_with_the_lowest_numbers(
+    toy: ModuleType, failures: int, state: str
+) -> None:
+    whole = toy.create(None, 30)
+    run_study(whole, Inline(), toy.evaluate)
+    first = [trial.params for trial in evaluated(whole)][:failures]
+
+    def evaluate(params: Params) -> Outcome:
+        if params in first:
+            raise RuntimeError("no index")
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    study = toy.create(None, 30)
+    assert run_study(study, Reversed(14), evaluate) == state
+    assert evaluated(study)[-1].is_scored  # and it was told before those that failed
+
+
+def test_what_is_doubted_is_looked_at_in_the_order_of_numbers(toy: ModuleType) -> None:
+    seen: list[int] = []
+
+    def doubt(trial: Trial) -> str | None:
+        seen.append(trial.number)
+        return "no hit" if len(seen) == 20 else None
+
+    study = toy.create(None, 30)
+    assert run_study(study, Reversed(7), toy.evaluate, doubt=doubt) == "failed"
+    assert study.stopped_by == "no hit"
+    assert seen == [trial.number for trial in evaluated(study)][:20]
+
+
+def test_a_run_that_was_killed_among_its_first_failures_goes_on_counting(
+    toy: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    def fail(params: Params) -> Outcome:
+        raise RuntimeError("no index")
+
+    study = toy.create(path, 30)
+    for _ in range(4):
+        (trial,) = study.ask(1)
+        study.tell(trial, Outcome(error="no index"))
+    study.close()
+    for count in (10, 20):  # one that has ended so is given another chance
+        study = toy.resume(path, 30)
+        assert run_study(study, Inline(), fail) == "failed"
+        study.close()
+        assert len(evaluated(study)) == count
+
+
+def test_a_trial_that_was_stopped_has_not_failed(toy: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    def stop(params: Params, rival: object = None) -> Outcome:
+        return Outcome({"score": 0.1}, race=Race(10, 0.1, 0.0, 0.2))
+
+    study = toy.create(path, 30)
+    (baseline,) = study.ask(1)
+    study.tell(baseline, Outcome({"score": 0.5}))
+    study.close()
+    study = toy.resume(path, 30)
+    assert run_study(study, Inline(), stop) == "finished"
+    study.close()
 
 
 @pytest.mark.parametrize(("largest_hops", "state"), [(1, "failed"), (4, "finished")])

@@ -131,6 +131,28 @@ def test_the_last_trial_fails_by_itself_where_the_system_answers_others(toy: Mod
     assert asked[last[0]] == 2
 
 
+@pytest.mark.parametrize("execution", [Inline(), Threads(3)])
+@pytest.mark.parametrize("ahead", [0, 1, 4])
+def test_a_trial_that_is_held_back_keeps_nobody_waiting_for_ever(
+    toy: ModuleType, execution: Inline | Threads, ahead: int
+) -> None:
+    service = Service(toy)
+
+    def evaluate(params: Params, rival: object = None) -> Outcome:
+        with service.lock:
+            is_out = service.asked in (3, 8)
+            service.asked += is_out
+        if is_out:
+            raise REFUSED
+        return service(params)
+
+    # A race waits for the results of earlier trials.
+    study = toy.create(None, 10, ahead=ahead, by_query=lambda per_query: per_query["score"])
+    assert run_study(study, execution, evaluate, probe=lambda params: None) == "finished"
+    assert not any(trial.error for trial in study.trials)
+    assert set(service.answered.values()) == {1}
+
+
 def test_an_outage_at_the_last_trials_leaves_them_for_the_resumed_study(
     toy: ModuleType, tmp_path: Path
 ) -> None:

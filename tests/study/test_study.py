@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +17,16 @@ import pytest
 from tuner.backends.random import Random
 from tuner.core.errors import InputError, TunerError
 from tuner.core.space import SearchSpace
-from tuner.core.study_record import ArmRecord, StudyHeader
+from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState
 from tuner.evaluation.objective import Objective
 from tuner.execution.inline import Inline
-from tuner.study.arms import Arm, arm_seed, next_arm
+from tuner.study.arms import Arm, arm_seed, next_arm, spent
 from tuner.study.loop import run_study
 from tuner.study.reading import read_journal, read_per_query
 from tuner.study.study import Study
+
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,28 @@ def make(arms: list[Arm], **options: object) -> Study:
         space=SPACE.to_mapping(),
         objective=OBJECTIVE.to_mapping(),
         baseline=options.pop("baseline", None),  # type: ignore[arg-type]
+        ahead=options.pop("ahead", AHEAD),  # type: ignore[arg-type]
     )
     return Study.create(header, arms=arms, space=SPACE, objective=OBJECTIVE, **options)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Seeing:
+    """A backend that remembers which results it was shown, for each suggestion."""
+
+    shown: list[set[int]]
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        self.shown.append({trial.number for trial in history if trial.is_told})
+        assert all(trial.is_told == trial.is_scored for trial in history)
+        return [{"k": len(history)}]
+
+
+def seeing(ahead: int, budget: int = 8, **options: object) -> tuple[Study, list[set[int]]]:
+    shown: list[set[int]] = []
+    return make([Arm("a", Seeing(shown), budget)], ahead=ahead, **options), shown
 
 
 def listed(name: str, *values: int) -> Arm:
@@ -86,6 +111,14 @@ def test_next_arm_skips_exhausted_arms() -> None:
     assert next_arm(arms, {"a": 0, "b": 0}, ()) is arms[0]
     assert next_arm(arms, {"a": 0, "b": 0}, ("a",)) is arms[1]
     assert next_arm(arms, {"a": 1, "b": 2}, ()) is None
+
+
+def test_which_arms_had_nothing_left_is_known_from_the_turns() -> None:
+    arms = [listed("a", 1, 2, 3, 4), listed("b", 1, 2), listed("c", 1, 2)]
+    # a 0/4, b 0/2, c 0/2, a 1/4 (of 0/4, 1/2, 1/2), a 2/4, b 1/2, c 1/2, a 3/4.
+    assert spent(arms, "abcaabca") == set()
+    assert spent(arms, "abcac") == {"a", "b"}  # after a 2/4 the next turns were a's and b's
+    assert spent(arms, "") == set()
 
 
 def test_an_arm_that_has_nothing_left_leaves_its_budget() -> None:
@@ -199,6 +232,110 @@ def test_numpy_numbers_are_numbers() -> None:
     assert type(told.metrics["score"]) is float
 
 
+def test_a_suggestion_sees_the_results_of_all_trials_but_the_last_ones() -> None:
+    study, shown = seeing(2)
+    zero, one, two = study.ask(5)  # 3 waits for 0
+    study.tell(two, outcome(0.2))
+    study.tell(one, outcome(0.1))
+    assert study.ask(1) == []
+    assert not study.is_done
+    study.tell(zero, outcome(0.0))
+    three, four, five = study.ask(5)
+    study.tell(five, outcome(0.5))
+    study.tell(three, outcome(0.3))
+    (six,) = study.ask(5)  # 7 waits for 4
+    assert [trial.number for trial in (three, four, five, six)] == [3, 4, 5, 6]
+    # Each sees those before n - 2, although 3 saw the light when 1 and 2 were told too.
+    assert shown == [set(), set(), set(), {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3}]
+    study.tell(four, outcome(0.4))
+    (seven,) = study.ask(5)
+    assert shown[-1] == {0, 1, 2, 3, 4}
+    assert study.ask(1) == []
+    assert {study.tell(trial, outcome(0.6))[0].number for trial in (seven, six)} == {6, 7}
+    assert study.is_done
+
+
+def test_a_backend_that_learns_nothing_waits_for_nobody() -> None:
+    study = make([Arm("a", Random(budget=6), 6), Arm("b", Seeing([]), 2)], ahead=0)
+    # a 0/6, b 0/2, which waits for the first.
+    (first,) = study.ask(9)
+    study.tell(first, outcome(0.5))
+    assert [trial.arm for trial in study.ask(9)] == ["b", "a", "a", "a"]  # and then b's second
+
+
+@pytest.fixture
+def in_thread() -> Iterator[Callable[[Iterator[Trial]], SimpleQueue[Trial | None]]]:
+    """Pull all trials in another thread; None says that there are no more."""
+    threads: list[threading.Thread] = []
+
+    def start(asked: Iterator[Trial]) -> SimpleQueue[Trial | None]:
+        pulled: SimpleQueue[Trial | None] = SimpleQueue()
+
+        def pull() -> None:
+            for trial in asked:
+                pulled.put(trial)
+            pulled.put(None)
+
+        threads.append(threading.Thread(target=pull))
+        threads[-1].start()
+        return pulled
+
+    yield start
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+
+
+def test_who_pulls_waits_until_a_trial_is_told(in_thread: Any) -> None:
+    study, _ = seeing(1, budget=4)
+    pulled = in_thread(study.asks())
+    zero, one = (pulled.get(timeout=WAIT_S) for _ in range(2))
+    study.tell(one, outcome(0.1))  # 2 waits for 0 still
+    assert pulled.empty()
+    study.tell(zero, outcome(0.0))
+    two, three = (pulled.get(timeout=WAIT_S) for _ in range(2))
+    assert (two.number, three.number) == (2, 3)
+    assert pulled.get(timeout=WAIT_S) is None  # none is left, so nobody waits
+
+
+@pytest.mark.parametrize("how", ["stop", "time", "held back"])
+def test_who_waits_is_let_go(in_thread: Any, how: str) -> None:
+    study, _ = seeing(0, budget=4)
+    is_over = threading.Event()
+    pulled = in_thread(study.asks(is_over=is_over.is_set))
+    zero = pulled.get(timeout=WAIT_S)
+    match how:
+        case "stop":
+            study.stop()
+        case "time":
+            is_over.set()
+        case _:
+            study.hold_back(zero)
+    assert pulled.get(timeout=WAIT_S) is None
+    assert not study.is_done
+
+
+def test_a_trial_that_is_asked_again_ends_a_wait(in_thread: Any) -> None:
+    study, _ = seeing(1, budget=4)
+    pulled = in_thread(study.asks())
+    zero, one = (pulled.get(timeout=WAIT_S) for _ in range(2))
+    study.hold_back(zero)
+    study.ask_again(zero)
+    assert pulled.get(timeout=WAIT_S) == zero
+    study.tell(one, outcome(0.1))
+    study.tell(zero, outcome(0.1))
+    assert pulled.get(timeout=WAIT_S).number == 2
+    study.stop()
+
+
+def test_the_thread_that_tells_is_not_let_to_wait_for_itself() -> None:
+    study, _ = seeing(1)
+    asked = study.asks(teller=threading.get_ident())
+    assert [next(asked).number, next(asked).number] == [0, 1]
+    with pytest.raises(TunerError, match="trial 2 was asked for before trial 0 was told"):
+        next(asked)
+
+
 def test_a_trial_is_told_once() -> None:
     study = make([listed("a", 7, 8)])
     trial = study.ask(1)[0]
@@ -289,6 +426,7 @@ def test_a_killed_sharing_is_completed_when_resumed(tmp_path: Path, toy: ModuleT
     ("change", "message"),
     [
         ({"seed": 8}, "seed was 7 and is 8 now"),
+        ({"ahead": 40}, f"ahead was {AHEAD} and is 40 now"),
         ({"fingerprints": {"space": "s2", "dataset": "d1"}}, "fingerprints.space was"),
         ({"fingerprints": {"dataset": "d1"}}, "is null now"),
         ({"arms": (ArmRecord("grid", "grid", 5),)}, "arms was"),
