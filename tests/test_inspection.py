@@ -112,8 +112,8 @@ def test_fewer_queries_than_are_looked_at(queries: list[Query]) -> None:
 
 
 def barren(ids: list[str]) -> Any:
-    """A system that returns ids of which none is relevant, in a data set with documents d0 to d9."""
-    return SimpleNamespace(
+    """A system that returns ids of which none is relevant; the data set has d0 to d9."""
+    assembly = SimpleNamespace(
         plan=SimpleNamespace(objective=SimpleNamespace(weights={"mrr": 1.0})),
         config=SimpleNamespace(objective=SimpleNamespace(budget_tokens=None)),
         dataset=SimpleNamespace(
@@ -126,6 +126,8 @@ def barren(ids: list[str]) -> Any:
             retrieve=lambda queries, params: Rankings.from_ids([q.id for q in queries], [ids])
         ),
     )
+    assembly.counting = lambda purpose: assembly
+    return assembly
 
 
 def zeros(*numbers: int) -> list[Trial]:
