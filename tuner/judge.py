@@ -33,16 +33,16 @@ from tuner.stats.pairs import ROUNDING
 from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
 from tuner.study.more_queries import HELD_OUT
+from tuner.study.outcome import Rail
 from tuner.study.reading import read_per_query
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import (
-    NO_BETTER,
-    WINNER,
     Guardrail,
     Measured,
     Verdict,
     decide,
 )
+from tuner.study.wording import THE_WINNER, Names
 
 # Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
 # does not count as the system's.
@@ -111,6 +111,7 @@ def duel(
         kind = assembly.config.retriever.kind
         raise InputError(f"{kind!r} measures itself: there are no queries to compare two on")
     is_held_out = part == "holdout"
+    called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
     looks = None
     if part != "tune" and assembly.holdout_queries and first != second:
         looks = look(
@@ -135,9 +136,7 @@ def duel(
             first,
             queries,
             looks=looks if is_held_out else None,
-            called="B",
-            where=HELD_OUT if is_held_out else "queries",
-            same="A and B are the same",
+            names=Names("B", "A", called, "A and B are the same"),
         ),
         {
             name: (comparison, None if np.isnan(p) else float(p))
@@ -196,9 +195,7 @@ def judge(
     queries: Sequence[Query],
     *,
     looks: EarlierLooks | None = None,
-    called: str = WINNER,
-    where: str = HELD_OUT,
-    same: str = NO_BETTER,
+    names: Names = THE_WINNER,
     level_of: LevelOf | None = None,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide; see ``decide``.
@@ -214,10 +211,10 @@ def judge(
         alpha=float(section.alpha) if level_of is None else level_of(*pair),
         min_effect=float(section.min_effect),
         looks=looks,
-        called=called,
-        where=where,
-        same=same,
-        held_out_share=len(queries) / len(assembly.dataset.queries) if where == HELD_OUT else None,
+        names=names,
+        held_out_share=len(queries) / len(assembly.dataset.queries)
+        if names.queries == HELD_OUT
+        else None,
         largest=largest_difference(assembly.plan.objective.weights),
         run_shift=_run_shift(assembly, baseline, queries, pair[1]),
         seed=assembly.config.study.seed,
@@ -275,11 +272,14 @@ def judge_without_holdout(
     if section.guardrails and winner.params != baseline.params:
         pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
         tests = {
-            guard.metric: guard.test(
-                pair[0].metrics[guard.metric],
-                pair[1].metrics[guard.metric],
-                alpha=alpha,
-                seed=assembly.config.study.seed,
+            guard.metric: Rail(
+                guard.test(
+                    pair[0].metrics[guard.metric],
+                    pair[1].metrics[guard.metric],
+                    alpha=alpha,
+                    seed=assembly.config.study.seed,
+                ),
+                guard.is_relative,
             )
             for guard in guardrails(assembly)
         }

@@ -22,6 +22,7 @@ from tuner.study.reading import JournalContent
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import Verdict
 from tuner.study.winner import choose_winner
+from tuner.study.wording import Names
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def derive_policy(
             policy.default,
             assembly.holdout_queries,
             looks=looks,
-            called="the policy",
+            names=Names("the policy", "the fixed parameters"),
         )
     seed = assembly.config.study.seed
     accuracy = rule_accuracy(texts, types, seed=seed)

@@ -54,8 +54,10 @@ from tuner.study.results import (
     asked_in_trials,
     summarise,
 )
+from tuner.study.ruling import Reason, Ruling
 from tuner.study.study import Study
 from tuner.study.winner import choose_winner
+from tuner.study.wording import tell, to_record, weakened
 from tuner.tracking.mlflow import Mlflow
 from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 
@@ -187,7 +189,7 @@ class Session:
         objective = self.assembly.plan.objective
         verdict = self._verdict(winner, values, say, level_of)
         if verdict is not None:
-            verdict["sentence"] += failures.caveat
+            verdict = weakened(verdict, failures.caveats)
         return replace(
             summary,
             verdict=verdict,
@@ -221,9 +223,8 @@ class Session:
         if not any(winner.metrics.get(name) for name in assembly.plan.objective.weights):
             return None  # nothing relevant was found, so there is nothing to choose from
         if not winner.is_feasible:
-            outcome = "keep the baseline"
-            reason = "no configuration met the objective's constraints"
-            return {"outcome": outcome, "sentence": f"{outcome.capitalize()}: {reason}."}
+            nobody = Ruling("keep the baseline", Reason.INFEASIBLE)
+            return to_record(nobody, tell(nobody), (), {})
         if not assembly.holdout_queries:
             journal = self.run_dir / JOURNAL_FILE
             few = judge_without_holdout(

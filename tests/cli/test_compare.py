@@ -40,7 +40,7 @@ def test_a_run_directory_is_compared_with_the_baseline(tuner_here):
 def test_a_configuration_does_not_differ_from_itself(tuner_here):
     same = '{"title_weight": 1.0, "top_k": 10}'
     done = tuner_here("compare", "config.yaml", "--a", same, "--b", same)
-    assert "Keep the baseline: A and B are the same." in done.stdout
+    assert "Keep A: A and B are the same." in done.stdout
     assert "paired t-test with degrees of freedom by the kurtosis" in done.stdout
     # Nothing was decided, so the held-out queries are as fresh as before.
     assert not list(tuner_here.folder.glob("runs/holdouts.jsonl"))
@@ -90,7 +90,7 @@ def test_other_held_out_queries_are_no_fresh_ones(tuner_here):
     assert 0 < verdict["seen_before"] < 10  # the other half of 20, drawn anew
     assert verdict["looks"] == 1
     assert (
-        f"({verdict['seen_before']} of the 10 held-out queries were already"
+        f"({verdict['seen_before']} of the 10 held-out queries were looked at"
         in (verdict["sentence"])
     )
 

@@ -195,7 +195,7 @@ def test_resume_of_a_finished_study_evaluates_nothing(tuner_here):
     before = read_journal(run_dir / "journal.jsonl").trials
     done = tuner_here("resume", str(run_dir))
     assert read_journal(run_dir / "journal.jsonl").trials == before
-    assert "already used for a verdict" not in done.stdout  # it is the same one again
+    assert "looked at" not in done.stdout  # it is the same one again
 
 
 def test_without_a_holdout_the_table_has_no_such_column(tuner_here):

@@ -29,7 +29,7 @@ def test_a_second_run_on_the_same_queries_is_reported_as_a_second_look(tuner_her
     assert again["winner"]["params"] == first["winner"]["params"]
     assert again["verdict"]["looks"] == 0  # the same pair: nothing new is asked
     assert second["verdict"]["looks"] == 1
-    assert "have decided once before" in second["verdict"]["sentence"]
+    assert "held-out queries were looked at once before" in second["verdict"]["sentence"]
 
 
 def test_few_queries_are_not_split_unless_asked(tuner_here):

@@ -39,7 +39,7 @@ def test_the_parts_stand_in_their_order_and_the_contents_lead_to_them(report):
 def test_an_improvement_is_deployed_in_words_mark_and_tone(report):
     page = report()
     assert outcome(page) == "deploy"
-    assert "✓ Deploy The winner is better by +" in page.text
+    assert "✓ Deploy The winner is better by 0." in page.text
     assert "on 40 held-out queries" in page.text
 
 
@@ -124,7 +124,7 @@ def test_without_a_holdout_the_page_warns(report):
     page = report(has_holdout=False)
     assert "these are the queries that the search has seen" in page.text
     assert "No query was held out" in page.text
-    assert "corrected for the search's luck the gain over the baseline is" in page.text
+    assert "corrected for the search's luck, the winner " in page.text
 
 
 def test_a_system_that_measures_itself_has_no_intervals_but_means(report):

@@ -9,6 +9,7 @@ from tuner.core.trial import Trial, TrialState
 from tuner.study.few_queries import decide_without_holdout
 from tuner.study.looks import EarlierLooks
 from tuner.study.more_queries import confidence
+from tuner.study.outcome import Rail
 from tuner.study.verdict import Guardrail, Measured, decide
 from tuner.study.winner import choose_winner
 
@@ -30,21 +31,21 @@ def test_a_clear_gain_is_deployed():
     assert verdict.outcome == "deploy"
     # differences .05 and .07 by turns: mean .06
     assert verdict.comparison.mean_difference == pytest.approx(0.06)
-    assert verdict.sentence.startswith("Deploy: the winner is better by +0.060")
+    assert verdict.sentence.startswith("Deploy: the winner is better by 0.060 ")
     assert "100 held-out queries" in verdict.sentence
 
 
 def test_a_clear_loss_keeps_the_baseline():
     verdict = decide(measured("new", 0.5 + ALTERNATING), measured("old", np.full(100, 0.55)))
     assert verdict.outcome == "keep the baseline"
-    assert "the winner is worse by -0.040" in verdict.sentence
+    assert "the winner is worse by 0.040 " in verdict.sentence
 
 
 def test_no_difference_that_would_matter_keeps_the_baseline():
     noise = np.tile([0.004, -0.004], 500)
     verdict = decide(measured("new", 0.5 + noise), measured("old", np.full(1000, 0.5)))
     assert verdict.outcome == "keep the baseline"
-    assert "less than the 0.01 that would matter" in verdict.sentence
+    assert "a gain of 0.01, the least that would matter, is ruled out" in verdict.sentence
 
 
 def test_an_unclear_gain_asks_for_the_number_of_queries_that_would_show_it():
@@ -54,7 +55,7 @@ def test_an_unclear_gain_asks_for_the_number_of_queries_that_would_show_it():
     assert verdict.difference_to_show == pytest.approx(0.02)
     # d_z = .1974 needs 204 queries in all, 40 are there
     assert verdict.more_queries == pytest.approx(204 - 40, abs=2)
-    assert f"about {verdict.more_queries} more held-out queries" in verdict.sentence
+    assert f"About {verdict.more_queries} more held-out queries" in verdict.sentence
     assert "with 80 % power" in verdict.sentence
     half = decide(
         measured("new", 0.5 + noise), measured("old", np.full(40, 0.5)), held_out_share=0.5
@@ -85,7 +86,7 @@ def test_a_broken_guardrail_keeps_the_baseline_and_is_named():
         guardrails=[Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)],
     )
     assert verdict.outcome == "keep the baseline"
-    assert "but latency_p95_ms broke the guard-rail" in verdict.sentence
+    assert "but latency_p95_ms broke its guard-rail (worse by " in verdict.sentence
 
 
 def test_a_guardrail_in_doubt_keeps_the_baseline():
@@ -96,7 +97,9 @@ def test_a_guardrail_in_doubt_keeps_the_baseline():
         guardrails=[Guardrail("recall@10", max_decrease=0.01)],
     )
     assert verdict.outcome == "keep the baseline"
-    assert "recall@10 could not be shown to stay within the guard-rail" in verdict.sentence
+    assert (
+        "recall@10 (worse by up to 0.0334, 0.01 is allowed) could not be shown" in verdict.sentence
+    )
 
 
 def test_a_broken_guardrail_is_said_although_the_gain_is_unclear():
@@ -107,15 +110,15 @@ def test_a_broken_guardrail_is_said_although_the_gain_is_unclear():
         guardrails=[Guardrail("latency_mean_ms", max_increase=0.1, is_relative=True)],
     )
     assert verdict.outcome == "keep the baseline"
-    assert "latency_mean_ms broke the guard-rail" in verdict.sentence
+    assert "latency_mean_ms broke its guard-rail" in verdict.sentence
 
 
 def test_a_clear_gain_too_small_to_matter_keeps_the_baseline():
     small = np.tile([0.004, 0.006], 50)
     verdict = decide(measured("new", 0.5 + small), measured("old", np.full(100, 0.5)))
     assert verdict.outcome == "keep the baseline"
-    assert "better by +0.005" in verdict.sentence
-    assert "less than the 0.01 that would matter" in verdict.sentence
+    assert "better by 0.005" in verdict.sentence
+    assert "a gain of 0.01, the least that would matter, is ruled out" in verdict.sentence
 
 
 def test_a_kept_guardrail_lets_the_winner_pass():
@@ -147,25 +150,24 @@ def decided(looks):
 
 def test_a_second_look_is_said():
     verdict = decided(EarlierLooks(2, 100, 100, "nightly", "2026-11-28"))
-    assert "All 100 held-out queries were already used for a verdict" in verdict.sentence
+    assert "All 100 held-out queries were looked at twice before" in verdict.sentence
     assert "last on 2026-11-28 by the study nightly" in verdict.sentence
-    assert "have decided twice before" in verdict.sentence
+    assert "in up to 7.5 % of cases, not in 2.5 %" in verdict.sentence
     assert (verdict.looks, verdict.seen_before) == (2, 100)
 
 
 def test_an_overlap_with_an_earlier_holdout_is_said():
     verdict = decided(EarlierLooks(1, 41, 100, "nightly", "2026-11-28"))
-    assert "(41 of the 100 held-out queries were already used for a verdict" in verdict.sentence
-    assert "have decided once before" in verdict.sentence
+    assert "(41 of the 100 held-out queries were looked at once before" in verdict.sentence
     verdict = decided(EarlierLooks(0, 4, 100, "nightly", "2026-11-28"))
-    assert "(4 of the 100 held-out queries were already used" in verdict.sentence
+    assert "(4 of the 100 held-out queries were looked at before" in verdict.sentence
     assert "too few to count as a further look" in verdict.sentence
     assert verdict.looks == 0
 
 
 def test_fresh_queries_are_not_remarked_on():
-    assert "already used" not in decided(EarlierLooks(0, 0, 100)).sentence
-    assert "already used" not in decided(None).sentence
+    assert "looked at" not in decided(EarlierLooks(0, 0, 100)).sentence
+    assert "looked at" not in decided(None).sentence
 
 
 def test_an_interval_that_rests_on_few_queries_is_said_to():
@@ -188,7 +190,10 @@ def test_identical_values_are_said_to_be():
     values = 0.5 + ALTERNATING
     verdict = decide(measured("new", values), measured("old", values))
     assert verdict.outcome == "keep the baseline"
-    assert verdict.sentence == "Keep the baseline: the two are identical on all 100 queries."
+    assert verdict.sentence == (
+        "Keep the baseline: the winner and the baseline have the same composite on all 100 "
+        "held-out queries."
+    )
 
 
 def test_a_constant_difference_is_said_to_be():
@@ -198,8 +203,8 @@ def test_a_constant_difference_is_said_to_be():
     assert "check that the two were measured independently" in verdict.sentence
     verdict = decide(measured("new", 0.1 + old[:2]), measured("old", old[:2]))
     assert verdict.outcome == "not enough queries"
-    assert "both queries differ by the same amount (0.1)" in verdict.sentence
-    assert "at least 6 queries" in verdict.sentence
+    assert "both held-out queries differ by the same amount (+0.100)" in verdict.sentence
+    assert "at least 10 are needed" in verdict.sentence
     # Seven ties of seven: a tenth of all queries may differ and none be among them (.9^7 = .48).
     for change in (0.1, 0.0):
         verdict = decide(measured("new", change + old[:7]), measured("old", old[:7]))
@@ -211,7 +216,7 @@ def test_undefined_values_are_said_to_be():
     nothing = np.full(3, np.nan)
     verdict = decide(measured("new", nothing), measured("old", np.full(3, 0.5)))
     assert verdict.outcome == "not enough queries"
-    assert "none of the 3 queries has a value from both" in verdict.sentence
+    assert "none of the 3 held-out queries has a composite from both" in verdict.sentence
 
 
 def test_types_are_compared_apart():
@@ -336,9 +341,9 @@ def test_few_queries_are_decided_by_the_corrected_gain():
         alpha=0.05,
         seed=0,
     )
-    verdict = few(0.3 + noise[0], 0.3 + noise, guardrails={"latency_mean_ms": slow})
+    verdict = few(0.3 + noise[0], 0.3 + noise, guardrails={"latency_mean_ms": Rail(slow, True)})
     assert verdict.outcome == "keep the baseline"
-    assert "latency_mean_ms could not be shown" in verdict.sentence
+    assert "latency_mean_ms broke its guard-rail" in verdict.sentence
 
 
 @pytest.mark.parametrize("queries", [0, 1, 2, 5, 9])
@@ -363,12 +368,12 @@ def test_ten_queries_may_decide():
 def test_an_interval_without_width_is_no_certainty():
     verdict = few(np.zeros(20), np.zeros((3, 20)))
     assert verdict.outcome == "not enough queries"
-    assert "so few queries without any difference are no certainty" in verdict.sentence
+    assert "do not differ on any of them, and so few are no certainty" in verdict.sentence
     assert verdict.more_queries is None
 
 
 def test_few_queries_say_how_many_to_label_and_where_it_gains():
-    gain = np.tile([0.12, -0.08], 20)  # sd .1013
+    gain = np.tile([0.14, -0.06], 20)  # sd .1013
     gains = np.stack([np.zeros(40), gain])
     verdict = few(gain, gains, query_types=["a", "b"] * 20)
     assert verdict.outcome == "not enough queries"
@@ -380,7 +385,7 @@ def test_few_queries_say_how_many_to_label_and_where_it_gains():
     label = 2 * verdict.more_queries - 40
     assert f"label about {label:,} more queries and hold half of all out" in verdict.sentence
     assert [group.comparison.mean_difference for group in verdict.by_type] == pytest.approx(
-        [0.12, -0.08]
+        [0.14, -0.06]
     )
 
 
@@ -392,7 +397,7 @@ def test_a_holdout_of_none_by_request_is_not_called_too_few_queries():
 
 
 def test_without_a_holdout_a_price_deploys_nothing_whose_composite_may_be_worse():
-    noise = np.tile([0.2, -0.2], 20)
+    noise = np.tile([0.05, -0.05], 20)
 
     def decided(composite_gain):
         objective = 0.3 + np.tile([0.01, -0.01], 20)
@@ -410,13 +415,12 @@ def test_without_a_holdout_a_price_deploys_nothing_whose_composite_may_be_worse(
 
     verdict = decided(noise)
     assert verdict.outcome == "not enough queries"
-    # .01 to the margin, sd .2026: (2.8 * .2026 / .01)^2 = 3,220 held out
-    assert verdict.more_queries == pytest.approx(3_220, abs=10)
-    assert "the composite differs by" in verdict.sentence
+    # .01 to the margin, sd .0506: (2.8 * .0506 / .01)^2 = 201 held out, and a few for Student's t
+    assert verdict.more_queries == pytest.approx(201, abs=4)
+    assert "its composite may be worse by 0.01 or more: 0.000, 95 %" in verdict.sentence
     assert "held-out queries would rule that out" in verdict.sentence
-    assert "may be worse by 0.01 or more" in verdict.sentence
-    assert "the gain over the baseline in the objective, with its price" in verdict.sentence
-    assert decided(noise / 100).outcome == "deploy"
+    assert "is better by 0.300 in the objective with its price" in verdict.sentence
+    assert decided(noise / 50).outcome == "deploy"
 
 
 def priced(name, composite, tokens, price=0.0001):
@@ -441,20 +445,20 @@ def test_as_good_and_cheaper_is_deployed():
     # 2,400 tokens at .0001 are .24, less .004
     assert verdict.price.objective.mean_difference == pytest.approx(0.236)
     assert "as good in the composite (-0.004 on 100 held-out queries" in verdict.sentence
-    assert "no worse than 0.01" in verdict.sentence
+    assert "a loss of 0.01 or more is ruled out" in verdict.sentence
     assert "cheaper (403 instead of 2,803 context tokens)" in verdict.sentence
-    assert "the objective gains +0.236 (interval" in verdict.sentence
+    assert "the objective gains 0.236 (95 % interval" in verdict.sentence
 
 
 def test_cheaper_is_not_deployed_where_the_composite_may_be_worse():
-    change = np.tile([0.096, -0.104], 50)  # mean -.004, interval -.024 to +.016
+    change = np.tile([0.056, -0.064], 50)  # mean -.004, interval -.016 to +.008
     verdict = decide(
         priced("new", 0.5 + change, TOKENS), priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
     )
     assert verdict.outcome == "not enough queries"
-    assert "the composite may be worse by 0.01 or more" in verdict.sentence
-    # Distance to the margin: .01 - .004 = .006; sd .1005: (2.8 * .1005 / .006)^2 = 2,202 in all
-    assert verdict.more_queries == pytest.approx(2_202 - 100, abs=5)
+    assert "its composite may be worse by 0.01 or more" in verdict.sentence
+    # Distance to the margin: .01 - .004 = .006; sd .0603: (2.8 * .0603 / .006)^2 = 793 in all
+    assert verdict.more_queries == pytest.approx(793 - 100, abs=5)
     assert "would rule that out" in verdict.sentence
 
 
@@ -466,9 +470,11 @@ def test_losses_too_rare_to_be_seen_may_be_absent(queries, outcome):
     verdict = decide(priced("new", same, tokens), priced("old", same, 2_400.0 + tokens))
     assert verdict.outcome == outcome
     if outcome == "deploy":
-        assert "as good in the composite (+0.000" in verdict.sentence
+        assert "as good in the composite (0.000" in verdict.sentence
     else:
-        assert "only 0 differ, losses that are rare may be absent" in verdict.sentence
+        assert (
+            "differs on only 0 queries, so losses that are rare may be absent" in verdict.sentence
+        )
         assert "1 more held-out query would hold them" in verdict.sentence
         assert verdict.more_queries == 1
 
@@ -479,8 +485,8 @@ def test_cheaper_and_clearly_worse_keeps_the_baseline_and_says_what_the_objectiv
         priced("new", 0.5 + change, TOKENS), priced("old", np.full(100, 0.5), 2_400.0 + TOKENS)
     )
     assert verdict.outcome == "keep the baseline"
-    assert "the winner is worse by -0.040" in verdict.sentence
-    assert "At the study's price its objective gains +0.200" in verdict.sentence
+    assert "the winner is worse by 0.040 " in verdict.sentence
+    assert "at the study's price its objective gains 0.200" in verdict.sentence
 
 
 def test_a_cheaper_winner_with_a_broken_guardrail_is_not_deployed():
@@ -493,8 +499,10 @@ def test_a_cheaper_winner_with_a_broken_guardrail_is_not_deployed():
         guardrails=[Guardrail("recall@10", max_decrease=0.01)],
     )
     assert verdict.outcome == "keep the baseline"
-    assert "the winner is cheaper" in verdict.sentence
-    assert "recall@10 could not be shown to stay within the guard-rail" in verdict.sentence
+    assert "and cheaper (403 instead of" in verdict.sentence
+    assert (
+        "recall@10 (worse by up to 0.0334, 0.01 is allowed) could not be shown" in verdict.sentence
+    )
 
 
 def test_an_objective_that_gains_by_the_composite_alone_is_not_called_cheaper():
@@ -514,7 +522,7 @@ def test_a_gain_that_costs_more_than_it_is_worth_is_said_to():
     )
     assert verdict.outcome == "deploy"
     assert "costs more than that is worth at the study's price" in verdict.sentence
-    assert "(2,803 instead of 403 context tokens)" in verdict.sentence
+    assert "2,803 instead of 403 context tokens" in verdict.sentence
     assert "the objective changes by -0.180" in verdict.sentence
 
 
@@ -524,7 +532,7 @@ def test_queries_that_would_have_shown_what_matters_keep_the_baseline():
     verdict = decide(measured("new", 0.5 + noise), measured("old", np.full(400, 0.5)))
     assert verdict.comparison.interval[1] > 0.01
     assert verdict.outcome == "keep the baseline"
-    assert "probably smaller than the 0.01 that would matter" in verdict.sentence
+    assert "so the true one is probably smaller" in verdict.sentence
     assert "with 80 % power" in verdict.sentence
     assert verdict.more_queries is None
 
@@ -548,7 +556,8 @@ def test_a_rail_in_doubt_is_named_beside_a_broken_one():
             Guardrail("recall@10", max_decrease=0.01),
         ],
     )
-    assert "latency_mean_ms broke the guard-rail, and recall@10 could not be shown" in (
+    assert "latency_mean_ms broke its guard-rail (" in verdict.sentence
+    assert ", and recall@10 (worse by up to 0.0334, 0.01 is allowed) could not be shown" in (
         verdict.sentence
     )
 
@@ -563,7 +572,7 @@ def test_one_of_anything_is_said_in_the_singular():
     assert "(1 of the 101 queries lacks a metric of the composite and is left out.)" in (
         verdict.sentence
     )
-    assert "(1 of the 101 held-out queries was already used" in verdict.sentence
+    assert "(1 of the 101 held-out queries was looked at before" in verdict.sentence
 
 
 def test_a_damaged_memory_of_looks_is_said():

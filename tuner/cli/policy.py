@@ -57,8 +57,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     console().print(table)
     echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
     if result.verdict is not None:
-        sentence = result.verdict.sentence.replace("the baseline", "the fixed parameters")
-        echo(f"\n{sentence}", bold=True)
+        echo(f"\n{result.verdict.sentence}", bold=True)
         print_types(result.verdict.to_record()["by_type"])
     else:
         echo(f"\nNo verdict: {result.no_verdict}.", bold=True)

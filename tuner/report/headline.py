@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tuner.core.study_record import Standing
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.failures import by_cause, reason_of
@@ -34,18 +37,24 @@ def headline(review: Review) -> Headline:
     if not review.verdict or review.summary.state == "failed":
         outcome, sentence = _without_verdict(review)
         return Headline("none", "–", outcome, sentence, _next_step(review), facts=facts)
-    outcome, sentence = review.verdict["outcome"], review.verdict["sentence"]
+    outcome = review.verdict["outcome"]
     tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
-    prefix = f"{outcome.capitalize()}: "
-    if sentence.startswith(prefix):
-        sentence = sentence.removeprefix(prefix)
-        sentence = sentence[:1].upper() + sentence[1:]
-    # What weakens a verdict follows it in brackets.
-    sentence, _, caveat = sentence.partition(". (")
-    if caveat:
-        sentence, caveat = f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
+    sentence, caveat = _told(review.verdict)
     following = _next_step(review)
     return Headline(tone, mark, outcome.capitalize(), sentence, following, caveat, facts)
+
+
+def _told(verdict: Mapping[str, Any]) -> tuple[str, str]:
+    """Return why, with what to do about it, and what weakens that."""
+    if "finding" in verdict:
+        caveats = " ".join(one["text"] for one in verdict["caveats"])
+        return f"{verdict['finding']} {verdict['advice']}".strip(), caveats
+    # Of a study before those were kept apart: what weakens a verdict follows it in brackets.
+    sentence = verdict["sentence"].removeprefix(f"{verdict['outcome'].capitalize()}: ")
+    sentence, _, caveat = f"{sentence[:1].upper()}{sentence[1:]}".partition(". (")
+    if not caveat:
+        return sentence, ""
+    return f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
 
 
 def _without_verdict(review: Review) -> tuple[str, str]:
@@ -107,7 +116,8 @@ def _next_step(review: Review) -> str:
     if outcome == "deploy":
         return f"{_changes(review)}All its parameters are in best.yaml of the run directory."
     more, to_show = review.verdict.get("more_queries"), review.verdict.get("difference_to_show")
-    if outcome == "not enough queries" and more and to_show:
+    # Newer verdicts say so in their own words.
+    if outcome == "not enough queries" and more and to_show and "advice" not in review.verdict:
         queries = counted(more, "query", "queries")
         return f"{queries} held out would show a difference of {shown(to_show)}, in 4 of 5 studies."
     return ""

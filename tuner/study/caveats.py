@@ -1,13 +1,13 @@
-"""What a verdict's sentence adds in brackets: why its figures promise less than they seem to."""
+"""Why a verdict's figures promise less than they seem to: what stands in brackets behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tuner.stats import PairedComparison
-from tuner.study.looks import LOOKS_FILE, EarlierLooks
-from tuner.study.more_queries import in_queries
+from tuner.study.looks import EarlierLooks
 from tuner.study.price import FEWEST_THAT_DIFFER
+from tuner.study.ruling import Caveat, CaveatKind
 
 # With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
 # (experiments/statistics/README.md).
@@ -18,93 +18,45 @@ def caveats(
     comparison: PairedComparison,
     *,
     asked: int,
+    alpha: float,
     run_shift: float = 0.0,
     looks: EarlierLooks | None = None,
     worse_on: Sequence[str] = (),
-) -> str:
-    """Return every remark that applies, each in brackets after a space; "" where none does.
+) -> tuple[Caveat, ...]:
+    """Return every caveat that applies.
 
     ``asked`` is how many queries were asked, also those without a value; ``worse_on`` names the
     query types that clearly lose.
     """
-    return (
-        f"{_worse(worse_on)}{_left_out(comparison, asked)}{_few_queries(comparison)}"
-        f"{_moving(run_shift)}{_second_look(looks)}{_unreadable(looks)}"
-    )
-
-
-def _worse(types: Sequence[str]) -> str:
-    """Say which queries pay for the others' gain."""
-    if not types:
-        return ""
-    named = types[0] if len(types) == 1 else f"{', '.join(types[:-1])} and {types[-1]}"
-    return f" (It is clearly worse on queries of the type{'s' * (len(types) > 1)} {named}.)"
-
-
-def _left_out(comparison: PairedComparison, asked: int) -> str:
-    """Say how many queries a mean of the composite does not stand on."""
+    found = [Caveat(CaveatKind.WORSE_TYPES, {"types": list(worse_on)})] if worse_on else []
     lacking = asked - comparison.n
-    if not lacking:
-        return ""
-    lack = "lacks" if lacking == 1 else "lack"
-    is_left = "is" if lacking == 1 else "are"
-    return (
-        f" ({lacking} of the {in_queries(asked)} {lack} a metric of the composite and {is_left} "
-        "left out.)"
-    )
-
-
-def _few_queries(comparison: PairedComparison) -> str:
-    """Warn of an interval that rests on a handful of queries: it covers less than it promises."""
-    if comparison.interval_kind != "t":
-        return ""
+    if lacking:
+        found.append(Caveat(CaveatKind.LEFT_OUT, {"lacking": lacking, "asked": asked}))
     differ = comparison.wins + comparison.losses
-    if differ < FEWEST_THAT_DIFFER:
-        few = f"Only {differ} of the queries {'differs' if differ == 1 else 'differ'}"
-    elif comparison.n < FEWEST_QUERIES:
-        few = f"There are fewer than {FEWEST_QUERIES} queries"
-    else:
-        return ""
-    return f" ({few}: the truth lies outside such an interval more often than it promises.)"
+    if comparison.interval_kind == "t" and differ < FEWEST_THAT_DIFFER:
+        found.append(Caveat(CaveatKind.FEW_DIFFER, {"differ": differ}))
+    elif comparison.interval_kind == "t" and comparison.n < FEWEST_QUERIES:
+        found.append(Caveat(CaveatKind.FEW_QUERIES, {"fewest": FEWEST_QUERIES}))
+    if run_shift:
+        found.append(Caveat(CaveatKind.MOVES, {"shift": run_shift}))
+    if looks is not None and looks.seen:
+        found.append(Caveat(CaveatKind.LOOKED_AT, _figures(looks, alpha)))
+    if looks is not None and looks.unreadable:
+        found.append(Caveat(CaveatKind.UNREADABLE, {"lines": looks.unreadable}))
+    return tuple(found)
 
 
-def _moving(run_shift: float) -> str:
-    if run_shift == 0.0:
-        return ""
-    return (
-        f" (Asked twice, the same configuration differed from itself by {run_shift:.4f}: "
-        "the interval allows for that.)"
-    )
+def _figures(looks: EarlierLooks, alpha: float) -> dict[str, float | str]:
+    """Return what earlier looks have cost: each deploys by chance in up to half of ``alpha``.
 
-
-def _second_look(looks: EarlierLooks | None) -> str:
-    if looks is None or looks.seen == 0:
-        return ""
-    if looks.queries == 1:
-        some = "The held-out query was"
-    elif looks.seen == looks.queries:
-        some = f"All {looks.queries} held-out queries were"
-    else:
-        some = f"{looks.seen} of the {looks.queries} held-out queries"
-        some += " was" if looks.seen == 1 else " were"
-    times = {1: "once", 2: "twice"}.get(looks.count, f"{looks.count} times")
-    counted = (
-        f"These queries have decided {times} before: every further look makes a false winner more "
-        "likely; hold out fresh queries for a decision that matters."
-        if looks.count
-        else "That is too few to count as a further look."
-    )
-    return (
-        f" ({some} already used for a verdict, last on {looks.last_date} by the study "
-        f"{looks.last_study}. {counted})"
-    )
-
-
-def _unreadable(looks: EarlierLooks | None) -> str:
-    if looks is None or looks.unreadable == 0:
-        return ""
-    lines = "1 line" if looks.unreadable == 1 else f"{looks.unreadable} lines"
-    return (
-        f" ({lines} of {LOOKS_FILE} cannot be read, so these queries may have decided more often "
-        "than is known: restore that file from a copy.)"
-    )
+    Their sum bounds the rate at which any of them does (Bonferroni), however they go together.
+    """
+    return {
+        "seen": looks.seen,
+        "queries": looks.queries,
+        "count": looks.count,
+        "last_study": looks.last_study,
+        "last_date": looks.last_date,
+        "alpha": alpha,
+        "by_chance": min((looks.count + 1) * alpha / 2.0, 1.0),
+    }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.core.trial import Trial, TrialState
+from tuner.study.ruling import Caveat, CaveatKind
 
 # A study that failed more often than this has not searched its space.
 LARGEST_FAILED_SHARE = 0.5
@@ -54,19 +55,12 @@ class Failures:
         )
 
     @property
-    def caveat(self) -> str:
-        """Return what a verdict adds in brackets after a space; "" where few enough failed.
-
-        >>> Failures(5, 41, "ValueError: hops").caveat
-        ' (5 of 41 trials, 12 %, failed, most often by: ValueError: hops.)'
-        """
+    def caveats(self) -> tuple[Caveat, ...]:
+        """Return what this takes from a verdict; nothing where few enough failed."""
         if self.failed <= UNNOTICED_SHARE * self.told:
-            return ""
-        share = f"{100 * self.failed / self.told:.0f} %"
-        return (
-            f" ({self.failed:,} of {self.told:,} trials, {share}, failed, "
-            f"most often by: {_short(self.reason)}.)"
-        )
+            return ()
+        figures = {"failed": self.failed, "told": self.told, "reason": _short(self.reason)}
+        return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
 def _short(reason: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,24 @@ from tuner.stats import (
     compare_paired,
     per_group,
 )
-from tuner.study.more_queries import (
-    FEWEST_TO_PLAN,
-    POWER_SHOWN,
-    confidence,
-    in_queries,
-    needed,
+from tuner.stats.pairs import ROUNDING, is_constant
+from tuner.stats.pairs import largest as largest_of
+from tuner.study.more_queries import FEWEST_TO_PLAN, MOST_TIMES, needed
+from tuner.study.outcome import Rail
+from tuner.study.price import RARE_LOSS, RULE_OF_THREE, is_as_good
+from tuner.study.ruling import (
+    Caveat,
+    CaveatKind,
+    Figures,
+    Outcome,
+    Outlook,
+    Prospect,
+    Reason,
+    Ruling,
 )
-from tuner.study.outcome import Outcome
-from tuner.study.price import is_as_good
-from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured
+from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured, parts_of
 from tuner.study.winner import winner_rule
+from tuner.study.wording import Told, tell, to_record
 
 # Among equal configurations 5 % of the searches on 3 queries were deployed, from 10 on at most 1 %
 # (experiments/statistics/README.md). Below 10 nobody can tell how far off it may be elsewhere.
@@ -44,26 +52,48 @@ class FewQueriesVerdict:
     """What to do where no queries were held out; see ``decide_without_holdout``.
 
     Attributes:
-        outcome: ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``.
-        sentence: the same for people, with the gain and its interval.
-        corrected: the gain over the baseline, less the search's luck; None under 10 queries.
+        ruling: the outcome, its reason and figures, and how many held-out queries would tell.
+        told: the same in words, with the caveats.
+        caveats: why the figures promise less than they seem to.
+        corrected: the winner's gain over the baseline, less the search's luck; None under 10
+            queries.
+        effect_size: d_z, that gain in standard deviations of the differences by query.
         guardrails: each guard-rail's test by metric, on the queries that chose the winner.
         by_type: winner against baseline in the composite within each query type, on the queries
             that chose the winner, which flatters it.
-        more_queries: how many held-out queries would show ``difference_to_show`` with 80 % power.
     """
 
-    outcome: Outcome
-    sentence: str
+    ruling: Ruling
+    told: Told
+    caveats: tuple[Caveat, ...] = ()
     corrected: CorrectedEstimate | None = None
+    effect_size: float | None = None
     guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
     by_type: tuple[GroupComparison, ...] = ()
-    more_queries: int | None = None
-    difference_to_show: float | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
+        return self.ruling.outcome
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people, with the gain and its interval."""
+        return self.told.sentence
+
+    @property
+    def more_queries(self) -> int | None:
+        """Return how many held-out queries would show ``difference_to_show`` with 80 % power."""
+        return self.ruling.more_queries
+
+    @property
+    def difference_to_show(self) -> float | None:
+        """Return what ``more_queries`` would show."""
+        return self.ruling.difference_to_show
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
-        return asdict(self)
+        return to_record(self.ruling, self.told, self.caveats, parts_of(self))
 
 
 def decide_without_holdout(
@@ -72,7 +102,7 @@ def decide_without_holdout(
     gains: FloatArray,
     trials: Sequence[Trial],
     *,
-    guardrails: Mapping[str, NonInferiority] | None = None,
+    guardrails: Mapping[str, Rail] | None = None,
     query_types: Sequence[str] = (),
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
@@ -91,147 +121,153 @@ def decide_without_holdout(
     were tuned on, which flatters the winner.
     Under 10 queries there are never enough, and an interval without any width is no certainty.
     """
-    tests = dict(guardrails or {})
+    rails = dict(guardrails or {})
+    tests = {name: rail.test for name, rail in rails.items()}
     queries = _complete(gains)
     is_baseline = winner.params == baseline.params
     if queries < FEWEST_QUERIES:
-        return FewQueriesVerdict("not enough queries", _too_few(queries, is_baseline), None, tests)
+        counts = {**_counts(queries), "is_baseline": is_baseline}
+        label = Prospect(Outlook.MORE)
+        few = Ruling("not enough queries", Reason.TOO_FEW, counts, label)
+        return FewQueriesVerdict(few, tell(few), guardrails=tests)
     if is_baseline:
-        return FewQueriesVerdict(
-            "keep the baseline", "Keep the baseline: no configuration did better than it."
-        )
+        same = Ruling("keep the baseline", Reason.SAME)
+        return FewQueriesVerdict(same, tell(same))
     rows = np.flatnonzero(~np.isnan(gains).all(axis=1))
     known = [trials[row] for row in rows.tolist()]
+    row = next(row for row, trial in enumerate(known) if trial.params == winner.params)
     corrected = bootstrap_corrected(
-        gains[rows],
-        seed=seed,
-        choose=winner_rule(known),
-        winner=next(row for row, trial in enumerate(known) if trial.params == winner.params),
-        confidence=1.0 - alpha,
+        gains[rows], seed=seed, choose=winner_rule(known), winner=row, confidence=1.0 - alpha
     )
     draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
     composite = compare_paired(
         winner.composite, baseline.composite, confidence=1.0 - alpha, **draws
     ).within(largest)
-    seen = _seen(corrected, alpha, winner.objective is not None)
-    outcome, reason = _outcome(
+    spread = _spread(gains[rows[row]])
+    ruling = _rule(
         corrected,
-        [name for name, test in tests.items() if not test.is_non_inferior],
-        None if winner.objective is None else composite,
-        min_effect,
+        rails,
+        composite,
+        spread,
+        is_priced=winner.objective is not None,
+        alpha=alpha,
+        min_effect=min_effect,
     )
-    plan, total, to_show = "", None, None
-    if outcome == "not enough queries":
-        to_show, deviation = _open(winner, baseline, corrected, composite, min_effect)
-        total = needed(to_show, deviation, alpha=alpha) if min(deviation, to_show) > 0.0 else None
-        is_loss_open = winner.objective is not None and corrected.interval[0] > 0.0
-        shown = "rule that out" if is_loss_open else f"show a difference of {to_show:.3f}"
-        plan = "" if total is None else _plan(total, shown, queries)
-        to_show = None if total is None else to_show
+    remarks = (
+        (Caveat(CaveatKind.NO_SPREAD, {"remark": composite.remark}),)
+        if ruling.outcome == "deploy" and composite.remark and winner.objective is None
+        else ()
+    )
     return FewQueriesVerdict(
-        outcome,
-        f"{outcome.capitalize()}: {seen}{reason}{plan}.",
+        ruling,
+        tell(ruling, remarks),
+        remarks,
         corrected,
+        corrected.estimate / spread if spread > 0.0 else None,
         tests,
         per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
         if len(set(query_types)) > 1
         else (),
-        total,
-        to_show,
     )
 
 
-def _outcome(
+def _rule(
     corrected: CorrectedEstimate,
-    doubtful: Sequence[str],
-    composite: PairedComparison | None,
+    rails: Mapping[str, Rail],
+    composite: PairedComparison,
+    spread: float,
+    *,
+    is_priced: bool,
+    alpha: float,
     min_effect: float,
-) -> tuple[Outcome, str]:
+) -> Ruling:
     low, high = corrected.interval
-    if doubtful:
-        reason = f", but {' and '.join(doubtful)} could not be shown to stay within the guard-rail"
-        return "keep the baseline", reason
-    if low == high:
-        return "not enough queries", ", but so few queries without any difference are no certainty"
+    seen = {
+        **_counts(corrected.queries),
+        "difference": corrected.estimate,
+        "low": low,
+        "high": high,
+        "naive": corrected.naive,
+        "alpha": alpha,
+        "min_effect": min_effect,
+        "is_priced": is_priced,
+        "is_clear": low > 0.0 or high < 0.0,
+    }
+    in_doubt = {name: rail for name, rail in rails.items() if not rail.test.is_non_inferior}
+    if in_doubt:
+        broken = {name: rail for name, rail in in_doubt.items() if rail.is_broken}
+        figures = {
+            **seen,
+            "broken": [rail.figures(name) for name, rail in broken.items()],
+            "in_doubt": [one.figures(name) for name, one in in_doubt.items() if name not in broken],
+        }
+        reason = Reason.RAIL_BROKEN if broken else Reason.RAIL_IN_DOUBT
+        return Ruling("keep the baseline", reason, figures)
+    if spread == 0.0 and abs(corrected.naive) <= ROUNDING:
+        return Ruling("not enough queries", Reason.ALIKE, {**seen, "is_few": True})
     if high < min_effect:
-        return "keep the baseline", f", less than the {min_effect:g} that would matter"
+        return Ruling("keep the baseline", Reason.TOO_SMALL, seen)
     if low <= 0.0:
-        return "not enough queries", ", which may be chance"
-    if composite is None or is_as_good(composite, min_effect):
-        return "deploy", ""
-    return "not enough queries", _may_lose(composite, min_effect)
+        to_show = max(corrected.estimate, min_effect)
+        prospect = (
+            Prospect(Outlook.NO_SIGN)
+            if corrected.estimate <= 0.0
+            else _prospect(to_show, spread, corrected.queries, alpha)
+        )
+        return Ruling("not enough queries", Reason.CHANCE, seen, prospect)
+    if not is_priced or is_as_good(composite, min_effect):
+        return Ruling("deploy", Reason.BETTER, seen)
+    return _open_loss(composite, seen)
 
 
-def _may_lose(composite: PairedComparison, min_effect: float) -> str:
-    if composite.mean_difference is None or composite.interval is None:
-        return f", but whether the composite loses cannot be said: {composite.remark}"
-    low, high = composite.interval
-    if low > -min_effect:
-        differ = composite.wins + composite.losses
-        return f", but where the composite of only {differ} differs, rare losses may be absent"
-    return (
-        f", but the composite differs by {composite.mean_difference:+.3f} (interval {low:+.3f} to "
-        f"{high:+.3f}), so that it may be worse by {min_effect:g} or more"
-    )
+def _open_loss(composite: PairedComparison, seen: Figures) -> Ruling:
+    """Rule where the objective gains by its price, and the composite may lose."""
+    alpha, min_effect, queries = seen["alpha"], seen["min_effect"], seen["queries"]
+    difference, interval = composite.mean_difference, composite.interval
+    if difference is None or interval is None:
+        unknown = {**seen, "remark": composite.remark}
+        return Ruling("not enough queries", Reason.LOSS_UNKNOWN, unknown)
+    if interval[0] > -min_effect:
+        rare = {**seen, "differ": composite.wins + composite.losses}
+        total = math.ceil(RULE_OF_THREE * RARE_LOSS / min_effect)
+        prospect = _prospect_of(total, min_effect, queries)
+        return Ruling("not enough queries", Reason.RARE_LOSSES, rare, prospect)
+    change = {"difference": difference, "low": interval[0], "high": interval[1]}
+    figures = {**seen, "composite": change}
+    margin = difference + min_effect
+    if margin <= 0.0:
+        return Ruling("not enough queries", Reason.LOSS_OPEN, figures, Prospect(Outlook.LOSS_SEEN))
+    still_open = _prospect(margin, composite.standard_deviation or 0.0, queries, alpha)
+    return Ruling("not enough queries", Reason.LOSS_OPEN, figures, still_open)
 
 
-def _seen(corrected: CorrectedEstimate, alpha: float, is_priced: bool) -> str:
-    low, high = corrected.interval
-    return (
-        f"{_opening(corrected.queries)}; corrected for the search's luck the gain over the "
-        f"baseline{' in the objective, with its price,' if is_priced else ''} is "
-        f"{corrected.estimate:+.3f} ({confidence(alpha)} interval {low:+.3f} to {high:+.3f}; "
-        f"uncorrected {corrected.naive:+.3f})"
-    )
+def _prospect(to_show: float, spread: float, queries: int, alpha: float) -> Prospect | None:
+    if min(to_show, spread) <= 0.0:
+        return None
+    total = needed(to_show, spread, alpha=alpha)
+    return None if total is None else _prospect_of(total, to_show, queries)
 
 
-def _opening(queries: int) -> str:
-    if queries < FEWEST_TO_SPLIT:
-        return f"with only {in_queries(queries)} none was held out"
-    return f"none of the {queries} queries was held out, as dataset.split.holdout asks"
-
-
-def _too_few(queries: int, is_baseline: bool) -> str:
-    also = "; no configuration did better than the baseline on them" if is_baseline else ""
-    return (
-        f"Not enough queries: {_opening(queries)}, and under {FEWEST_QUERIES} a gain cannot be "
-        f"told from the search's luck{also}. Label {FEWEST_TO_SPLIT} or more, of which half are "
-        "held out."
-    )
-
-
-def _plan(total: int, shown: str, queries: int) -> str:
+def _prospect_of(total: int, to_show: float, queries: int) -> Prospect:
     """Say how many to hold out, and how many to label so that half of all are so many."""
     label = max(2 * total, FEWEST_TO_SPLIT) - queries
-    how = (
-        f"label about {in_queries(label, 'more queries')} and hold half of all out"
-        if label > 0
-        else "hold half of these out (dataset.split.holdout: 0.5)"
-    )
-    return (
-        f"; about {in_queries(total, 'held-out queries')} would {shown} with {POWER_SHOWN} power: "
-        f"{how}"
-    )
+    if label <= 0:
+        return Prospect(Outlook.SPLIT, to_show, total, total)
+    if label > MOST_TIMES * queries:
+        return Prospect(Outlook.HARDLY, to_show, total)
+    return Prospect(Outlook.MORE, to_show, total, total, label)
 
 
-def _open(
-    winner: Measured,
-    baseline: Measured,
-    corrected: CorrectedEstimate,
-    composite: PairedComparison,
-    min_effect: float,
-) -> tuple[float, float]:
-    """Return what is to be shown, and the spread of the differences that it is shown by.
+def _counts(queries: int) -> dict[str, int]:
+    return {"queries": queries, "fewest_to_split": FEWEST_TO_SPLIT}
 
-    The gain in what was tuned for; or, where that is clear, that the composite does not lose.
-    """
-    if winner.objective is None or baseline.objective is None:
-        return max(corrected.estimate, min_effect), composite.standard_deviation or 0.0
-    if corrected.interval[0] > 0.0:
-        difference = composite.mean_difference or 0.0
-        return difference + min_effect, composite.standard_deviation or 0.0
-    spread = float(np.nanstd(winner.objective - baseline.objective, ddof=1))
-    return max(corrected.estimate, min_effect), spread
+
+def _spread(gain: FloatArray) -> float:
+    """Return the standard deviation of the winner's gain by query."""
+    defined = gain[~np.isnan(gain)]
+    if defined.size < 2 or is_constant(defined, magnitude=largest_of(defined)):
+        return 0.0
+    return float(defined.std(ddof=1))
 
 
 def _complete(gains: FloatArray) -> int:

@@ -13,6 +13,8 @@ HELD_OUT = "held-out queries"
 # absent from nine of them in four cases of ten.
 FEWEST_TO_PLAN = 10
 POWER = 0.8
+# Nobody labels ten times the queries for one decision.
+MOST_TIMES = 10
 POWER_SHOWN = f"{100 * POWER:g} %"
 
 
@@ -48,9 +50,8 @@ def confidence(alpha: float) -> str:
     return f"{round(100.0 * (1.0 - alpha), digits):g} %"
 
 
-def to_label(more: int, held_out_share: float | None) -> str:
-    """Say how many to label so that ``more`` are held out; "" where the share is moot."""
+def to_label(more: int, held_out_share: float | None) -> int | None:
+    """Return how many to label so that ``more`` are held out; None where the share is moot."""
     if held_out_share is None or not 0.0 < held_out_share < 1.0:
-        return ""
-    total = math.ceil(more / held_out_share)
-    return f" (with {100 * held_out_share:.3g} % held out: {in_queries(total)} to label)"
+        return None
+    return math.ceil(more / held_out_share)

@@ -51,11 +51,10 @@ class Price:
             for name, (first, second) in self.costs.items()
         )
 
-    def shown_change(self) -> str:
-        """Return the change of the objective: ``+0.198 (interval +0.150 to +0.240)``."""
+    def figures(self) -> dict[str, float]:
+        """Return the change of the objective and its interval."""
         low, high = self.objective.interval or (math.nan, math.nan)
-        change = self.objective.mean_difference or 0.0
-        return f"{change:+.3f} (interval {low:+.3f} to {high:+.3f})"
+        return {"difference": self.objective.mean_difference or 0.0, "low": low, "high": high}
 
     def is_cheaper_than(self, composite: PairedComparison) -> bool:
         """Return whether the price adds to the difference in the composite."""

@@ -20,16 +20,14 @@ from tuner.stats import (
 )
 from tuner.study.caveats import caveats
 from tuner.study.looks import EarlierLooks
-from tuner.study.more_queries import HELD_OUT
-from tuner.study.outcome import Evidence, Outcome, Ruling, rule
+from tuner.study.outcome import Evidence, Rail, rule
 from tuner.study.price import Price
+from tuner.study.ruling import Caveat, CaveatKind, Outcome, Reason, Ruling
+from tuner.study.wording import THE_WINNER, Names, Told, tell, to_record
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.
 MIN_EFFECT = 0.01
-
-WINNER = "the winner"
-NO_BETTER = "no configuration did better than it"
 
 
 @dataclass(frozen=True)
@@ -79,36 +77,60 @@ class Verdict:
     """What to do, and why.
 
     Attributes:
-        outcome: ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``.
-        sentence: the same for people, with the difference and its interval.
+        ruling: the outcome, its reason and figures, and what more queries would do.
+        told: the same in words, with the caveats.
+        caveats: why the figures promise less than they seem to.
         comparison: winner against baseline in the composite, on the held-out queries.
         guardrails: each guard-rail's test by metric.
         by_type: the comparison within each query type, where there are several.
         price: winner against baseline in the objective, and what each costs; None without a price
             that is known by query.
-        more_queries: how many more would show ``difference_to_show`` with 80 % power; None where
-            that is moot or cannot be said.
-        looks: how often these queries, or a tenth of them and more, had decided before.
-        seen_before: how many of these queries any earlier verdict was given on.
+        looks: how often these queries, or a tenth of them and more, were looked at before.
+        seen_before: how many of these queries any earlier look has asked.
     """
 
-    outcome: Outcome
-    sentence: str
+    ruling: Ruling
+    told: Told
+    caveats: tuple[Caveat, ...]
     winner: Params
     baseline: Params
     comparison: PairedComparison
     guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
     by_type: tuple[GroupComparison, ...] = ()
     price: Price | None = None
-    more_queries: int | None = None
-    difference_to_show: float | None = None
     looks: int = 0
     seen_before: int = 0
     run_shift: float = 0.0
 
+    @property
+    def outcome(self) -> Outcome:
+        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
+        return self.ruling.outcome
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people, with the difference and its interval."""
+        return self.told.sentence
+
+    @property
+    def more_queries(self) -> int | None:
+        """Return how many more would show ``difference_to_show`` with 80 % power."""
+        return self.ruling.more_queries
+
+    @property
+    def difference_to_show(self) -> float | None:
+        """Return what ``more_queries`` would show."""
+        return self.ruling.difference_to_show
+
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
-        return asdict(self)
+        return to_record(self.ruling, self.told, self.caveats, parts_of(self))
+
+
+def parts_of(verdict: Any) -> dict[str, Any]:
+    """Return a verdict's figures as a JSON-ready mapping, without what is said of them."""
+    parts = asdict(verdict)
+    return {name: parts[name] for name in parts if name not in ("ruling", "told", "caveats")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +157,7 @@ def decide(
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
     looks: EarlierLooks | None = None,
-    called: str = WINNER,
-    where: str = HELD_OUT,
-    same: str = NO_BETTER,
+    names: Names = THE_WINNER,
     held_out_share: float | None = None,
     largest: float | None = None,
     run_shift: float = 0.0,
@@ -154,15 +174,15 @@ def decide(
     *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner cannot be
     better by ``min_effect`` or more, or probably is not, since so many queries had shown it.
     Otherwise there are *not enough queries*, and it says how many more would show the difference
-    that was seen (at least ``min_effect``) with 80 % power.
+    that was seen (at least ``min_effect``) with 80 % power, unless that is ten times as many or
+    nothing speaks for the winner.
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
-    ``called`` names the winner in the sentence, ``where`` the queries; ``same`` is said of equal
-    parameters. Of ``held_out_share`` of all queries it says how many to label. ``largest`` is
-    the most that two composites can differ by, None where nobody knows. ``run_shift`` is by
-    how much the composite of one configuration moved when it was asked twice: two configurations
-    that are asked once each differ by that much at random, so it is a standard error of their
-    difference, added to that of the queries. ``permutations`` and ``resamples`` go to
-    ``compare_paired``; 0 saves most of the time and alters no outcome.
+    ``names`` are for the sentence. Of ``held_out_share`` of all queries it says how many to label.
+    ``largest`` is the most that two composites can differ by, None where nobody knows.
+    ``run_shift`` is by how much the composite of one configuration moved when it was asked twice:
+    two configurations that are asked once each differ by that much at random, so it is a standard
+    error of their difference, added to that of the queries. ``permutations`` and ``resamples`` go
+    to ``compare_paired``; 0 saves most of the time and alters no outcome.
     """
     draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
     comparison = compare_paired(
@@ -187,40 +207,57 @@ def decide(
     evidence = Evidence(
         comparison,
         price,
-        exceeded=[name for name, test in tests.items() if (test.loss or 0.0) > test.margin],
-        doubtful=[name for name, test in tests.items() if not test.is_non_inferior],
+        rails={guard.metric: Rail(tests[guard.metric], guard.is_relative) for guard in guardrails},
+        asked=len(winner.composite),
         run_shift=run_shift,
         held_out_share=held_out_share,
     )
     ruling = (
-        Ruling("keep the baseline", f"{same}.")
+        Ruling("keep the baseline", Reason.SAME)
         if winner.params == baseline.params
         else rule(evidence, alpha=alpha, min_effect=min_effect)
     )
-    reason = ruling.reason.replace(WINNER, called).replace(HELD_OUT, where)
-    reason = reason.replace("held-out query", f"{where.removesuffix('ies')}y")
-    remarks = caveats(
-        comparison,
-        asked=len(winner.composite),
-        run_shift=run_shift,
-        looks=looks,
-        worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
+    found = (
+        *_price_caveats(ruling, evidence, alpha),
+        *caveats(
+            comparison,
+            asked=len(winner.composite),
+            alpha=alpha,
+            run_shift=run_shift,
+            looks=looks,
+            worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
+        ),
     )
     return Verdict(
-        outcome=ruling.outcome,
-        sentence=f"{ruling.outcome.capitalize()}: {reason}{remarks}",
+        ruling=ruling,
+        told=tell(ruling, found, names),
+        caveats=found,
         winner=winner.params,
         baseline=baseline.params,
         comparison=comparison,
         guardrails=tests,
         by_type=groups,
         price=price,
-        more_queries=ruling.more_queries,
-        difference_to_show=ruling.difference_to_show,
         looks=0 if looks is None else looks.count,
         seen_before=0 if looks is None else looks.seen,
         run_shift=run_shift,
     )
+
+
+def _price_caveats(ruling: Ruling, evidence: Evidence, alpha: float) -> list[Caveat]:
+    """Return what weakens a deployment: its price, or figures without any spread."""
+    if ruling.outcome != "deploy":
+        return []
+    price, found = evidence.price, []
+    if ruling.reason is Reason.BETTER and price is not None and price.is_worse:
+        costs = {"costs": price.shown_costs(), "objective": price.figures(), "alpha": alpha}
+        found.append(Caveat(CaveatKind.COSTS_MORE, costs))
+    judged = evidence.composite
+    if ruling.reason is Reason.CHEAPER and price is not None:
+        judged = price.objective
+    if judged.remark:
+        found.append(Caveat(CaveatKind.NO_SPREAD, {"remark": judged.remark}))
+    return found
 
 
 def _worse_on(groups: Sequence[GroupComparison]) -> list[str]:
