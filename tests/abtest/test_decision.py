@@ -298,3 +298,49 @@ def test_rare_values_in_a_small_arm_are_warned_of():
     even = table(users)
     even.numbers["gain"] = rare
     assert analyze(config(guardrails={}), even).results["treatment"][0].remark is None
+
+
+def arms_of(control: int, treatment: int, *, without: int = 0):
+    """One row a user; the last ``without`` users of the control have no value."""
+    random = np.random.default_rng(0)
+    count = control + treatment
+    gain = random.normal(10, 1, count)
+    gain[control - without : control] = np.nan
+    names = {"user": [f"u{number}" for number in range(count)]}
+    names["arm"] = ["control"] * control + ["treatment"] * treatment
+    numbers = {"gain": gain, "cost": np.ones(count)}
+    return Table(Path("rows.csv"), names, numbers, list(range(2, count + 2)), True)
+
+
+@pytest.mark.parametrize(
+    ("control", "treatment", "without", "more"),
+    [
+        (1011, 989, 0, 22),  # 11 are lacking in an arm that gets every second unit
+        (1004, 986, 0, 28),
+        (772, 728, 0, 544),
+        # 600 of 1,000 have a value: 400 with one are 667 with and without, of two arms
+        (1000, 1000, 400, 1334),
+        (999, 1001, 0, 2),
+    ],
+)
+def test_the_smaller_arm_decides_how_many_more_reach_the_minimum(control, treatment, without, more):
+    plan = config(minimum_sample_size=1000, guardrails={}, decide="fixed_horizon")
+    decision = decide(analyze(plan, arms_of(control, treatment, without=without)))
+    assert decision.outcome == "keep collecting"
+    assert decision.more_units == more
+    assert f"about {more:,} more units of treatment and control together" in decision.sentence
+
+
+def test_shares_of_a_rate_stay_within_what_can_be():
+    random = np.random.default_rng(0)
+    rows = table(150)
+    rows.numbers["gain"][:] = np.repeat(random.random(150) < 0.08, 2)
+    (primary, *_) = analyze(config(minimum_sample_size=10), rows).results["treatment"]
+    comparison = primary.comparison
+    assert comparison.always_valid_interval[0] / comparison.control < -1.0
+    if comparison.always_valid_relative_interval is not None:
+        assert comparison.always_valid_relative_interval[0] >= -1.0
+    assert comparison.relative_interval is None or comparison.relative_interval[0] >= -1.0
+    # What cannot be told as a share is told as a difference.
+    shown = table_row(config(), primary)[5]
+    assert ("%" in shown) == comparison.is_share

@@ -11,6 +11,7 @@ from tuner.abtest.units import (
     Units,
     columns_of,
     group_units,
+    never_negative,
     unit_rows,
     unit_values,
     values_before,
@@ -144,10 +145,14 @@ def _measure(
     role = "primary" if is_primary else "guardrail" if margin is not None else "secondary"
     reduction: float | None = None
     remark: str | None = None
+    is_from_0_up = never_negative(units, metric)
     if metric.quantile is not None:
         draws = _draws(config, units, treatment, metric.quantile)
         comparison = compare_quantiles(
-            draws, planned_units=config.planned_units(treatment), alpha=_alpha(config, role)
+            draws,
+            planned_units=config.planned_units(treatment),
+            alpha=_alpha(config, role),
+            is_from_0_up=is_from_0_up,
         )
         guardrail = (
             None
@@ -160,7 +165,11 @@ def _measure(
         if before is not None:
             left, right, reduction, remark = _cuped(units, treatment, left, right, before)
         comparison = compare_arms(
-            left, right, planned_units=config.planned_units(treatment), alpha=_alpha(config, role)
+            left,
+            right,
+            planned_units=config.planned_units(treatment),
+            alpha=_alpha(config, role),
+            is_from_0_up=is_from_0_up,
         )
         is_tested = comparison.p_value is not None
         if is_tested and abs(skewness_of_difference(left, right)) > _MOST_SKEWED:

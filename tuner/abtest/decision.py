@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tuner.abtest.analysis import Analysis, MetricResult, deciding_p
-from tuner.abtest.more_units import rounded, units_for_guardrail, units_for_primary
+from tuner.abtest.more_units import (
+    rounded,
+    units_for_guardrail,
+    units_for_minimum,
+    units_for_primary,
+)
 from tuner.config.experiment import CONTROL, ExperimentConfig
 from tuner.core.errors import InputError
 
@@ -78,7 +83,7 @@ def shown_change(result: MetricResult) -> str:
     comparison = result.comparison
     if comparison.difference is None:
         return "unknown"
-    if comparison.relative is None:
+    if comparison.relative is None or not comparison.is_share:
         return f"{comparison.difference:+.4g}"
     return f"{comparison.relative:+.2%}".replace("%", " %")
 
@@ -99,14 +104,15 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
         arms = (primary.comparison.n_treatment, primary.comparison.n_control)
     fewest = min(arms)
     if fewest < config.minimum_sample_size:
-        more = max(math.ceil(config.planned_units(treatment)) - sum(arms), 1)
+        more = units_for_minimum(config, treatment, analysis.counts, arms)
         return Decision(
             "keep collecting",
             treatment,
             more,
             f"Keep collecting: {fewest:,} unit{'s' if fewest != 1 else ''} in the smaller arm, and "
             f"nothing is decided before the {config.minimum_sample_size:,} that were planned; "
-            f"about {more:,} more units of {treatment} and {CONTROL} together.",
+            f"about {more:,} more unit{'s' if more != 1 else ''} of {treatment} and {CONTROL} "
+            "together.",
         )
     gain = gain_of(primary)
     if p_value is None or gain is None:
@@ -160,7 +166,7 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
         return _no(
             treatment, f"{change} is better (p = {p_value:.2g}), but {names} not shown to be kept"
         )
-    return _keep(config, treatment, primary, change, p_value, open_guards, is_clear)
+    return _keep(analysis, treatment, primary, change, p_value, open_guards, is_clear)
 
 
 def has_values(result: MetricResult) -> bool:
@@ -184,7 +190,7 @@ def is_kept(config: ExperimentConfig, guard: MetricResult) -> bool:
 
 
 def _keep(
-    config: ExperimentConfig,
+    analysis: Analysis,
     treatment: str,
     primary: MetricResult,
     change: str,
@@ -192,6 +198,7 @@ def _keep(
     open_guards: list[MetricResult],
     is_clear: bool,
 ) -> Decision:
+    config = analysis.config
     needed: list[int | None] = []
     reasons: list[str] = []
     have = primary.comparison.n_treatment + primary.comparison.n_control
@@ -203,7 +210,10 @@ def _keep(
         names = _listed([one.metric for one in open_guards])
         reasons.append(f"{names} {'is' if len(open_guards) == 1 else 'are'} not shown to be kept")
     known = [units for units in needed if units is not None]
-    more = max(max(known) - have, 1) if len(known) == len(needed) and known else None
+    # Units without a value come along, and tell nothing.
+    assigned = analysis.counts[treatment] + analysis.counts[CONTROL]
+    lacking = max(max(known) - have, 1) if len(known) == len(needed) and known else None
+    more = None if lacking is None else math.ceil(lacking * assigned / max(have, 1))
     unseen = [
         f"{one.metric}: {one.remark}"
         for one in open_guards
@@ -255,14 +265,21 @@ def deciding_interval(
     return comparison.interval if is_fixed else comparison.always_valid_interval
 
 
+def deciding_shares(config: ExperimentConfig, result: MetricResult) -> tuple[float, float] | None:
+    """Return the same interval as shares of the control; None where it cannot be told from 0."""
+    comparison = result.comparison
+    if not comparison.is_share:
+        return None
+    is_fixed = config.decide == "fixed_horizon"
+    return comparison.relative_interval if is_fixed else comparison.always_valid_relative_interval
+
+
 def _interval(config: ExperimentConfig, result: MetricResult) -> str:
+    if (shares := deciding_shares(config, result)) is not None:
+        return f"{shares[0]:+.2%} to {shares[1]:+.2%}".replace("%", " %")
     interval = deciding_interval(config, result)
     if interval is None:
         return "undefined"
-    control = result.comparison.control
-    if control and result.comparison.relative is not None:
-        low, high = (bound / abs(control) for bound in interval)
-        return f"{low:+.2%} to {high:+.2%}".replace("%", " %")
     return f"{interval[0]:+.4g} to {interval[1]:+.4g}"
 
 

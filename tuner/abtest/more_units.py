@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from tuner.abtest.analysis import MetricResult
-from tuner.config.experiment import ExperimentConfig
+from tuner.config.experiment import CONTROL, ExperimentConfig
 from tuner.core.errors import InputError
 from tuner.stats.online_size import units_until
+
+
+def units_for_minimum(
+    config: ExperimentConfig,
+    treatment: str,
+    assigned: Mapping[str, int],
+    with_value: tuple[int, int],
+) -> int:
+    """Return how many units more, of both arms, bring each arm its minimum of units with a value.
+
+    The arm that lacks most decides: it gets its share of new units only, and of these as many have
+    a value as of those that are there.
+    """
+    arms = (treatment, CONTROL)
+    both = sum(config.shares[arm] for arm in arms)
+    needed = []
+    for arm, valued in zip(arms, with_value, strict=True):
+        lacking = max(config.minimum_sample_size - valued, 0)
+        with_a_value = valued / assigned[arm] if valued else 1.0
+        needed.append(lacking / with_a_value / (config.shares[arm] / both))
+    return max(math.ceil(max(needed) - 1e-9), 1)
 
 
 def units_for_primary(

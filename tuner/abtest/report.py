@@ -8,7 +8,14 @@ from html import escape
 from typing import Any
 
 from tuner.abtest.analysis import Analysis, MetricResult
-from tuner.abtest.decision import Decision, decide_each, deciding_interval, is_broken, is_kept
+from tuner.abtest.decision import (
+    Decision,
+    decide_each,
+    deciding_interval,
+    deciding_shares,
+    is_broken,
+    is_kept,
+)
 from tuner.config.experiment import ExperimentConfig
 
 NOT_TESTED = "not tested"
@@ -71,8 +78,8 @@ def table_row(config: ExperimentConfig, one: MetricResult) -> tuple[str, ...]:
     """Return one metric as the texts of ``COLUMNS``."""
     comparison = one.comparison
     interval = deciding_interval(config, one)
-    is_share = comparison.relative is not None and comparison.control
-    scale = abs(comparison.control) if is_share and comparison.control else None
+    shares = deciding_shares(config, one)
+    scale = abs(comparison.control) if shares is not None and comparison.control else None
     p_value, any_look = comparison.p_value, comparison.always_valid_p
     if one.guardrail is not None:
         p_value, any_look = one.guardrail.p_value, one.guardrail.always_valid_p
@@ -82,13 +89,21 @@ def table_row(config: ExperimentConfig, one: MetricResult) -> tuple[str, ...]:
         _number(comparison.control),
         _number(comparison.treatment),
         _change(comparison.difference, scale),
-        NOT_TESTED
-        if interval is None
-        else f"{_change(interval[0], scale)} to {_change(interval[1], scale)}",
+        _shown_interval(interval, shares),
         NOT_TESTED if p_value is None else _p(p_value),
         NOT_TESTED if any_look is None else _p(any_look),
         _note(config, one),
     )
+
+
+def _shown_interval(
+    interval: tuple[float, float] | None, shares: tuple[float, float] | None
+) -> str:
+    if shares is not None:
+        return f"{_change(shares[0], 1.0)} to {_change(shares[1], 1.0)}"
+    if interval is None:
+        return NOT_TESTED
+    return f"{_change(interval[0], None)} to {_change(interval[1], None)}"
 
 
 def _note(config: ExperimentConfig, one: MetricResult) -> str:
@@ -158,10 +173,9 @@ def to_html(analysis: Analysis, decision: Decision) -> str:
 def _forest(config: ExperimentConfig, results: tuple[MetricResult, ...]) -> str:
     """Draw each interval as a share of the control, with no change in the middle."""
     drawn = [
-        (one, interval[0] / abs(control), one.comparison.relative, interval[1] / abs(control))
+        (one, shares[0], one.comparison.relative, shares[1])
         for one in results
-        if (interval := deciding_interval(config, one)) is not None
-        and (control := one.comparison.control)
+        if (shares := deciding_shares(config, one)) is not None
         and one.comparison.relative is not None
     ]
     if not drawn:

@@ -122,6 +122,12 @@ def unit_rows(units: Units, column: str, arm: str) -> Measured:
     return Measured(values[chosen], units.of_row[chosen])
 
 
+def never_negative(units: Units, metric: MetricSection) -> bool:
+    """Say whether no row holds a negative number of what a metric is made of."""
+    names = (metric.quantile.of,) if metric.quantile is not None else metric.columns
+    return not any(np.nanmin(units.table.numbers[name], initial=0.0) < 0 for name in names)
+
+
 def values_before(units: Units, metric: MetricSection, name: str) -> FloatArray | None:
     """Return each unit's value from before the experiment, shape (units,); None without a column.
 

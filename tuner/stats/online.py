@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
+from tuner.stats.online_relative import ArmMeans
+from tuner.stats.online_relative import relative_interval as fieller
 from tuner.stats.pairs import check_share, is_constant, largest
 from tuner.stats.resampling import Interval
 from tuner.stats.sequential import always_valid_p, confidence_sequence
@@ -36,6 +38,8 @@ class ArmComparison:
         p_value: two-sided, for that look; None: not tested.
         always_valid_interval: covers it at all looks together.
         always_valid_p: for any number of looks.
+        relative_interval, always_valid_relative_interval: the same two of ``relative``; None where
+            the control cannot be told from 0.
         remark: why nothing was tested, else None.
     """
 
@@ -51,7 +55,14 @@ class ArmComparison:
     p_value: float | None
     always_valid_interval: Interval | None
     always_valid_p: float | None
+    relative_interval: Interval | None
+    always_valid_relative_interval: Interval | None
     remark: str | None
+
+    @property
+    def is_share(self) -> bool:
+        """Say whether the difference can be told as a share of the control."""
+        return self.relative is not None and self.always_valid_relative_interval is not None
 
 
 def compare_arms(
@@ -60,13 +71,15 @@ def compare_arms(
     *,
     planned_units: float,
     alpha: float = 0.05,
+    is_from_0_up: bool = False,
 ) -> ArmComparison:
     """Compare the means of two arrays of values of units, shapes (n,) and (m,); NaN is left out.
 
     Welch's t-test (1947), which lets the arms have different variances: t = difference /
     sqrt(var_t / n + var_c / m) with Satterthwaite's degrees of freedom. A pooled variance is wrong
     as soon as a split of 10 to 90 meets a treatment that changes the spread. ``planned_units`` of
-    both arms together tune the always-valid side, see ``tuner.stats.sequential``.
+    both arms together tune the always-valid side, see ``tuner.stats.sequential``. ``is_from_0_up``
+    says that what is measured is never negative, so that at most all of the control can be lost.
 
     1, 2, 3, 6 against 1, 1, 2, 2: difference 1.5, variances 14/3 and 1/3, t = 1.5 / sqrt(1.25) =
     1.342 with 3.43 degrees of freedom, p = .26.
@@ -98,6 +111,14 @@ def compare_arms(
         p_value=2.0 * float(special.stdtr(degrees, -abs(difference) / error)),
         information=(left.size + right.size) / planned_units,
         degrees=degrees,
+        arms=ArmMeans(
+            float(left.mean()),
+            float(right.mean()),
+            float(left.var(ddof=1)) / left.size,
+            float(right.var(ddof=1)) / right.size,
+        ),
+        width=half / error,
+        is_from_0_up=is_from_0_up,
     )
 
 
@@ -134,12 +155,21 @@ def compared(
     p_value: float | None = None,
     information: float | None = None,
     degrees: float = math.inf,
+    arms: ArmMeans | None = None,
+    width: float | None = None,
+    is_from_0_up: bool = False,
+    relative_interval: Interval | None = None,
     remark: str | None = None,
 ) -> ArmComparison:
-    """Complete a comparison by its difference, relative difference and always-valid side."""
+    """Complete a comparison by its difference, relative difference and always-valid side.
+
+    ``arms`` and ``width``, that of ``interval`` in standard errors, bring the relative intervals;
+    one that is known already is given.
+    """
     difference = None if treatment is None or control is None else treatment - control
     sequence: Interval | None = None
     always: float | None = None
+    relative_sequence: Interval | None = None
     if difference is not None and standard_error is not None and information is not None:
         sequence = confidence_sequence(
             difference, standard_error, information=information, alpha=alpha, degrees=degrees
@@ -147,6 +177,13 @@ def compared(
         always = always_valid_p(
             difference, standard_error, information=information, alpha=alpha, degrees=degrees
         )
+        if arms is not None:
+            wide = confidence_sequence(
+                0.0, 1.0, information=information, alpha=alpha, degrees=degrees
+            )[1]
+            relative_sequence = fieller(arms, wide, is_from_0_up=is_from_0_up)
+    if arms is not None and width is not None:
+        relative_interval = fieller(arms, width, is_from_0_up=is_from_0_up)
     return ArmComparison(
         n_treatment=n_treatment,
         n_control=n_control,
@@ -160,6 +197,8 @@ def compared(
         p_value=p_value,
         always_valid_interval=sequence,
         always_valid_p=always,
+        relative_interval=relative_interval,
+        always_valid_relative_interval=relative_sequence,
         remark=remark,
     )
 

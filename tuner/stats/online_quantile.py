@@ -19,7 +19,9 @@ from tuner.stats.online_guardrail import (
     guarded,
     untested_guardrail,
 )
+from tuner.stats.online_relative import ArmMeans
 from tuner.stats.pairs import check_share
+from tuner.stats.resampling import Interval
 
 # The tail of fewer rows than this is a guess: a p95 would rest on the single slowest.
 FEWEST_IN_TAIL = 5
@@ -100,7 +102,11 @@ def draw_quantiles(
 
 
 def compare_quantiles(
-    draws: QuantileDraws, *, planned_units: float, alpha: float = 0.05
+    draws: QuantileDraws,
+    *,
+    planned_units: float,
+    alpha: float = 0.05,
+    is_from_0_up: bool = False,
 ) -> ArmComparison:
     """Compare two quantiles: percentile interval, and p by how many draws lie beyond 0.
 
@@ -126,7 +132,25 @@ def compare_quantiles(
         interval=(float(low), float(high)),
         p_value=min(1.0, 2.0 * (1.0 + int(rarer)) / (difference.size + 1.0)),
         information=sum(n) / planned_units,
+        arms=ArmMeans(
+            draws.treatment,
+            draws.control,
+            float(draws.treatment_draws.var(ddof=1)),
+            float(draws.control_draws.var(ddof=1)),
+        ),
+        is_from_0_up=is_from_0_up,
+        relative_interval=_of_shares(draws, alpha),
     )
+
+
+def _of_shares(draws: QuantileDraws, alpha: float) -> Interval | None:
+    """Return the percentile interval of the draws' relative differences; None where one is 0."""
+    control = draws.control_draws
+    if not ((control > 0).all() or (control < 0).all()):
+        return None
+    shares = (draws.treatment_draws - control) / np.abs(control)
+    low, high = np.quantile(shares, [alpha / 2, 1.0 - alpha / 2])
+    return float(low), float(high)
 
 
 def quantile_non_inferiority(
