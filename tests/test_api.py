@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import threading
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import tuner
 from tuner.core.trial import TrialState
+from tuner.study.reading import read_journal
 
 SPACE = {
     "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
@@ -188,3 +191,65 @@ def test_half_a_surrogate_pair_in_an_error_is_escaped_in_the_frame():
 
     frame = tuner.tune(fails, SPACE, backends=["random"], trials=2).frame()
     assert list(frame["error"]) == [r"ValueError: cannot read caf\udce9.txt"] * 2
+
+
+def test_each_trial_is_told_where_the_caller_is_in_the_order_of_ending():
+    told = []
+    study = tuner.tune(
+        quality,
+        SPACE,
+        backends=["random"],
+        trials=6,
+        workers=2,
+        execution="threads",
+        on_trial=lambda trial: told.append((trial, threading.current_thread())),
+    )
+    assert {trial.number for trial, _ in told} == {trial.number for trial in study.trials}
+    assert all(trial.is_told for trial, _ in told)
+    assert {thread for _, thread in told} == {threading.current_thread()}
+
+
+def test_an_exception_in_on_trial_ends_the_study_which_can_go_on(tmp_path):
+    class EnoughError(Exception):
+        pass
+
+    def stop_at_three(trial):
+        told.append(trial.number)
+        if len(told) == 3:
+            raise EnoughError
+
+    told = []
+    options = {"backends": ["random"], "trials": 8, "run_dir": tmp_path / "run"}
+    with pytest.raises(EnoughError):
+        tuner.tune(quality, SPACE, on_trial=stop_at_three, **options)
+    content = read_journal(tmp_path / "run" / "journal.jsonl")
+    assert [trial.number for trial in content.trials.values() if trial.is_told] == told
+    assert [note["state"] for note in content.notes if note["kind"] in ("ended", "summary")] == (
+        ["interrupted", "interrupted"]
+    )
+    again = []
+    study = tuner.tune(quality, SPACE, on_trial=lambda t: again.append(t.number), **options)
+    assert study.summary.state == "finished"
+    assert sorted(told + again) == list(range(8))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("where", "progress"), [(Terminal, True), (Terminal, False), (None, True)])
+def test_progress_is_shown_in_a_terminal_only_and_where_wanted(where, progress, monkeypatch, capfd):
+    screen = io.StringIO() if where is None else where()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    tuner.tune(quality, SPACE, backends={"random": 4, "grid": 4}, progress=progress)
+    shown = screen.getvalue()
+    if where is None or not progress:
+        assert shown == ""
+    else:
+        assert re.search(r"random .*4/4 best 0\.\d{4}", shown)
+        assert re.search(r"grid .*4/4 best 0\.\d{4}", shown)
+    assert capfd.readouterr() == ("", "")

@@ -23,8 +23,9 @@ from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
 from tuner.execution.building import available_cores, make_execution
 from tuner.planning import below
+from tuner.progress import progress_here
 from tuner.study.arms import Arm
-from tuner.study.loop import run_study
+from tuner.study.loop import Event, run_study
 from tuner.study.results import summarise
 from tuner.study.study import Study
 from tuner.tracking.base import Tracker
@@ -54,7 +55,7 @@ class TunedStudy:
 
     @property
     def best_params(self) -> Params:
-        """Return the winner's parameters.
+        """Return the parameters of ``best``.
 
         Raises:
             InputError: no trial succeeded.
@@ -128,6 +129,8 @@ def tune(
     run_dir: str | Path | None = None,
     tracker: Tracker | None = None,
     name: str = "study",
+    progress: bool = True,
+    on_trial: Callable[[Trial], None] | None = None,
 ) -> TunedStudy:
     """Search ``space`` for the parameters that ``evaluate`` likes best.
 
@@ -146,6 +149,12 @@ def tune(
     holds, such as ``{"kind": "dask", "address": "tcp://10.0.0.5:8786"}``. ``workers`` (by default
     1, and as many as a cluster has) and ``trial_timeout_s`` (by default none) stand beside it or in
     it, not both.
+
+    ``progress`` shows a bar a backend in a terminal or a notebook; elsewhere nothing is shown.
+    ``on_trial`` is called with every trial that has ended, in the order in which they end and in
+    the caller's thread. An exception in it ends the study as Ctrl-C does: evaluations under way are
+    waited for, every trial is in the journal, and a call with the same ``run_dir`` goes on; then it
+    is raised.
 
     >>> study = tune(lambda params: -(params["x"] - 2) ** 2, {"x": {"type": "integer",
     ...              "low": 0, "high": 4}}, backends=["grid"], trials=5)
@@ -180,10 +189,20 @@ def tune(
     journal = None if run_dir is None else Path(run_dir) / JOURNAL_FILE
     study = _open(header, arms, search_space, objective, journal)
     begin = time.monotonic()
+    heard = _Heard(on_trial, study)
     try:
-        if tracker is not None:
-            tracker.start(study.header, Path() if run_dir is None else Path(run_dir))
-        state = run_study(study, runner, _Reported(evaluate), tracker=tracker)
+        with progress_here(is_wanted=progress) as shown:
+            shown.follow(study.header.arms, [trial for trial in study.trials if trial.is_told])
+
+            def on_event(event: Event) -> None:
+                shown.show(event)
+                heard.take(event)
+
+            if tracker is not None:
+                tracker.start(study.header, Path() if run_dir is None else Path(run_dir))
+            state = run_study(
+                study, runner, _Reported(evaluate), tracker=tracker, on_event=on_event
+            )
         told = study.trials
         summary = summarise(state, study.header, told, seconds=time.monotonic() - begin)
         if study.journal is not None:
@@ -192,7 +211,28 @@ def tune(
             tracker.finish(summary)
     finally:
         study.close()
+    if heard.error is not None:
+        raise heard.error
     return TunedStudy(study.best, tuple(told), summary, journal)
+
+
+@dataclass
+class _Heard:
+    """Calls the user's function with each trial that ends, until it raises: then the study ends."""
+
+    on_trial: Callable[[Trial], None] | None
+    study: Study
+    error: Exception | None = None
+
+    def take(self, event: Event) -> None:
+        """Take one event of the study's loop."""
+        if event.trial is None or self.on_trial is None or self.error is not None:
+            return
+        try:
+            self.on_trial(event.trial)
+        except Exception as error:  # raised when the study is safe
+            self.error = error
+            self.study.stop()
 
 
 def _space(space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]]) -> SearchSpace:

@@ -19,6 +19,7 @@ from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.policy import Policy, is_policy
+from tuner.core.steps import INDEX, PREPARATION, READING, Phases
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
@@ -30,7 +31,7 @@ from tuner.retrieval._counted import counted
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
 from tuner.retrieval._remembered import Remembered
-from tuner.retrieval.base import Knob, Measures, Retriever
+from tuner.retrieval.base import Knob, Measures, Retriever, prepare
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
 from tuner.tracking._git import git_commit
@@ -212,19 +213,27 @@ class Assembly:
         }
 
 
-def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembly:
+def assemble(
+    config: Config, source: Source, plan: Plan, *, say: Say, phases: Phases | None = None
+) -> Assembly:
     """Open the data, build the index or open it from the cache, and check that all of it fits.
+
+    ``phases`` is the clock of the command, and tells how far each part is.
 
     Raises:
         InputError: a problem in the data, the retriever's options, its knobs, or the baseline.
     """
+    phases = phases or Phases()
     with _located(source, ("retriever",)):
         config = resolved(config, source)
     section = config.dataset
     if section is None:
-        return _assemble_measured(config, source, plan)
-    with _located(source, ("dataset",)):
-        dataset = open_dataset(section.path, format=section.format, scale=section.scale)
+        with phases.phase(INDEX):
+            return _assemble_measured(config, source, plan)
+    with _located(source, ("dataset",)), phases.phase(READING) as advance:
+        dataset = open_dataset(
+            section.path, format=section.format, scale=section.scale, advance=advance
+        )
         tune_ids, holdout_ids = split_queries(
             dataset.queries,
             holdout=_holdout(section, len(dataset.queries), say),
@@ -234,8 +243,8 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
     for warning in dataset.warnings:
         say(f"note: {warning}")
     by_id = {query.id: query for query in dataset.queries}
-    with _located(source, ("retriever",)):
-        retriever = build_retriever(config, plan.space, dataset.corpus)
+    with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
+        retriever = build_retriever(config, plan.space, dataset.corpus, advance)
     if not dataset.corpus.documents:
         plan = _without_token_counts(plan, say)
     problems = knob_problems(plan.space, retriever.knobs)
@@ -245,8 +254,8 @@ def assemble(config: Config, source: Source, plan: Plan, *, say: Say) -> Assembl
         baseline, policy = _baseline(config, retriever.knobs)
     if policy is not None:
         retriever = WithPolicy(retriever, policy)
-    with explained(config):
-        retriever.prepare(dataset.queries)
+    with explained(config), phases.phase(PREPARATION) as advance:
+        prepare(retriever, dataset.queries, advance)
     return Assembly(
         config=config,
         plan=plan,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,9 @@ from tuner.study.tuned_on import TunedOn
 from tuner.tracking._uri import absolute, holds_password, mask
 
 ANSWERS_DIR = "answers"
+_TIMES = ("seconds", "seconds_by_phase", "seconds_in_all")
 SUMMARY_NOTE = "summary"
+TIMES_NOTE = "times"  # written last, when everything that takes time is over
 
 
 def new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:
@@ -62,8 +67,31 @@ def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
 
 def last_summary(content: JournalContent) -> StudySummary | None:
     """Return the summary that ended a study, or None if it never ended."""
-    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
-    return StudySummary.from_record(notes[-1]) if notes else None
+    summary: StudySummary | None = None
+    times: dict[str, Any] = {}
+    for note in content.notes:
+        if note.get("kind") == SUMMARY_NOTE:
+            summary, times = StudySummary.from_record(note), {}
+        elif note.get("kind") == TIMES_NOTE:
+            times = {name: note[name] for name in _TIMES if name in note}
+    return None if summary is None else replace(summary, **times)
+
+
+def times_record(summary: StudySummary) -> dict[str, Any]:
+    """Return what a session took, as the last note of its journal holds it."""
+    return {name: getattr(summary, name) for name in _TIMES}
+
+
+def earlier_seconds(run_dir: Path) -> float:
+    """Return what earlier sessions of a study took, as far as they came to write it down."""
+    seconds = 0.0
+    with (run_dir / JOURNAL_FILE).open("rb") as lines:
+        for line in lines:
+            if f'"{TIMES_NOTE}"'.encode() in line:
+                with suppress(ValueError, KeyError, TypeError):
+                    note = json.loads(line)
+                    seconds += float(note["seconds"]) if note["kind"] == TIMES_NOTE else 0.0
+    return seconds
 
 
 def write_best(

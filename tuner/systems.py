@@ -19,6 +19,7 @@ from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, Problem, TunerError, did_you_mean
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.datasets._runs import read_run
 from tuner.retrieval._build_options import GIVEN, BuildOption, build_options
@@ -101,8 +102,12 @@ def resolved(config: Config, source: Source) -> Config:
     return config.model_copy(update={"retriever": section})
 
 
-def build_retriever(config: Config, space: SearchSpace, corpus: Corpus) -> Retriever:
+def build_retriever(
+    config: Config, space: SearchSpace, corpus: Corpus, advance: Advance = unheard
+) -> Retriever:
     """Build the configured retriever over a corpus, or open its index from the cache.
+
+    ``advance`` is told how far that is, where the kind's ``build`` names it.
 
     Raises:
         InputError: a kind that answers no queries, or options that are wrong.
@@ -112,7 +117,7 @@ def build_retriever(config: Config, space: SearchSpace, corpus: Corpus) -> Retri
     if not callable(getattr(kind, "build", None)):
         message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
         raise InputError(message, key=("kind",))
-    given = {"space": space, "baseline": _today(config)}
+    given = {"space": space, "baseline": _today(config), "advance": advance}
     with explained(config):
         return _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
 

@@ -18,6 +18,7 @@ from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
+from tuner.core.steps import REPORT, SEARCH, TRACKING, VERDICT, Advance, Phases, watched
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
 from tuner.evaluation.racing import standing
@@ -32,10 +33,13 @@ from tuner.retrieval.base import Explains, Measures
 from tuner.run_dir import (
     ANSWERS_DIR,
     SUMMARY_NOTE,
+    TIMES_NOTE,
+    earlier_seconds,
     last_summary,
     new_run_dir,
     no_run,
     resolved_config,
+    times_record,
     without_password,
     write_best,
     write_config,
@@ -110,21 +114,24 @@ class Session:
         say: Say,
         is_time_up: Callable[[], bool] = _never,
         level_of: LevelOf | None = None,
+        phases: Phases | None = None,
     ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
         The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
         it before its budget is spent. A level that ``level_of`` gives the verdict has paid for
-        earlier looks at these queries, so the verdict does not warn of them.
+        earlier looks at these queries, so the verdict does not warn of them. ``phases`` is the
+        clock of the command that this is part of, and tells how far each phase is.
         """
+        phases = phases or Phases()
         tracker = _tracker(self.assembly.config, say)
         study = self.study
+        before_s = earlier_seconds(self.run_dir)
 
-        begin = time.monotonic()
         try:
-            if tracker is not None:
-                tracker.start(study.header, self.run_dir)
-            with _system_metrics(tracker):
+            with phases.phase(SEARCH), _system_metrics(tracker):
+                if tracker is not None:
+                    tracker.start(study.header, self.run_dir)
                 state = run_study(
                     study,
                     self.assembly.plan.execution,
@@ -135,13 +142,21 @@ class Session:
                     is_time_up=is_time_up,
                     probe=None if isinstance(self.assembly.retriever, Measures) else self._probe,
                 )
-            summary = self._sum_up(state, begin, say, level_of)
+            with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
+                summary = self._sum_up(state, say, level_of)
+            summary = _timed(summary, phases, before_s)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
-            self._write_report(say)
+            with phases.phase(REPORT) as advance:
+                self._write_report(say, advance)
             if tracker is not None:
-                _finish(tracker, summary, self.run_dir, say)
+                with phases.phase(TRACKING) as advance:
+                    summary = _timed(summary, phases, before_s)
+                    _finish(tracker, summary, self.run_dir, say, advance)
+            summary = _timed(summary, phases, before_s)
+            if study.journal is not None:
+                study.journal.note(TIMES_NOTE, **times_record(summary))
         finally:
             study.close()
         return Tuned(
@@ -151,38 +166,45 @@ class Session:
             None if tracker is None else tracker.run_url,
         )
 
-    def _sum_up(self, state: str, begin: float, say: Say, level_of: LevelOf | None) -> StudySummary:
+    def _queries_asked(self) -> Callable[[], tuple[int, int]]:
+        """Return what tells how many queries the verdict has asked, and of how many."""
+        calls, before = self.assembly.calls, self.assembly.calls.total()
+        # Both on the held-out queries, and the baseline once more, to see whether it moves; what
+        # is quick is not remembered, asked more often, and over before anybody looks.
+        expected = 3 * len(self.assembly.holdout_queries)
+        return lambda: (min(calls.total() - before, expected), expected)
+
+    def _sum_up(self, state: str, say: Say, level_of: LevelOf | None) -> StudySummary:
         """Sum up, which asks the system; where it does not answer, the study is interrupted."""
         study = self.study
         try:
-            summary = self._summarise(state, time.monotonic() - begin, say, level_of)
+            summary = self._summarise(state, say, level_of)
             self._put_side_by_side(summary, say)
         except OutageError as error:
             study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
             say(study.stopped_by)
             if study.journal is not None:
                 study.journal.note(ENDING, state="interrupted", reason=study.stopped_by)
-            summary = self._summarise("interrupted", time.monotonic() - begin, say, level_of)
+            summary = self._summarise("interrupted", say, level_of)
         calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
         return replace(summary, queries_asked=calls)
 
-    def _summarise(
-        self, state: str, seconds: float, say: Say, level_of: LevelOf | None
-    ) -> StudySummary:
+    def _summarise(self, state: str, say: Say, level_of: LevelOf | None) -> StudySummary:
+        """Return the summary without the times, which are known later."""
         trials, header = self.study.trials, self.study.header
         failures = Failures.of(trials)
         if state != "finished":
             reason = self.study.stopped_by
             if state == "failed":
                 reason = f"Failed: {reason}" if reason else failures.sentence
-            return summarise(state, header, trials, seconds=seconds, reason=reason)
+            return summarise(state, header, trials, seconds=0.0, reason=reason)
         values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials)
         winner = choose_winner(trials, values)
         summary = summarise(
             state,
             header,
             trials,
-            seconds=seconds,
+            seconds=0.0,
             score_holdout=self._score_holdout(say),
             winner=winner,
         )
@@ -257,12 +279,13 @@ class Session:
             return None
         return verdict.to_record()
 
-    def _write_report(self, say: Say) -> None:
+    def _write_report(self, say: Say, advance: Advance) -> None:
         from tuner.report.writing import write_report
 
         try:
             # Pictures are for MLflow's list of files; the page draws its own.
-            write_report(self.run_dir, with_plots=self.assembly.config.tracking is not None)
+            with_plots = self.assembly.config.tracking is not None
+            write_report(self.run_dir, with_plots=with_plots, advance=advance)
         except (Exception, KeyboardInterrupt) as error:  # the study is complete without its report
             reason = str(error) or type(error).__name__
             say(f"no report ({reason}); make it with: tuner report {self.run_dir}")
@@ -348,7 +371,12 @@ def begin(assembly: Assembly, *, say: Say = _silent, earlier: Earlier | None = N
 
 
 def reopen(
-    run_dir: Path, *, say: Say, workers: int | None = None, retry_failed: bool = False
+    run_dir: Path,
+    *,
+    say: Say,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    phases: Phases | None = None,
 ) -> Session:
     """Open the study of a run directory, to go on where it stopped.
 
@@ -362,7 +390,9 @@ def reopen(
         raise InputError(no_run(run_dir))
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
-    assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
+    assembly = assemble(
+        config, source, make_plan(config, source, to_run=True), say=say, phases=phases
+    )
     parts = _parts(assembly, read_earlier(run_dir))
     study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
     if retry_failed:
@@ -460,12 +490,25 @@ def _system_metrics(tracker: Mlflow | None) -> Iterator[None]:
         yield
 
 
-def _finish(tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say) -> None:
+def _timed(summary: StudySummary, phases: Phases, before_s: float) -> StudySummary:
+    """Return the summary with what the command has taken so far."""
+    total = phases.total
+    return replace(
+        summary,
+        seconds=total,
+        seconds_by_phase=dict(phases.seconds),
+        seconds_in_all=before_s + total,
+    )
+
+
+def _finish(
+    tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say, advance: Advance
+) -> None:
     """Wait for the view; the study itself is safe already, so an impatient Ctrl-C may end it."""
     pending = tracker.status.pending
     if pending > SLOW_TO_WRITE:
         say(f"writing the last {pending} trials to MLflow (Ctrl-C: later, by tuner sync)")
     try:
-        tracker.finish(summary)
+        tracker.finish(summary, advance=advance)
     except KeyboardInterrupt:
         say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")

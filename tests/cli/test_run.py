@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 import yaml
 
+from tuner.run_dir import last_summary
 from tuner.study.reading import read_journal
 
 
@@ -42,6 +45,24 @@ def test_json_is_one_object_with_the_figures_that_the_journal_holds(tuner_here):
     assert set(record["arms"]) == {"grid", "random"}
     assert record["baseline"]["params"]["top_k"] == 10
     assert record["state"] == "finished"
+
+
+def test_it_is_said_what_was_waited_for_and_where_the_time_went(tuner_here):
+    done = tuner_here("run", "config.yaml")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("finished after")]
+    assert re.fullmatch(r"finished after \S+ s: (reading|search|verdict|report|the rest).*", line)
+    (run_dir,) = tuner_here.runs()
+    content = read_journal(run_dir / "journal.jsonl")
+    assert content.notes[-1]["kind"] == "times"
+    summary = last_summary(content)
+    parts = summary.seconds_by_phase
+    assert set(parts) == {"reading", "index", "preparation", "search", "verdict", "report"}
+    assert sum(parts.values()) <= summary.seconds == summary.seconds_in_all
+    assert "report" not in last_summary(replace(content, notes=content.notes[:-1])).seconds_by_phase
+    again = tuner_here("resume", str(run_dir), "--json")
+    record = json.loads(again.stdout)
+    assert record["seconds_in_all"] == pytest.approx(record["seconds"] + summary.seconds)
+    assert "with the sessions before" in tuner_here("resume", str(run_dir)).stdout
 
 
 def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner_here):

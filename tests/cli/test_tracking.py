@@ -76,6 +76,7 @@ def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
     (parent,) = by_role["study"]
     assert parent.info.run_id == record["mlflow_run_id"]
     shown = parent.data.metrics
+    assert {"seconds", "seconds_reading", "seconds_search", "seconds_report"} < set(shown)
     assert shown["winner_holdout_recall_at_5"] == pytest.approx(
         record["winner"]["holdout_metrics"]["recall@5"]
     )

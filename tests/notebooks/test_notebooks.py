@@ -69,6 +69,30 @@ def test_nothing_of_a_run_is_kept(path: Path) -> None:
 
 @pytest.mark.timeout(TIMEOUT_S + 60)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::DeprecationWarning:jupyter")
+def test_a_study_shows_its_progress_below_its_cell(kernel: str, tmp_path: Path) -> None:
+    source = (
+        "import tuner\n"
+        "space = {'x': {'type': 'integer', 'low': 0, 'high': 9}}\n"
+        "tuner.tune(lambda p: p['x'] / 10, space, backends=['grid'], trials=10)\n"
+        "_ = tuner.tune(lambda p: p['x'], space, backends=['grid'], trials=10, progress=False)"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=TIMEOUT_S,
+        startup_timeout=TIMEOUT_S,
+        kernel_name=kernel,
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    (shown,) = outputs_of(notebook)
+    assert shown["output_type"] == "display_data"
+    assert "grid       " + "█" * 24 + " 10/10  best 0.9000" in shown["data"]["text/plain"]
+    assert shown["data"]["text/html"].startswith("<pre>")
+
+
+@pytest.mark.timeout(TIMEOUT_S + 60)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::DeprecationWarning:jupyter")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, kernel: str, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.cli._options import load, note
+from tuner.cli._options import load_shown, note
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
@@ -59,7 +59,7 @@ def compare(
     if all(are_files) and len(sources) == 1:
         raise InputError("give a second --answers: the answers of B")
     if not any(are_files) or not _is_dataset(config):
-        assembly = load(config, settings, say=note)
+        assembly = load_shown(config, settings)
         dataset, queries, seed = assembly.dataset, assembly.part(part), assembly.config.study.seed
     elif not all(are_files):
         raise InputError(f"{config!r} is a data set; a function needs a configuration's retriever")

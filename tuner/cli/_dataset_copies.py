@@ -12,8 +12,9 @@ from tuner.cli._dataset_options import (
     qrels_option,
     relevant_from_option,
 )
-from tuner.cli._options import FiniteRange, note
+from tuner.cli._options import FiniteRange, note, showing
 from tuner.cli._out import echo
+from tuner.core.steps import READING
 
 
 @click.command("convert", short_help="Write a data set in another layout.")
@@ -45,7 +46,10 @@ def convert(
 
     refuse_full(Path(out))
     scale = GradeScale(relevant_from)
-    dataset = open_dataset(path, format=format_name, split_name=qrels, scale=scale)
+    with showing(READING) as advance:
+        dataset = open_dataset(
+            path, format=format_name, split_name=qrels, scale=scale, advance=advance
+        )
     for warning in dataset.warnings:
         note(f"warning: {warning}")
     copy = write_dataset(dataset, Path(out), layout=layout)
@@ -96,7 +100,10 @@ def split(
 
     refuse_full(Path(out))
     scale = GradeScale(relevant_from)
-    dataset = open_dataset(path, format=format_name, split_name=qrels, scale=scale)
+    with showing(READING) as advance:
+        dataset = open_dataset(
+            path, format=format_name, split_name=qrels, scale=scale, advance=advance
+        )
     tune, held = split_queries(dataset.queries, holdout=holdout, stratify_by=fields, seed=seed)
     alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
     alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]

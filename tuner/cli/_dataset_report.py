@@ -15,10 +15,11 @@ from tuner.cli._dataset_options import (
     relevant_from_option,
     threshold_option,
 )
-from tuner.cli._options import note
+from tuner.cli._options import note, showing
 from tuner.cli._out import echo
 from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import json_text
+from tuner.core.steps import READING
 
 if TYPE_CHECKING:
     from tuner.datasets import Dataset
@@ -54,9 +55,19 @@ def stats(
     from tuner.datasets import open_dataset
 
     scale = GradeScale(relevant_from)
-    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False, scale=scale)
-    found = _describe(dataset, threshold)
-    reach = _reach(dataset)
+    with showing(READING) as advance:
+        dataset = open_dataset(
+            path,
+            format=format_name,
+            split_name=qrels,
+            is_strict=False,
+            scale=scale,
+            advance=advance,
+        )
+    with showing("counting"):
+        found = _describe(dataset, threshold)
+    with showing("reach"):
+        reach = _reach(dataset)
     if as_json:
         record = {
             "name": dataset.name,
@@ -97,7 +108,15 @@ def check(
     from tuner.datasets import open_dataset
 
     scale = GradeScale(relevant_from)
-    dataset = open_dataset(path, format=format_name, split_name=qrels, is_strict=False, scale=scale)
+    with showing(READING) as advance:
+        dataset = open_dataset(
+            path,
+            format=format_name,
+            split_name=qrels,
+            is_strict=False,
+            scale=scale,
+            advance=advance,
+        )
     found = _describe(dataset, threshold)
     errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
     if strict:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from tuner.cli._out import echo
+from tuner.core.steps import Advance, Phases
+from tuner.progress import progress_for
 
 config_argument = click.argument("config", metavar="CONFIG")
 
@@ -33,7 +36,12 @@ class FiniteRange(click.FloatRange):
 
 
 def load(
-    config: str, settings: tuple[str, ...], *, say: Callable[[str], None], to_run: bool = False
+    config: str,
+    settings: tuple[str, ...],
+    *,
+    say: Callable[[str], None],
+    phases: Phases | None = None,
+    to_run: bool = False,
 ) -> Any:
     """Read, check and assemble a configuration; see ``tuner.assemble``."""
     from tuner.assemble import assemble
@@ -42,7 +50,21 @@ def load(
 
     loaded, source = load_config(config, settings)
     plan = make_plan(loaded, source, to_run=to_run)
-    return assemble(loaded, source, plan, say=say)
+    return assemble(loaded, source, plan, say=say, phases=phases)
+
+
+def load_shown(config: str, settings: tuple[str, ...], *, to_run: bool = False) -> Any:
+    """Load a configuration, and show how far reading and indexing are where they take long."""
+    with progress_for() as progress:
+        phases = Phases(progress.step)
+        return load(config, settings, say=progress.say, phases=phases, to_run=to_run)
+
+
+@contextmanager
+def showing(phase: str) -> Iterator[Advance]:
+    """Show how far a block is, where it takes long."""
+    with progress_for() as progress, Phases(progress.step).phase(phase) as advance:
+        yield advance
 
 
 def note(message: str) -> None:

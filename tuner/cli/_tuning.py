@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli._out import echo
-from tuner.cli._progress import progress_for
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
+from tuner.core.steps import Phases, duration, where_it_went
+from tuner.progress import Progress, progress_for
 
 if TYPE_CHECKING:
     from tuner.core.study_record import StudySummary
@@ -18,18 +20,20 @@ if TYPE_CHECKING:
 _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}
 
 
-def tune(session: Session, *, quiet: bool, as_json: bool) -> int:
-    """Run a session, print how it ended, and return the exit code."""
+def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json: bool) -> int:
+    """Open a session, run it, print how it ended, and return the exit code."""
     from tuner.planning import decided_by_clock
 
-    told = [trial for trial in session.study.trials if trial.is_told]
-    progress = progress_for(session.tuned_arms, told, quiet=quiet)
-    if not quiet:
-        echo(_headline(session), err=True)
-        if (remark := decided_by_clock(session.assembly.config)) is not None:
-            echo(remark, err=True)
-    with progress:
-        tuned = session.run(on_event=progress.show, say=progress.say)
+    with progress_for(quiet=quiet) as progress:
+        phases = Phases(progress.step)
+        session = opened(progress, phases)
+        told = [trial for trial in session.study.trials if trial.is_told]
+        if not quiet:
+            progress.say(_headline(session))
+            if (remark := decided_by_clock(session.assembly.config)) is not None:
+                progress.say(remark)
+        progress.follow(session.tuned_arms, told)
+        tuned = session.run(on_event=progress.show, say=progress.say, phases=phases)
     if as_json:
         echo(json_text(_record(tuned), indent=2))
     else:
@@ -62,6 +66,7 @@ def _print(tuned: Tuned, session: Session) -> None:
     if summary.state == "failed" and summary.reason:
         echo(f"{summary.reason}\n", bold=True)
     for line in (
+        _times(summary),
         _counts(summary),
         *_reason(summary),
         *_savings(summary),
@@ -75,6 +80,14 @@ def _print(tuned: Tuned, session: Session) -> None:
         echo(line)
 
 
+def _times(summary: StudySummary) -> str:
+    """Say what the user waited for, and where it went."""
+    total, in_all = summary.seconds, summary.seconds_in_all or 0.0
+    parts = where_it_went(summary.seconds_by_phase, total)
+    earlier = f" ({duration(in_all)} with the sessions before)" if in_all > 1.001 * total else ""
+    return f"{summary.state} after {duration(total)}{earlier}: {parts}".removesuffix(": ")
+
+
 def _counts(summary: StudySummary) -> str:
     parts = [f"{summary.finished_trials} trials evaluated"]
     if summary.raced_out_trials:
@@ -83,7 +96,7 @@ def _counts(summary: StudySummary) -> str:
         parts.append(f"{summary.shared_trials} shared with an equal one")
     if summary.failed_trials:
         parts.append(f"{summary.failed_trials} failed ({summary.failed_share:.0%})")
-    return f"{summary.state} after {summary.seconds:.1f} s: " + ", ".join(parts)
+    return ", ".join(parts)
 
 
 def _reason(summary: StudySummary) -> list[str]:

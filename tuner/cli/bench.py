@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._options import config_argument, load_shown, note, set_option
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
@@ -164,7 +164,7 @@ def command(
         tables.check_plot(Path(plot))
     for qps in rate or ():
         check_arrivals(qps, max(duration, warmup or 0.0))
-    assembly = load(config, settings, say=note)
+    assembly = load_shown(config, settings)
     given = (assembly.baseline or {}) if params is None else read_params(params, "--params")
     choice = assembly.choice(given)
     queries = list(assembly.part("all"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._options import config_argument, load_shown, set_option
 from tuner.cli._out import echo
 from tuner.core.json_text import json_text
 
@@ -25,7 +25,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     from tuner.assemble import check_can_tune
     from tuner.cli._console import console
 
-    assembly = load(config, settings, say=note, to_run=True)
+    assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
     facts = _facts(assembly)
     if as_json:

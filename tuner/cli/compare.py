@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._options import config_argument, load_shown, note, set_option, showing
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
@@ -95,13 +95,14 @@ def command(
         raise InputError("--similarity and --keep-answers belong to --answers")
     if second is None:
         raise InputError("give --b, what might replace A; or --answers, to compare answers")
-    assembly = load(config, settings, say=note)
+    assembly = load_shown(config, settings)
     a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
     b = assembly.choice(read_params(second, "--b"))
     origins = (_tuned_on(first), _tuned_on(second))
-    result = duel(assembly, a, b, part, tuned_on=origins)
+    with showing("comparison"):
+        result = duel(assembly, a, b, part, tuned_on=origins)
     if result.looks is not None:
         note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._options import config_argument, load_shown, note, set_option, showing
 from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
@@ -73,7 +73,7 @@ def command(
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
     from tuner.cli import _aggregates as tables
 
-    assembly = load(config, settings, say=note)
+    assembly = load_shown(config, settings)
     further = _metrics(metric_names, assembly)
     names = tuple(dict.fromkeys((*assembly.plan.metric_names, *further)))
     assembly = replace(assembly, plan=replace(assembly.plan, metric_names=names))
@@ -84,7 +84,8 @@ def command(
     queries = assembly.part(part)
     labels = None if by is None else tables.groups(queries, by)
     evaluator = assembly.evaluator(queries)
-    outcome = assembly.evaluate(choice, queries)
+    with showing("evaluation"):
+        outcome = assembly.evaluate(choice, queries)
     looks = _looked(assembly, choice, part)
     objective = assembly.plan.objective
     score = objective.score(outcome.metrics)

@@ -13,9 +13,10 @@ from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
 from tuner.core.errors import EXIT_FAILED, InputError, TunerError
 from tuner.core.json_text import json_text
+from tuner.core.steps import Phases
+from tuner.progress import Progress, progress_for
 
 if TYPE_CHECKING:
-    from tuner.cli._progress import Progress
     from tuner.tuning import Session
 
 
@@ -45,9 +46,15 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     night = _night(day)
     loaded, source = load_config(config, settings)
     try:
-        summary = run_night(
-            loaded, source, night=night, say=note, listen=lambda session: _shown(session, quiet)
-        )
+        with progress_for(quiet=quiet) as progress:
+            summary = run_night(
+                loaded,
+                source,
+                night=night,
+                say=progress.say,
+                listen=lambda session: _followed(session, progress),
+                phases=Phases(progress.step),
+            )
     except Locked:
         raise
     except Exception as error:
@@ -73,12 +80,10 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _shown(session: Session, quiet: bool) -> Iterator[Progress]:
-    from tuner.cli._progress import progress_for
-
+def _followed(session: Session, progress: Progress) -> Iterator[Progress]:
     told = [trial for trial in session.study.trials if trial.is_told]
-    with progress_for(session.tuned_arms, told, quiet=quiet) as progress:
-        yield progress
+    progress.follow(session.tuned_arms, told)
+    yield progress
 
 
 def _night(day: str | None) -> date:

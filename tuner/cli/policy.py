@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._options import FiniteRange, note
+from tuner.cli._options import FiniteRange
 from tuner.cli._out import echo
 from tuner.core.json_text import json_text
 from tuner.core.run_files import CONFIG_FILE
+from tuner.core.steps import VERDICT, Phases
+from tuner.progress import progress_for
 
 
 @click.command("policy", short_help="Parameters by query type, from a study's trials.")
@@ -40,9 +42,12 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
 
     content, _ = read_run(run_dir)
     config, source = load_config(run_dir / CONFIG_FILE)
-    assembly = assemble(config, source, make_plan(config, source), say=note)
-    check_same_data(content.header, assembly)
-    result = derive_policy(assembly, content, run_dir, prior_queries=prior)
+    with progress_for() as progress:
+        phases, plan = Phases(progress.step), make_plan(config, source)
+        assembly = assemble(config, source, plan, say=progress.say, phases=phases)
+        check_same_data(content.header, assembly)
+        with phases.phase(VERDICT):
+            result = derive_policy(assembly, content, run_dir, prior_queries=prior)
     path = write_policy(run_dir, result)
     if as_json:
         echo(json_text(result.to_record(), indent=2))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import note
+if TYPE_CHECKING:
+    from tuner.core.steps import Phases
+    from tuner.progress import Progress
+    from tuner.tuning import Session
 
 
 @click.command("resume", short_help="Go on with a study that was interrupted.")
@@ -26,7 +30,16 @@ def command(
     Refused, with the difference named, when the data, the index or the configuration have changed.
     """
     from tuner.cli._tuning import tune
-    from tuner.tuning import reopen
 
-    session = reopen(run_dir, say=note, workers=workers, retry_failed=retry_failed)
-    return tune(session, quiet=quiet, as_json=as_json)
+    def reopened(progress: Progress, phases: Phases) -> Session:
+        from tuner.tuning import reopen
+
+        return reopen(
+            run_dir,
+            say=progress.say,
+            workers=workers,
+            retry_failed=retry_failed,
+            phases=phases,
+        )
+
+    return tune(reopened, quiet=quiet, as_json=as_json)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from tuner.cli._options import config_argument, load, note, set_option
+from tuner.cli._options import config_argument, load, set_option
+
+if TYPE_CHECKING:
+    from tuner.core.steps import Phases
+    from tuner.progress import Progress
+    from tuner.tuning import Session
 
 
 @click.command("run", short_help="Tune: search, evaluate, keep every trial.")
@@ -31,12 +38,14 @@ def command(
         settings = (*settings, f"execution.workers={workers}")
     if name is not None:
         settings = (*settings, f'study.name="{name}"')
-    from tuner.assemble import check_can_tune
-
-    assembly = load(config, settings, say=note, to_run=True)
-    check_can_tune(assembly)
-
     from tuner.cli._tuning import tune
-    from tuner.tuning import begin
 
-    return tune(begin(assembly, say=note), quiet=quiet, as_json=as_json)
+    def begun(progress: Progress, phases: Phases) -> Session:
+        from tuner.assemble import check_can_tune
+        from tuner.tuning import begin
+
+        assembly = load(config, settings, say=progress.say, phases=phases, to_run=True)
+        check_can_tune(assembly)
+        return begin(assembly, say=progress.say)
+
+    return tune(begun, quiet=quiet, as_json=as_json)

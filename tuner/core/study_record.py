@@ -128,6 +128,10 @@ class StudySummary:
     ``racing`` is what racing saved, or None where the trials did not race. ``reason`` says why the
     study failed, or what interrupted it but a signal. ``queries_asked`` counts the queries that the
     system was asked, by what for (``core.calls``).
+
+    ``seconds`` is what the user waited for in the last session, from the start of the command, and
+    ``seconds_by_phase`` where it went (``core.steps``); ``seconds_in_all`` adds the sessions before
+    that the study was resumed from.
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -146,6 +150,8 @@ class StudySummary:
     racing: Savings | None = None
     reason: str = ""
     queries_asked: Mapping[str, int] = field(default_factory=dict)
+    seconds_by_phase: Mapping[str, float] = field(default_factory=dict)
+    seconds_in_all: float | None = None
 
     @property
     def told_trials(self) -> int:

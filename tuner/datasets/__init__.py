@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from importlib.resources import files
+from inspect import signature
 from os import PathLike
 from os.path import expanduser
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import cast
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
+from tuner.core.steps import Advance, unheard
 from tuner.datasets._items import json_problems
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset, Evidence
@@ -30,6 +32,7 @@ def open_dataset(
     split_name: str | None = None,
     is_strict: bool = True,
     scale: GradeScale = DEFAULT_SCALE,
+    advance: Advance = unheard,
 ) -> Dataset:
     """Read a data set from ``"builtin:atlas"``, or from a folder or file in a known format.
 
@@ -41,10 +44,12 @@ def open_dataset(
     ``is_strict`` such a data set is returned all the same, to be looked at, and its ``lacking``
     tells where they are. ``scale`` says from which grade a document is relevant.
 
+    ``advance`` is told how much of the largest file has been read, by formats that can tell.
+
     Raises:
         InputError: nothing is there, no format recognises it, or its content is wrong.
     """
-    read = _read(str(path), format=format, split_name=split_name, scale=scale)
+    read = _read(str(path), format=format, split_name=split_name, scale=scale, advance=advance)
     dataset = read.with_scale(scale)
     if message := scale.problem(dataset.qrels.values()):
         raise InputError(message, file=dataset.path)
@@ -55,7 +60,12 @@ def open_dataset(
 
 
 def _read(
-    written: str, *, format: str | None, split_name: str | None, scale: GradeScale
+    written: str,
+    *,
+    format: str | None,
+    split_name: str | None,
+    scale: GradeScale,
+    advance: Advance,
 ) -> Dataset:
     if written.startswith(BUILTIN):
         name = written.removeprefix(BUILTIN)
@@ -65,7 +75,9 @@ def _read(
         if not place.exists():
             raise InputError(_not_found(place))
         reader = _load(format) if format is not None else _detect(place)
-        return reader.read(place, split=split_name, relevant_from=scale.relevant_from)
+        # A format of the user's need not tell how far it is.
+        given = {"advance": advance} if "advance" in signature(reader.read).parameters else {}
+        return reader.read(place, split=split_name, relevant_from=scale.relevant_from, **given)
     except OSError as error:
         raise InputError(f"cannot read {written!r}: {error.strerror or error}") from error
 

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuner.core.errors import Problem, number_ranges
+from tuner.core.steps import Advance, followed, unheard
 
 SHOWN_WHOLE = 3
+# Lines; fewer are read at once.
+LARGE_FILE = 10_000
 
 ABSENT = "judged, absent"
 """The kind of a judgement about a document that the corpus lacks; see `open_dataset`."""
@@ -31,8 +34,12 @@ class _Alike:
 
 @dataclass(frozen=True)
 class ProblemLog:
-    """Collects problems; of each kind in a file the first 3 are told whole, the rest by place."""
+    """Collects problems; of each kind in a file the first 3 are told whole, the rest by place.
 
+    ``advance`` is told how much of a large file has been read.
+    """
+
+    advance: Advance = unheard
     _found: dict[tuple[str, str], _Alike] = field(default_factory=dict)
     _touched: set[tuple[str, str]] = field(default_factory=set)
 
@@ -152,7 +159,9 @@ def read_text(path: Path, log: ProblemLog) -> str | None:
 
 def read_records(path: Path, log: ProblemLog, *, id_key: str) -> list[Record]:
     """Return the objects of a JSON lines file; broken lines and missing ids are reported."""
-    return [_parse(number, text, path, log, id_key) for number, text in read_lines(path, log)]
+    lines = read_lines(path, log)
+    advance = log.advance if len(lines) >= LARGE_FILE else unheard
+    return [_parse(number, text, path, log, id_key) for number, text in followed(lines, advance)]
 
 
 def note_id(

@@ -31,6 +31,7 @@ class DatasetFormat(Protocol):
         Only judgements of documents that the corpus lacks are told in ``Dataset.lacking``, where
         nothing else is wrong.
         ``split`` names one of several sets of judgements, where the format has more than one.
-        Judgements from the grade ``relevant_from`` on say "relevant"; see ``GradeScale``.
+        Judgements from the grade ``relevant_from`` on say "relevant"; see ``GradeScale``. A
+        ``read`` that names ``advance`` too is given what to call with (done, of) while it reads.
         """
         ...

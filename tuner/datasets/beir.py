@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
+from tuner.core.steps import Advance, unheard
 from tuner.datasets._facts import read_entities, read_evidences, read_triples
 from tuner.datasets._folders import (
     CHOOSE_ONE,
@@ -51,7 +52,11 @@ class Beir:
 
     @staticmethod
     def read(
-        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,
+        advance: Advance = unheard,
     ) -> Dataset:
         """Read and check a folder; ``split`` names the file of judgements, such as ``"dev"``.
 
@@ -71,7 +76,7 @@ class Beir:
             InputError: everything that is wrong, with file and line, all at once.
         """
         path = Path(path)
-        log = ProblemLog()
+        log = ProblemLog(advance)
         corpus_file = _required(path, "corpus.jsonl", log)
         queries_file = _required(path, "queries.jsonl", log)
         qrels_file = _choose_qrels(path, split, log)

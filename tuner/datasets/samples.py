@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tuner.core.errors import did_you_mean
 from tuner.core.grades import RELEVANT_FROM
+from tuner.core.steps import Advance, unheard
 from tuner.datasets._collected import Collected
 from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
 from tuner.datasets._folders import SAMPLE_KEYS, choose, is_samples, sample_files
@@ -41,7 +42,11 @@ class Samples:
 
     @staticmethod
     def read(
-        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,
+        advance: Advance = unheard,
     ) -> Dataset:
         """Read and check samples, and the corpus.jsonl of the same folder.
 
@@ -65,7 +70,7 @@ class Samples:
         """
         path = Path(path)
         folder = path if path.is_dir() else path.parent
-        log = ProblemLog()
+        log = ProblemLog(advance)
         file = _choose(path, split, log)
         corpus_file = only_variant(variants(folder, "corpus.jsonl"), log)
         if corpus_file is None and not log.mentions(folder / "corpus.jsonl"):

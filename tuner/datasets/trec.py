@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
+from tuner.core.steps import Advance, unheard
 from tuner.datasets._collected import data_set_name
 from tuner.datasets._folders import choose, stem, trec_qrels
 from tuner.datasets._items import peek
@@ -55,7 +56,11 @@ class Trec:
 
     @staticmethod
     def read(
-        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
+        path: Path,
+        *,
+        split: str | None = None,
+        relevant_from: float = RELEVANT_FROM,
+        advance: Advance = unheard,
     ) -> Dataset:
         """Read and check a folder, or a file of judgements beside its topics and collection.
 
@@ -68,7 +73,7 @@ class Trec:
                 texts are missing, since judgements alone are no data set.
         """
         path = Path(path)
-        log = ProblemLog()
+        log = ProblemLog(advance)
         if path.is_file() and _kind_of(path) == "run":
             message = "is a run, not a data set; score it: tuner score --qrels QRELS --run RUN"
             raise InputError(message, file=str(path))

@@ -18,6 +18,7 @@ from tuner.assemble import Assembly, assemble, check_can_tune
 from tuner.config import Config, Source
 from tuner.config.model import NightlySection
 from tuner.core.errors import InputError, TunerError
+from tuner.core.steps import Phases
 from tuner.core.trial import Trial
 from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
@@ -79,6 +80,7 @@ class _Tonight:
     registry: Registry | None
     heard: _Heard
     began: float
+    phases: Phases
 
 
 def run_night(
@@ -88,10 +90,11 @@ def run_night(
     night: date,
     say: Say,
     listen: Callable[[Session], AbstractContextManager[Listener]],
+    phases: Phases | None = None,
 ) -> dict[str, Any]:
     """Do everything that a night does, and return its summary, which ``nights.jsonl`` holds too.
 
-    An error is written down too, as how this attempt ended.
+    An error is written down too, as how this attempt ended. ``phases`` is the command's clock.
 
     Raises:
         Refused: nothing was begun: a variable is not set, or the date lies before the last night.
@@ -120,7 +123,9 @@ def run_night(
             lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
             heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
         registry = registry_of(config)
-        tonight = _Tonight(config, source, night, runs_dir, records, registry, heard, began)
+        tonight = _Tonight(
+            config, source, night, runs_dir, records, registry, heard, began, phases or Phases()
+        )
         try:
             return _run(tonight, listen)
         except Exception as error:
@@ -162,7 +167,11 @@ def _run(
     with listen(session) as listener:
         inner = _Heard(listener.say, heard.notes)
         tuned = session.run(
-            on_event=listener.show, say=inner.note, is_time_up=clock(config), level_of=spending
+            on_event=listener.show,
+            say=inner.note,
+            is_time_up=clock(config),
+            level_of=spending,
+            phases=tonight.phases,
         )
     said = Said(
         night, records.study, "interrupted", champion, tuned, data, tonight.began, changes,
@@ -238,7 +247,9 @@ def _assemble(tonight: _Tonight, champion: Champion) -> Assembly:
     )
     source, say = tonight.source, tonight.heard.note
     try:
-        assembly = assemble(config, source, make_plan(config, source, to_run=True), say=say)
+        assembly = assemble(
+            config, source, make_plan(config, source, to_run=True), say=say, phases=tonight.phases
+        )
     except InputError as error:
         is_other = any(problem.key[:1] != ("baseline",) for problem in error.problems)
         if champion.source == "config" or is_other:
@@ -267,7 +278,7 @@ def _session(
             reason = "the data, the index or the configuration changed"
         else:
             try:
-                session = reopen(runs_dir / begun.run_dir, say=note)
+                session = reopen(runs_dir / begun.run_dir, say=note, phases=tonight.phases)
             except InputError as error:
                 reason = str(error)
             else:

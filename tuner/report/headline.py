@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tuner.core.study_record import Standing
+from tuner.core.steps import duration, where_it_went
+from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.failures import by_cause, reason_of
 from tuner.report.parts import (
@@ -197,13 +198,11 @@ def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
     if data:
         size = f"{data.get('documents', 0):,} documents"
         facts.append(("queries", f"{data.get('queries', 0):,}", f"of {data.get('name')}, {size}"))
-    facts.append(("took", _duration(summary.seconds), summary.state))
+    took = summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all
+    facts.append(("took", duration(took), _where_time_went(summary)))
     return tuple(facts)
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+def _where_time_went(summary: StudySummary) -> str:
+    parts = where_it_went(summary.seconds_by_phase, sum(summary.seconds_by_phase.values()))
+    return f"{summary.state}; {parts}" if parts else summary.state

@@ -10,6 +10,7 @@ from pathlib import Path
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.run_files import FIGURES_DIR, PLOTS_DIR, REPORT_FILE
+from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.report import (
     comparison,
     convergence,
@@ -35,19 +36,21 @@ def write_report(
     compare: Sequence[Path] = (),
     output: Path | None = None,
     with_plots: bool = True,
+    advance: Advance = unheard,
 ) -> Path:
     """Write ``report.html`` of a study from its run directory alone, and return its path.
 
     Beside it: ``figures/*.csv`` and, ``with_plots``, the same figures as ``plots/*.png``. With
     ``output`` the page goes there and its CSV files into a folder beside it, named after it, and no
     plots are made. ``compare`` are run directories of other studies to show beside this one.
+    ``advance`` is told how far it is.
 
     Raises:
         InputError: not a run directory, a broken one, or a place that cannot be written.
     """
     review = read_review(run_dir)
     read = [read_review(other) for other in compare]
-    return report_on(review, compare=read, output=output, with_plots=with_plots)
+    return report_on(review, compare=read, output=output, with_plots=with_plots, advance=advance)
 
 
 def report_on(
@@ -56,6 +59,7 @@ def report_on(
     compare: Sequence[Review] = (),
     output: Path | None = None,
     with_plots: bool = True,
+    advance: Advance = unheard,
 ) -> Path:
     """Write the report of a study that was read; see ``write_report``."""
     target = review.run_dir / REPORT_FILE if output is None else output
@@ -71,7 +75,8 @@ def report_on(
         if output is None and with_plots:
             plots = review.run_dir / PLOTS_DIR
             plots.mkdir(exist_ok=True)
-            for group in page.groups:
+            # The pictures take most of the time.
+            for group in followed(list(page.groups), portion(advance, 0.3, 1.0)):
                 write_png(group, plots / f"{group.name}.png")
     except OSError as error:
         place = error.filename or target

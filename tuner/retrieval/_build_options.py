@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 # What a ``build`` is handed besides the configuration's options.
-GIVEN = frozenset({"cache_dir", "space", "baseline", "read_run"})
+GIVEN = frozenset({"advance", "cache_dir", "space", "baseline", "read_run"})
 
 
 @dataclass(frozen=True)

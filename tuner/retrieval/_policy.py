@@ -12,9 +12,10 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval._counted import at_once_of
-from tuner.retrieval.base import Explains, Knob, Retriever, Serves
+from tuner.retrieval.base import Explains, Knob, Retriever, Serves, prepare
 
 POLICY = "policy"
 """The parameter by which a baseline says that it is a policy; its value tells policies apart."""
@@ -44,9 +45,9 @@ class PolicyRetriever:
         """Return that of the retriever, where it tells."""
         return at_once_of(self.retriever)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Prepare the retriever."""
-        self.retriever.prepare(queries)
+        prepare(self.retriever, queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:  # noqa: ARG002
         """Answer the queries in groups of equal parameters, in the order that they came in."""
@@ -115,9 +116,9 @@ class WithPolicy:
         """Return that of the retriever, where it tells."""
         return at_once_of(self.retriever)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Prepare the retriever."""
-        self.retriever.prepare(queries)
+        prepare(self.retriever, queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer the queries."""

@@ -17,9 +17,10 @@ from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval._counted import at_once_of, counted
-from tuner.retrieval.base import Knob, Retriever, Serves
+from tuner.retrieval.base import Knob, Retriever, Serves, prepare
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -79,9 +80,9 @@ class Remembered:
         """Return how many queries the retriever answers side by side, where it tells."""
         return at_once_of(self.inner)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""
-        self.inner.prepare(queries)
+        prepare(self.inner, queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the folder, and ask the retriever for the rest."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
+from tuner.core.steps import Advance
 from tuner.core.trial import Params, Scalar
 
 
@@ -70,12 +72,19 @@ class RetrieverKind(Protocol):
         """Build or open the index; ``options`` are the configuration's ``retriever`` section.
 
         A ``build`` that names ``space`` (a SearchSpace) or ``baseline`` (Params) is given those of
-        the configuration: for systems whose parameters are whatever the user says.
+        the configuration: for systems whose parameters are whatever the user says. One that names
+        ``advance`` is given what to call with (done, of) while it works: then progress is shown.
 
         A class attribute ``waits = True`` says that answering is waiting for another system:
         ``execution: {kind: auto}`` then means threads, which share one concurrency limit.
         """
         ...
+
+
+def prepare(retriever: Retriever, queries: Sequence[Query], advance: Advance) -> None:
+    """Let a retriever prepare; one whose ``prepare`` names ``advance`` tells how far it is."""
+    given = {"advance": advance} if "advance" in signature(retriever.prepare).parameters else {}
+    retriever.prepare(queries, **given)
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from tuner.core.run_files import (
     TABLE_FILE,
 )
 from tuner.core.shown import shown
+from tuner.core.steps import duration
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
@@ -120,10 +121,11 @@ def _counts(header: StudyHeader, summary: StudySummary) -> str:
     ):
         trials += f", {count} {what}" if count else ""
     data = header.dataset
+    took = duration(summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all)
     if not data:
-        return f"{trials}, in {summary.seconds:,.0f} s."
+        return f"{trials}, in {took}."
     return (
-        f"{trials}, in {summary.seconds:,.0f} s, on {_plain(data.get('name', 'the data'))}: "
+        f"{trials}, in {took}, on {_plain(data.get('name', 'the data'))}: "
         f"{data.get('tune_queries', 0):,} queries to tune on, "
         f"{data.get('holdout_queries', 0):,} held out."
     )

@@ -176,6 +176,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "seconds": summary.seconds,
         "failed_share": summary.failed_share,
         **{f"queries_asked.{purpose}": n for purpose, n in summary.queries_asked.items()},
+        "seconds_in_all": summary.seconds_in_all,
+        **{f"seconds_{phase}": spent for phase, spent in summary.seconds_by_phase.items()},
     }
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved

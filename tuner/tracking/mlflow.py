@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.steps import Advance, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
@@ -123,11 +124,22 @@ class Mlflow:
         if self._writer is not None:
             self._writer.add_system(SystemSample(at, values))
 
-    def finish(self, summary: StudySummary) -> None:
-        """Hand over the study's end and wait, for a bounded time, until everything is written."""
+    def finish(self, summary: StudySummary, *, advance: Advance = unheard) -> None:
+        """Hand over the study's end and wait, for a bounded time, until everything is written.
+
+        ``advance`` is told, from a thread, how many of the trials are.
+        """
         if self._writer is None:
             return
-        self._writer.finish(summary, timeout_s=self._finish_timeout_s)
+        writer, at_first = self._writer, self._writer.status().written
+
+        def how_far() -> tuple[int, int]:
+            status = writer.status()
+            # One more for the study's end: its files, its description, its model.
+            return status.written - at_first, status.written + status.pending - at_first + 1
+
+        with watched(how_far, advance):
+            self._writer.finish(summary, timeout_s=self._finish_timeout_s)
         status = self._writer.status()
         if status.is_complete and not status.pending and not status.error:
             return

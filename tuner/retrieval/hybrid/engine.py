@@ -15,6 +15,7 @@ import numpy as np
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
@@ -56,11 +57,16 @@ class Hybrid:
 
     @classmethod
     def build(
-        cls, corpus: Corpus, *, cache_dir: Path, **options: Annotated[Any, HybridOptions]
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        advance: Advance = unheard,
+        **options: Annotated[Any, HybridOptions],
     ) -> Self:
         """Index the corpus, or open the index of an equal corpus and options in ``cache_dir``.
 
-        ``options`` are the fields of ``HybridOptions``.
+        ``options`` are the fields of ``HybridOptions``; ``advance`` is told how far it is.
 
         Raises:
             InputError: unknown or impossible options, no documents, or an id that occurs twice.
@@ -71,13 +77,13 @@ class Hybrid:
         directory = Path(cache_dir).absolute() / f"hybrid-{fingerprint}" / "index"
 
         def write(unfinished: Path) -> None:
-            Index.build(corpus, checked).save(unfinished)
+            Index.build(corpus, checked, advance).save(unfinished)
             write_relations(unfinished, corpus)
 
         ensure(directory, write)
         return cls(directory, fingerprint, checked)
 
-    def prepare(self, queries: Sequence[Query]) -> None:
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Work out ahead of the trials what does not depend on parameters; keeps it on disk.
 
         Queries prepared in one call are quick in any selection and order.
@@ -91,7 +97,11 @@ class Hybrid:
             return
         key = sha256(json.dumps([[q.text, q.id] for q in ordered]).encode()).hexdigest()[:16]
         directory = self.directory.with_name(f"queries-{key}")
-        ensure(directory, lambda unfinished: write_prepared(unfinished, self._index(), ordered))
+
+        def write(unfinished: Path) -> None:
+            write_prepared(unfinished, self._index(), ordered, advance)
+
+        ensure(directory, write)
         if directory not in self._prepared:
             self._prepared.append(directory)
 

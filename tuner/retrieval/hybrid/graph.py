@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document
+from tuner.core.steps import Advance, followed, unheard
 from tuner.retrieval.hybrid.names import (
     Name,
     is_usable,
@@ -47,7 +48,7 @@ class Graph:
     to_entities: sparse.csr_array
 
 
-def build_graph(corpus: Corpus, documents: Sequence[Document]) -> Graph:
+def build_graph(corpus: Corpus, documents: Sequence[Document], advance: Advance = unheard) -> Graph:
     """Link each passage to its names; ``documents`` gives the order of the passages.
 
     Names are the passage's own title (weight 10), other passages' titles in its text, and (weight
@@ -63,7 +64,7 @@ def build_graph(corpus: Corpus, documents: Sequence[Document]) -> Graph:
     longest = max(map(len, titles), default=0)
     facts = imported_names(corpus)
     edges: dict[tuple[int, int], float] = {}
-    for passage, document in enumerate(documents):
+    for passage, document in enumerate(followed(documents, advance)):
         found = facts.get(document.id)
         for name in phrases(document.text) if found is None else found:
             edges[passage, numbers.setdefault(name, len(numbers))] = MENTION_WEIGHT

@@ -22,6 +22,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray
+from tuner.core.steps import Advance, unheard
 from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
 from tuner.retrieval.hybrid.fusion import best, normalise_graph
 from tuner.retrieval.hybrid.index import Index
@@ -115,7 +116,9 @@ class PreparedQueries:
         )
 
 
-def write_prepared(directory: Path, index: Index, queries: Sequence[Query]) -> None:
+def write_prepared(
+    directory: Path, index: Index, queries: Sequence[Query], advance: Advance = unheard
+) -> None:
     """Work out prepared queries, block by block, and write them into an empty directory."""
     documents, options = len(index.document_ids), index.options
     width = min(documents, options.text_pool + options.graph_pool)
@@ -128,6 +131,7 @@ def write_prepared(directory: Path, index: Index, queries: Sequence[Query]) -> N
     walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
     size = max(1, _BLOCK_BYTES // (walk_bytes * options.seeds))
     for start in range(0, len(queries), size):
+        advance(start, len(queries))
         block = slice(start, start + size)
         hops = _walks(index, entities[block])
         text_scores = index.text_scores(list(queries[block]))

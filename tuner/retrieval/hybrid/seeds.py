@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tuner.core.corpus import Document
 from tuner.core.rankings import FloatArray
+from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.names import LONGEST_NAME, Name
 from tuner.retrieval.hybrid.text import STOP_WORDS, full_text
@@ -125,11 +126,15 @@ def _trust(text: str, words: Name) -> dict[str, float]:
     return {word: 1.0 if word in capitals else LOWER_CASE_FACTOR for word in words}
 
 
-def build_lookup(graph: Graph, documents: Sequence[Document]) -> EntityLookup:
+def build_lookup(
+    graph: Graph, documents: Sequence[Document], advance: Advance = unheard
+) -> EntityLookup:
     """Prepare the search for the names of ``graph``."""
     count = len(documents)
     frequency = Counter(
-        word for document in documents for word in set(name_words(full_text(document)))
+        word
+        for document in followed(documents, portion(advance, 0.0, 0.5))
+        for word in set(name_words(full_text(document)))
     )
     used = {word for name in graph.names for word in name} | frequency.keys()
     word_information = {
@@ -151,14 +156,16 @@ def build_lookup(graph: Graph, documents: Sequence[Document]) -> EntityLookup:
         names={name: entity for entity, name in enumerate(graph.names)},
         # log((n + 1) / (n + 1/2)) is still above 0, so no name is without information.
         information=np.array(information, dtype=np.float64),
-        weight=specificity * _properness(graph.names, documents),
+        weight=specificity * _properness(graph.names, documents, portion(advance, 0.5, 1.0)),
         word_information=word_information,
         postings={word: np.array(entities) for word, entities in postings.items()},
         unseen_information=float(np.log((count + 1) / 0.5)),
     )
 
 
-def _properness(names: Sequence[Name], documents: Sequence[Document]) -> FloatArray:
+def _properness(
+    names: Sequence[Name], documents: Sequence[Document], advance: Advance
+) -> FloatArray:
     """Return how often a one-word name is written with a capital where it need not be.
 
     ``President`` opens sentences and titles, so it looks like a name; inside sentences it is
@@ -166,7 +173,7 @@ def _properness(names: Sequence[Name], documents: Sequence[Document]) -> FloatAr
     """
     capital: Counter[str] = Counter()
     lower: Counter[str] = Counter()
-    for document in documents:
+    for document in followed(documents, advance):
         end = 0
         for match in _SIMPLE_WORD.finditer(document.text):
             word = match.group()

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Document
 from tuner.core.errors import InputError
+from tuner.core.steps import Advance, followed, unheard
 from tuner.retrieval.hybrid.words import is_unspaced, split_words
 
 STOP_WORDS = frozenset(
@@ -67,7 +68,14 @@ class Bm25:
     terms: dict[str, int]
 
     @classmethod
-    def build(cls, documents: Sequence[Document], *, k1: float = 1.5, b: float = 0.75) -> Bm25:
+    def build(
+        cls,
+        documents: Sequence[Document],
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        advance: Advance = unheard,
+    ) -> Bm25:
         """Index the documents; ``k1`` > 0 bounds term frequency, ``b`` in [0, 1] the length."""
         if not k1 > 0:
             raise InputError(f"bm25_k1={k1} must be above 0")
@@ -78,7 +86,7 @@ class Bm25:
         terms: dict[str, int] = {}
         rows = [
             [terms.setdefault(term, len(terms)) for term in row]
-            for row in analyse(full_text(document) for document in documents)
+            for row in analyse(full_text(document) for document in followed(documents, advance))
         ]
         if not terms:
             nothing = sparse.csr_array(np.zeros((0, len(documents)), dtype=np.float32))

@@ -14,6 +14,7 @@ import numpy as np
 
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval._options import with_path_from_root
 from tuner.retrieval.base import Knob
@@ -69,6 +70,7 @@ class MsGraphrag:
         cache_dir: Path,
         path: Annotated[str, "GraphRAG's output folder"],
         judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
+        advance: Advance = unheard,
         **options: Annotated[Any, HybridOptions],
     ) -> Self:
         """Index an output folder, or open the index of an equal one in ``cache_dir``.
@@ -83,7 +85,7 @@ class MsGraphrag:
         """
         output = read_output(Path(path).expanduser())
         judged_by = judged_ids(output, corpus, judge)
-        engine = Hybrid.build(as_corpus(output), cache_dir=cache_dir, **options)
+        engine = Hybrid.build(as_corpus(output), cache_dir=cache_dir, advance=advance, **options)
         if judge == "text_unit":
             return cls(engine, (), np.zeros(0, dtype=np.int64), engine.fingerprint)
         unit_ids = sorted(judged_by)  # the engine's order
@@ -93,9 +95,9 @@ class MsGraphrag:
         content = json.dumps([engine.fingerprint, [judged_by[id_] for id_ in unit_ids]])
         return cls(engine, judged, places, sha256(content.encode()).hexdigest()[:16])
 
-    def prepare(self, queries: Sequence[Query]) -> None:
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Prepare the engine."""
-        self.engine.prepare(queries)
+        self.engine.prepare(queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch.
