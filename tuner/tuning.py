@@ -82,12 +82,16 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a run leaves behind: how it ended, and where everything is."""
+    """What a run leaves behind: how it ended, and where everything is.
+
+    ``is_in_mlflow`` says whether MLflow's view is complete; None where nothing is tracked.
+    """
 
     summary: StudySummary
     run_dir: Path
     mlflow_run_id: str | None
     mlflow_url: str | None
+    is_in_mlflow: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +168,7 @@ class Session:
             self.run_dir,
             None if tracker is None else tracker.run_id,
             None if tracker is None else tracker.run_url,
+            None if tracker is None else tracker.status.is_whole,
         )
 
     def _queries_asked(self) -> Callable[[], tuple[int, int]]:

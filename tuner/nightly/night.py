@@ -217,7 +217,7 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
         look=spending.look,
         drift=drift,
     )
-    show_in_mlflow(tonight.config, records, summarise_night(said), say=note)
+    show_in_mlflow(tonight.config, records, runs_dir, summarise_night(said), say=note)
     now = champion if records.champion is None else records.champion
     # Also what waits for approval, and what a rollback would go back to.
     never = {study_id, champion.study_id, now.study_id}

@@ -10,10 +10,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tuner.core.errors import TunerError
-from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Champion, Promotion, Records, append
-from tuner.run_dir import last_summary, read_run
-from tuner.tracking.mlflow import Mlflow
+from tuner.nightly.showing import sync_study
 from tuner.tracking.registry import CHAMPION, Registry
 
 Say = Callable[[str], None]
@@ -94,19 +92,9 @@ def _version_of(registry: Registry, records: Records, to: Champion, runs_dir: Pa
     found = registry.of_study(to.study_id, to.params)
     night = next((one for one in records.nights if one.study_id == to.study_id), None)
     if found is None and night is not None:
-        _sync(runs_dir / night.run_dir)
+        sync_study(runs_dir / night.run_dir)
         found = registry.of_study(to.study_id, to.params)
     return None if found is None else found.version
-
-
-def _sync(run_dir: Path) -> None:
-    if not (run_dir / JOURNAL_FILE).is_file():
-        return
-    content, config = read_run(run_dir)
-    if config.tracking is not None:
-        tracker = Mlflow(config.tracking.uri, config.tracking.experiment)
-        trials = [trial for trial in content.trials.values() if trial.is_told]
-        tracker.sync(content.header, trials, last_summary(content), run_dir)
 
 
 def _tags(promotion: Promotion) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """``nights.jsonl``: what happened every night, append-only, and what is read back from it.
 
 A line is one event of one study: ``queries`` (what a part's queries are), ``begun``, ``scored``,
-``look``, ``ended``, ``failed``, ``told``, ``champion``, ``shown``, ``pruned``. It is on the disk
-when ``append`` returns.
+``look``, ``ended``, ``failed``, ``told``, ``champion``, ``shown``, ``synced`` (MLflow has a study
+that it had missed), ``pruned``. It is on the disk when ``append`` returns.
 """
 
 from __future__ import annotations
@@ -127,6 +127,13 @@ class Night:
         """Say whether the night came to its end, and did not fail."""
         return self.summary is not None and self.summary.get("outcome") != "failed"
 
+    @property
+    def is_in_mlflow(self) -> bool:
+        """Say whether MLflow was shown all of its study when the night ended."""
+        summary = self.summary or {}
+        # Nights of an earlier version do not say so.
+        return bool(summary.get("is_in_mlflow", summary.get("mlflow_run_id")))
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -152,6 +159,7 @@ class Records:
     looks: list[Look] = field(default_factory=list)
     parts: dict[str, Part] = field(default_factory=dict)
     pruned: set[str] = field(default_factory=set)
+    synced: set[str] = field(default_factory=set)
     failures: dict[date, tuple[str, str]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     unreadable: int = 0
@@ -310,6 +318,8 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             )
         case "shown":
             _show(records, record["version"])
+        case "synced":
+            records.synced.add(str(record["study_id"]))
         case "pruned":
             records.pruned.update(record["run_dirs"])
 

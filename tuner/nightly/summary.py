@@ -126,6 +126,7 @@ def summarise_night(said: Said) -> dict[str, Any]:
         "report": str(report) if report.is_file() else None,
         "mlflow_run_id": said.tuned.mlflow_run_id,
         "mlflow_url": said.tuned.mlflow_url,
+        "is_in_mlflow": said.tuned.is_in_mlflow,
         "pruned": list(said.pruned),
         "notes": list(said.notes),
     }

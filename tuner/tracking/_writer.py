@@ -43,6 +43,11 @@ class TrackingStatus:
     repaired: int = 0
     is_complete: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Say whether nothing is missing."""
+        return self.is_complete and not self.pending and not self.error
+
 
 class Writer:
     """Takes trials from the study's thread and writes them in its own.

@@ -141,7 +141,7 @@ class Mlflow:
         with watched(how_far, advance):
             self._writer.finish(summary, timeout_s=self._finish_timeout_s)
         status = self._writer.status()
-        if status.is_complete and not status.pending and not status.error:
+        if status.is_whole:
             return
         reason = f" ({status.error})" if status.error else ""
         missing = f"{status.pending} of {status.written + status.pending} trials"

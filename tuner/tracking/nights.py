@@ -11,7 +11,7 @@ from typing import Any
 
 from tuner.core.errors import TunerError
 from tuner.tracking._client import quiet
-from tuner.tracking._records import ROLE
+from tuner.tracking._records import ROLE, STUDY_ID
 from tuner.tracking._uri import absolute, mask
 from tuner.tracking._uri import without_password as hide
 from tuner.tracking._writer import one_line
@@ -25,14 +25,14 @@ def show_night(
     experiment: str,
     *,
     name: str,
-    run_id: str | None,
-    tags: Mapping[str, str],
+    tags: Mapping[str, Mapping[str, str]],
     figures: Mapping[date, Mapping[str, float]],
     request_timeout_s: int = 10,
 ) -> None:
-    """Tag the run of a night's study, and complete the curves of ``name``.
+    """Tag the runs of nights' studies, and complete the curves of ``name``.
 
-    ``figures`` are those of all nights by metric: a night that MLflow missed is made up for.
+    ``tags`` are by study; one that MLflow does not have is left out. ``figures`` are those of all
+    nights by metric: a night that MLflow missed is made up for.
 
     Raises:
         TunerError: the store cannot be reached.
@@ -42,20 +42,26 @@ def show_night(
             from mlflow import MlflowClient
 
             client = MlflowClient(tracking_uri=absolute(uri))
-            if run_id is not None:
-                for key, value in tags.items():
-                    client.set_tag(run_id, key, value)
-            _complete(client, experiment, name, figures)
+            found = client.get_experiment_by_name(experiment)
+            id_ = client.create_experiment(experiment) if found is None else found.experiment_id
+            for study_id, of_one in tags.items():
+                _tag(client, id_, study_id, of_one)
+            _complete(client, id_, name, figures)
     except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
         reason = hide(one_line(error), uri)
         raise TunerError(f"MLflow at {mask(uri)} was not told of the night: {reason}") from error
 
 
+def _tag(client: Any, experiment_id: str, study_id: str, tags: Mapping[str, str]) -> None:
+    own = f"tags.`{STUDY_ID}` = '{study_id}' and tags.`{ROLE}` = 'study'"
+    for run in client.search_runs([experiment_id], own, max_results=1):
+        for key, value in tags.items():
+            client.set_tag(run.info.run_id, key, value)
+
+
 def _complete(
-    client: Any, experiment: str, name: str, figures: Mapping[date, Mapping[str, float]]
+    client: Any, experiment_id: str, name: str, figures: Mapping[date, Mapping[str, float]]
 ) -> None:
-    found = client.get_experiment_by_name(experiment)
-    experiment_id = client.create_experiment(experiment) if found is None else found.experiment_id
     runs = client.search_runs([experiment_id], f"tags.`{OF}` = '{name}'", max_results=1)
     if runs:
         run = runs[0]
