@@ -19,7 +19,7 @@ from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.objective import composite_values
+from tuner.evaluation.objective import COMPOSITE, composite_values
 from tuner.retrieval.base import Explains
 
 # Nobody reads further down a ranking, and a data set may have many queries.
@@ -89,6 +89,25 @@ class SideBySide:
             winner=_side(record["winner"]),
             baseline=_side(record["baseline"]),
         )
+
+
+def by_query(rows: Sequence[SideBySide], name: str) -> tuple[FloatArray, FloatArray] | None:
+    """Return a metric's, or the composite's, values of winner and baseline by query.
+
+    None where no query has both.
+    """
+    first, second = (
+        np.array(
+            [
+                np.nan if value is None else value
+                for side in sides
+                for value in (side.composite if name == COMPOSITE else side.metrics.get(name),)
+            ],
+            dtype=np.float64,
+        )
+        for sides in ([row.winner for row in rows], [row.baseline for row in rows])
+    )
+    return None if np.isnan(first - second).all() else (first, second)
 
 
 def put_side_by_side(

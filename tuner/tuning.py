@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,9 +44,15 @@ from tuner.run_dir import (
     write_best,
     write_config,
 )
-from tuner.side_by_side import put_side_by_side, write_side_by_side
+from tuner.side_by_side import (
+    SideBySide,
+    by_query,
+    put_side_by_side,
+    write_side_by_side,
+)
 from tuner.study.arms import Arm, Fixed
 from tuner.study.failures import Failures
+from tuner.study.goals import chance_of, front_notes, goal_changes, ran_beside
 from tuner.study.loop import Event, run_study
 from tuner.study.outages import is_answering
 from tuner.study.pareto import front_record
@@ -184,7 +190,8 @@ class Session:
         study = self.study
         try:
             summary = self._summarise(state, say, level_of)
-            self._put_side_by_side(summary, say)
+            rows = self._put_side_by_side(summary, say)
+            summary = self._with_goals(summary, rows, say)
         except OutageError as error:
             study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
             say(study.stopped_by)
@@ -217,12 +224,43 @@ class Session:
         verdict = self._verdict(winner, values, say, level_of)
         if verdict is not None:
             verdict = weakened(verdict, failures.caveats)
+        chance = chance_of(objective, self.run_dir / JOURNAL_FILE, trials)
         return replace(
             summary,
             verdict=verdict,
             remarks=() if winner is None else self._remarks(winner, say),
-            front=front_record(trials, objective.pareto, objective.goals),
+            front=front_record(trials, objective.pareto, objective.goals, chance),
         )
+
+    def _with_goals(
+        self, summary: StudySummary, rows: Sequence[SideBySide], say: Say
+    ) -> StudySummary:
+        """Add what became of each goal, where several were sought, and why the winner won."""
+        objective, winner, baseline = (
+            self.assembly.plan.objective,
+            summary.winner,
+            summary.baseline,
+        )
+        if not objective.pareto or winner is None:
+            return summary
+        trials = self.study.trials
+        summary = replace(summary, front_notes=front_notes(summary, objective.pareto, trials))
+        if baseline is None or winner.trial == baseline.trial:
+            return summary
+        try:
+            changes = goal_changes(
+                objective,
+                winner,
+                baseline,
+                partial(by_query, rows),
+                confidence=1.0 - float(self.assembly.config.verdict.alpha),
+                is_beside=ran_beside(trials),
+                seed=self.study.header.seed,
+            )
+        except Exception as error:  # the search is done: its result must not be lost
+            say(f"the goals of winner and baseline could not be compared: {error}")
+            return summary
+        return replace(summary, goals=changes)
 
     def _remarks(self, winner: Trial, say: Say) -> tuple[str, ...]:
         try:
@@ -295,18 +333,21 @@ class Session:
             reason = str(error) or type(error).__name__
             say(f"no report ({reason}); make it with: tuner report {self.run_dir}")
 
-    def _put_side_by_side(self, summary: StudySummary, say: Say) -> None:
+    def _put_side_by_side(self, summary: StudySummary, say: Say) -> tuple[SideBySide, ...]:
         winner, baseline = summary.winner, summary.baseline
         if winner is None or baseline is None:
-            return
+            return ()
         try:
             assembly = self.assembly.counting(SIDE_BY_SIDE)
             put = partial(put_side_by_side, assembly, winner.params, baseline.params)
-            write_side_by_side(self.run_dir, self._answered(put))
+            rows: tuple[SideBySide, ...] = self._answered(put)
+            write_side_by_side(self.run_dir, rows)
+            return rows
         except OutageError:
             raise
         except Exception as error:  # the search is done: its result must not be lost
             say(f"winner and baseline could not be put side by side: {error}")
+        return ()
 
     def _score_holdout(self, say: Say) -> ScoreHoldout | None:
         if not self.assembly.holdout_queries:

@@ -32,7 +32,16 @@ def test_the_front_is_printed_with_its_knee_and_written_down(tuner_here):
     (summary,) = [event for event in events if event.get("kind") == "summary"]
     goals = [tuple(point["goals"].values()) for point in summary["front"]]
     assert goals == sorted(goals, reverse=True)
-    assert len(goals) == len({tokens for _, tokens in goals}) >= 2
+    assert len(goals) >= 2
+    # The same sentences everywhere, from the same record.
+    said = [*(one["sentence"] for one in summary["goals"]), *summary["front_notes"]]
+    assert [one["goal"] for one in summary["goals"]] == ["composite", "context_tokens"]
+    assert len(summary["front_notes"]) == 1
+    text = " ".join(done.stdout.split())
+    page = (run_dir / "report.html").read_text(encoding="utf-8")
+    for sentence in said:
+        assert " ".join(sentence.split()) in text
+        assert f"<li>{sentence}</li>" in page
     assert sum(point["is_knee"] for point in summary["front"]) == 1
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert record["front"] == summary["front"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
-from tuner.evaluation.objective import composite_values
+from tuner.evaluation.objective import Objective, composite_values
 from tuner.report.writing import write_report
-from tuner.side_by_side import Passage, Side, SideBySide, write_side_by_side
+from tuner.side_by_side import Passage, Side, SideBySide, by_query, write_side_by_side
 from tuner.study.few_queries import decide_without_holdout
+from tuner.study.goals import front_notes, goal_changes
 from tuner.study.pareto import front_record
 from tuner.study.reading import FORMAT
 from tuner.study.results import HoldoutResult, summarise
@@ -216,6 +218,20 @@ def _finish(
     if plan.pareto and ended:
         goals = lambda metrics: (metrics["ndcg@10"], -metrics["context_tokens"])  # noqa: E731
         summary = replace(summary, front=front_record(trials, plan.pareto, goals))
+        if winner is not None and summary.baseline is not None:
+            objective = Objective(WEIGHTS, pareto=plan.pareto)
+            rows = rows_of(plan, winner.params, trials[0].params, "holdout")
+            changes = goal_changes(
+                objective,
+                summary.winner,
+                summary.baseline,
+                partial(by_query, rows),
+                confidence=0.95,
+                is_beside=False,
+                seed=0,
+            )
+            notes = front_notes(summary, plan.pareto, trials)
+            summary = replace(summary, goals=changes, front_notes=notes)
     if winner is not None:
         remark = f"mode changes no ranking around the chosen configuration{plan.texts}"
         summary = replace(summary, remarks=(remark,))

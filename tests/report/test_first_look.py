@@ -52,7 +52,7 @@ def test_where_nothing_was_scored_the_top_names_a_reason(study):
     failed = tuple(trial for trial in review.trials if trial.error)
     summary = replace(review.summary, best=None, winner=None)
     top = headline(replace(review, trials=failed, summary=summary))
-    assert top.outcome == "No result"
+    assert top.outcome == "Failed"
     assert top.next_step == "Look at the failures below, such as: the index is on fire"
     assert not [fact for fact in top.facts if "tokens" in fact[0]]
 

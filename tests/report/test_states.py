@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -118,6 +119,28 @@ def test_a_front_is_tabulated_with_its_knee(report):
     page = report(pareto=("ndcg@10", "context_tokens"))
     assert "The Pareto front of the goals" in page.text
     assert page.text.count("(knee)") == 1
+
+
+def test_a_goal_that_got_worse_is_in_the_box_and_takes_its_green(report):
+    plain = report()
+    assert outcome(plain) == "deploy"
+    page = report(pareto=("ndcg@10", "context_tokens"))
+    box = page.text[: page.text.index("objective of the winner")]
+    # Four hops for two of the baseline: 200 tokens more for each query.
+    assert "± Deploy, at a price: context_tokens got worse" in box
+    assert re.search(r"context_tokens \d+\.?\d* against \d+\.?\d*, \+\d+ % \(.*\): worse", box)
+    assert re.search(r"ndcg@10 0\.\d+ against 0\.\d+, \+0\.\d+ \(.*\): better", box)
+    assert "it was chosen because it has the highest objective." in box
+    assert outcome(page) == "mixed"
+    assert "--tone: var(--open)" in page.raw.split(".verdict.mixed")[1][:40]
+    # Nothing got worse where only the quality is a goal.
+    assert outcome(report(pareto=("ndcg@10", "recall@10"))) == "deploy"
+
+
+def test_types_of_few_queries_have_no_interval_and_say_so(report):
+    page = report(queries=8)  # four of each type
+    assert page.text.count("too few queries to tell") == 2
+    assert "types" not in page.figures
 
 
 def test_without_a_holdout_the_page_warns(report):

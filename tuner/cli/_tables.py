@@ -20,6 +20,8 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
     console().print(_table(summary, metric_names))
     if summary.front:
         console().print(_front(summary.front))
+        for text in (*(one["sentence"] for one in summary.goals), *summary.front_notes):
+            echo(f"  {text}")
     if summary.verdict is not None:
         echo(f"\n{summary.verdict['sentence']}", bold=True)
         if "corrected" in summary.verdict and summary.verdict.get("by_type"):
@@ -72,8 +74,14 @@ def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
             f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
             f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
             f"{comparison['losses']} worse)"
-            f"{'  clear' if is_clear(group['adjusted_p']) else ''}"
+            f"{_said(group['adjusted_p'])}"
         )
+
+
+def _said(adjusted_p: float | None) -> str:
+    if adjusted_p is None:
+        return "  too few queries to tell"
+    return "  clear" if is_clear(adjusted_p) else ""
 
 
 def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:

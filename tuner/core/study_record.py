@@ -124,7 +124,9 @@ class StudySummary:
     words for these two things. ``verdict`` says
     whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
     sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
-    lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee.
+    lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee;
+    ``front_notes`` say why the winner is that point of it; ``goals`` lists each goal of winner and
+    baseline: goal, winner, baseline, difference, interval, part, reading, sentence.
     ``racing`` is what racing saved, or None where the trials did not race. ``reason`` says why the
     study failed, or what interrupted it but a signal. ``queries_asked`` counts the queries that the
     system was asked, by what for (``core.calls``).
@@ -147,6 +149,8 @@ class StudySummary:
     raced_out_trials: int = 0
     remarks: tuple[str, ...] = ()
     front: tuple[Mapping[str, Any], ...] = ()
+    front_notes: tuple[str, ...] = ()
+    goals: tuple[Mapping[str, Any], ...] = ()
     racing: Savings | None = None
     reason: str = ""
     queries_asked: Mapping[str, int] = field(default_factory=dict)
@@ -185,7 +189,7 @@ class StudySummary:
         for name in ("best", "baseline", "winner"):
             known[name] = Standing.from_record(record[name]) if record.get(name) else None
         known["arms"] = tuple(map(Standing.from_record, record["arms"]))
-        for name in ("remarks", "front"):
+        for name in ("remarks", "front", "front_notes", "goals"):
             known[name] = tuple(record.get(name, ()))
         known["racing"] = Savings(**record["racing"]) if record.get("racing") else None
         return cls(**known)

@@ -35,14 +35,21 @@ _OUTCOMES = {
 def headline(review: Review) -> Headline:
     """Say what the study found, in the verdict's words, or why there is no verdict."""
     facts = _facts(review)
+    goals = (*(one["sentence"] for one in review.summary.goals), *review.summary.front_notes)
     if not review.verdict or review.summary.state == "failed":
         outcome, sentence = _without_verdict(review)
-        return Headline("none", "–", outcome, sentence, _next_step(review), facts=facts)
+        following = _next_step(review)
+        return Headline("none", "–", outcome, sentence, following, facts=facts, goals=goals)
     outcome = review.verdict["outcome"]
     tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
     sentence, caveat = _told(review.verdict)
     following = _next_step(review)
-    return Headline(tone, mark, outcome.capitalize(), sentence, following, caveat, facts)
+    worse = [one["goal"] for one in review.summary.goals if one["reading"] == "worse"]
+    called = outcome.capitalize()
+    if worse and tone == "deploy":
+        # Green says that nothing was lost.
+        tone, mark, called = "mixed", "±", f"{called}, at a price: {' and '.join(worse)} got worse"
+    return Headline(tone, mark, called, sentence, following, caveat, facts, goals)
 
 
 def _told(verdict: Mapping[str, Any]) -> tuple[str, str]:

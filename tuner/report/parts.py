@@ -110,15 +110,19 @@ class Section:
 
 @dataclass(frozen=True)
 class Headline:
-    """The verdict: an outcome with its mark, the sentence, and what weakens it."""
+    """The verdict: an outcome with its mark, the sentence, and what weakens it.
 
-    tone: str  # "deploy", "keep", "open" or "none"
+    ``goals`` say what became of each goal of a study that sought several, and why this point.
+    """
+
+    tone: str  # "deploy", "mixed", "keep", "open" or "none"
     mark: str
     outcome: str
     sentence: str
     next_step: str = ""
     caveat: str = ""
     facts: tuple[tuple[str, str, str], ...] = ()
+    goals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

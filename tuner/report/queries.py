@@ -146,6 +146,8 @@ def _type_row(group: GroupComparison) -> tuple[str, ...]:
 
 
 def _reading(group: GroupComparison) -> str:
+    if group.adjusted_p is None:
+        return "too few queries to tell"
     if not is_clear(group.adjusted_p):
         return "not clear"
     return "clearly better" if (group.comparison.mean_difference or 0.0) > 0 else "clearly worse"

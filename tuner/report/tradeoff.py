@@ -148,8 +148,8 @@ def _front(review: Review) -> list[Block]:
     )
     strong = frozenset(row for row, point in enumerate(front) if point["is_knee"])
     caption = (
-        "The Pareto front of the goals that were sought side by side. At the knee, giving up a "
-        "little of one no longer buys much of another."
+        "The Pareto front of the goals that were sought side by side: what no trial beats by more "
+        "than chance. At the knee, giving up a little of one no longer buys much of another."
     )
     columns = ("trial", *goals, "parameters")
     return [Table(caption, columns, rows, frozenset(goals), strong)]

@@ -13,6 +13,8 @@ from tuner.core.trial import Trial
 
 # From a trial's metrics to its goals, each higher is better.
 Goals = Callable[[Mapping[str, float]], tuple[float, ...]]
+# By how much each goal of two trials may differ by chance.
+Chance = Callable[[Trial, Trial], tuple[float, ...]]
 
 # The share of the plain weighted sum in the scalar, as in ParEGO: it tells apart points whose worst
 # goal is the same.
@@ -47,10 +49,11 @@ def swept(history: Sequence[Trial], goals: Goals, *, seed: int) -> list[Trial]:
     ]
 
 
-def front(trials: Sequence[Trial], goals: Goals) -> list[Trial]:
+def front(trials: Sequence[Trial], goals: Goals, chance: Chance | None = None) -> list[Trial]:
     """Return the feasible trials that no other is better than in one goal and as good in all.
 
-    Best in the first goal first. Of trials with equal goals the earliest stands for all.
+    Better: by more than ``chance`` says the two may differ by chance. Best in the first goal first.
+    Of trials with equal goals the earliest stands for all.
     """
     feasible = [trial for trial in trials if trial.is_feasible and trial.shared_from is None]
     if not feasible:
@@ -59,21 +62,26 @@ def front(trials: Sequence[Trial], goals: Goals) -> list[Trial]:
     kept = []
     for place, mine in enumerate(found):
         is_as_good = (found >= mine).all(axis=1)
-        is_better = is_as_good & (found > mine).any(axis=1)
+        better = np.flatnonzero(is_as_good & (found > mine).any(axis=1))
+        is_beaten = any(
+            chance is None
+            or np.any(found[by] - mine > np.array(chance(feasible[by], feasible[place])))
+            for by in better
+        )
         is_earlier_twin = (found[:place] == mine).all(axis=1)
-        if not is_better.any() and not is_earlier_twin.any():
+        if not is_beaten and not is_earlier_twin.any():
             kept.append(place)
     kept.sort(key=lambda place: tuple(-found[place]))
     return [feasible[place] for place in kept]
 
 
 def front_record(
-    trials: Sequence[Trial], names: Sequence[str], goals: Goals
+    trials: Sequence[Trial], names: Sequence[str], goals: Goals, chance: Chance | None = None
 ) -> tuple[Mapping[str, Any], ...]:
     """Describe the front for the study's summary; goals are shown as they were measured."""
     if not names:
         return ()
-    points = front(trials, goals)
+    points = front(trials, goals, chance)
     if not points:
         return ()
     place = knee(np.array([goals(trial.metrics) for trial in points]))

@@ -64,6 +64,7 @@ def study_note(
     """
     head = [f"**{_plain(_opening(summary), longest=1500)}**", _counts(header, summary)]
     parts = [
+        _goals(summary),
         _against_baseline(header, summary),
         _parameters(summary),
         _by_type(summary),
@@ -164,6 +165,12 @@ def _figures(
         costs = ()  # once is enough
 
 
+def _goals(summary: StudySummary) -> str:
+    """List what became of each goal, where several were sought, and why the winner won."""
+    texts = (*(str(one["sentence"]) for one in summary.goals), *summary.front_notes)
+    return "\n".join(f"- {_plain(text)}" for text in texts)
+
+
 def _parameters(summary: StudySummary) -> str:
     best, baseline = summary.chosen, summary.baseline
     if best is None:
@@ -190,7 +197,7 @@ def _by_type(summary: StudySummary) -> str:
         rows.append(
             [
                 _plain(group["group"]),
-                str(found["n"]),
+                f"{found['n']}{' (too few to tell)' if group['adjusted_p'] is None else ''}",
                 f"**{change}**" if is_clear(group["adjusted_p"]) else change,
                 str(found["wins"]),
                 str(found["losses"]),
