@@ -190,6 +190,9 @@ def _backend(section: BackendSection) -> Backend:
     except InputError as error:
         raise InputError(str(error), key=("kind",)) from error
     backend: Backend = registry.construct(kind, section.options, budget=section.trials)
+    suggest = (("space", "history"), ("count", "seed"))
+    called = f"the backend {section.kind!r}"
+    registry.check_can(backend, called, {"suggest": suggest}, see="tuner/backends/base.py")
     return backend
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,7 +119,10 @@ def build_retriever(
         raise InputError(message, key=("kind",))
     given = {"space": space, "baseline": _today(config), "advance": advance}
     with explained(config):
-        return _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
+        built = _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
+    calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
+    _check_system(built, config.retriever.kind, calls)
+    return built
 
 
 def measured(config: Config, space: SearchSpace) -> Measures:
@@ -133,7 +136,23 @@ def measured(config: Config, space: SearchSpace) -> Measures:
     with explained(config):
         given = _named(kind.build_measure, {"space": space, "baseline": _today(config)})
         system: Measures = registry.construct(kind.build_measure, config.retriever.options, **given)
+    _check_system(system, config.retriever.kind, {"measure": (("params",), ())})
     return system
+
+
+def _check_system(
+    system: Any, kind: str, calls: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+) -> None:
+    """Refuse what was built where it could not be asked: now, and not in the middle of a run."""
+    called, see = f"what {kind!r} builds", "tuner/retrieval/base.py"
+    registry.check_can(system, called, calls, see=see)
+    knobs = getattr(system, "knobs", None)
+    if not isinstance(knobs, list | tuple) or not all(isinstance(knob, Knob) for knob in knobs):
+        message = f"{called} has no `knobs`, a tuple of tuner.retrieval.base.Knob; see {see}"
+        raise InputError(message, key=("kind",))
+    if not isinstance(getattr(system, "fingerprint", None), str):
+        message = f"{called} has no `fingerprint`, a text that changes with its answers; see {see}"
+        raise InputError(message, key=("kind",))
 
 
 def _today(config: Config) -> Params:

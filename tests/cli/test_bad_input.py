@@ -57,6 +57,31 @@ CASES = {
         "tracking: null\ncontext: {tokenizer: 'word_overlap:no_function'}",
         [":16: context.tokenizer", "has no 'no_function'"],
     ),
+    "a backend that cannot suggest": (
+        "kind: random",
+        "kind: 'word_overlap:WordOverlap'",
+        [":13: backends.1", "corpus"],
+    ),
+    "a backend of another kind": (
+        "kind: random",
+        "kind: 'fractions:Fraction'",
+        [":13: backends.1", "has no method `suggest`", "tuner/backends/base.py"],
+    ),
+    "a backend that is no class": (
+        "kind: random",
+        "kind: 'math:pi'",
+        [":13: backends.1", "a class is needed"],
+    ),
+    "an execution of another kind": (
+        "kind: inline",
+        "kind: 'fractions:Fraction'",
+        ["execution", "has no method `run`"],
+    ),
+    "a tokenizer of mappings": (
+        "tracking: null",
+        "tracking: null\ncontext: {tokenizer: 'collections:Counter'}",
+        [":16: context.tokenizer", "it returned a Counter"],
+    ),
     "no weights": (
         "ndcg@10: 0.2",
         "discounted_precision_fitted@3: 0.2",
@@ -153,3 +178,23 @@ def test_text_that_the_output_s_encoding_lacks_is_no_failure(tuner):
     done = subprocess.run(command, cwd=tuner.folder, env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert b"   ?  " in done.stdout  # the dash of a value that is not there
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("def retrieve(self, queries, params)", "def retrieve(self, query)", "`retrieve` takes"),
+        ("def retrieve(self,", "def search(self,", "has no method `retrieve`"),
+        ("def prepare(self, queries)", "def prepare(self)", "`prepare` takes ()"),
+        ("    knobs = (", "    nobs = (", "has no `knobs`, a tuple of tuner.retrieval.base.Knob"),
+        ("self.corpus, self.fingerprint", "self.corpus, self.hash", "has no `fingerprint`"),
+    ],
+)
+def test_a_retriever_that_could_not_be_asked_is_refused_by_check(tuner, old, new, reason):
+    module = tuner.folder / "word_overlap.py"
+    text = module.read_text()
+    assert old in text
+    module.write_text(text.replace(old, new))
+    done = tuner("check", "config.yaml", code=2)
+    assert "config.yaml:3: retriever" in done.stderr
+    assert reason in done.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tuner.config import load_config
 from tuner.config.model import Config
+from tuner.config.params import read_params_file
 from tuner.core.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,3 +251,39 @@ def test_context_efficiency_can_be_weighted(tmp_path):
     assert config.context.options.efficiency == {"density": 2.0, "coverage": 1.0}
     (message,) = messages(tmp_path, SMALL + "context: {efficiency: {density: -1}}\n")
     assert message.startswith("FILE:7: context.efficiency.density"), message
+
+
+@pytest.mark.parametrize("nested", ["[" * 20_000, "{a: " * 5_000, "- " * 5_000, "? " * 5_000])
+def test_what_is_nested_too_deep_is_found_while_it_is_read(tmp_path, nested):
+    (tmp_path / "c.yaml").write_text(f"study:\n  {nested}")
+    with pytest.raises(InputError, match=r"c.yaml:2: nested deeper than 20 levels"):
+        load_config(tmp_path / "c.yaml")
+
+
+def test_what_is_no_file_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InputError, match="is a pipe or a device, which may never end"):
+            load_config(path)
+        with pytest.raises(InputError, match="is a pipe or a device, which may never end"):
+            read_params_file(str(path))
+
+
+def test_the_merge_key_is_named(tmp_path):
+    (tmp_path / "c.yaml").write_text("study:\n  <<: {seed: 1}\n")
+    with pytest.raises(InputError, match=r"c.yaml:2: study: YAML's merge key << is not supported"):
+        load_config(tmp_path / "c.yaml")
+
+
+def test_half_a_surrogate_pair_is_refused(tmp_path):
+    (tmp_path / "c.yaml").write_text('study: {name: "a\\udce9"}\n')
+    with pytest.raises(InputError, match=r"c.yaml:1: study.name: .* half of a surrogate pair"):
+        load_config(tmp_path / "c.yaml")
+
+
+def test_very_long_values_are_cut_in_messages(tmp_path):
+    (tmp_path / "c.yaml").write_text(f"study: {{name: {'x' * 20_000}!}}\n{'k' * 1_000}: 1\n")
+    with pytest.raises(InputError) as caught:
+        load_config(tmp_path / "c.yaml")
+    assert "(20,003 characters) must start with a letter" in str(caught.value)
+    assert len(str(caught.value)) < 2_000

@@ -128,3 +128,12 @@ def test_nonsense_is_refused_without_a_crash(text: Any) -> None:
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(InputError, match="nested deeper"):
         parse("a > " + "-" * 200 + "1", DOMAINS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" + ".a" * 490, "a" + "[0]" * 300, "not " * 200 + "a < 1", "-" * 900 + "a < 1"],
+)
+def test_what_is_nested_deep_is_refused_whatever_it_is(text: str) -> None:
+    with pytest.raises(InputError, match=r"\(\d+ characters\): nested deeper than 50; allowed"):
+        parse(text, DOMAINS)

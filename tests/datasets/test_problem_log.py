@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.errors import Problem, number_ranges
-from tuner.datasets._lines import ProblemLog
+from tuner.core.errors import InputError, Problem, number_ranges
+from tuner.core.input_files import read_input
+from tuner.datasets import _lines
+from tuner.datasets._lines import ProblemLog, read_text
 
 FILE = Path("log.csv")
 
@@ -73,3 +78,25 @@ def test_what_has_no_place_is_always_told_whole() -> None:
     for name in "abcdef":
         log.add("missing", f"{name} is missing", FILE)
     assert [problem.message for problem in log.problems()] == [f"{n} is missing" for n in "abcdef"]
+
+
+def test_pipes_and_devices_are_reported_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        log = ProblemLog()
+        assert read_text(path, log) is None
+        message = "is a pipe or a device, which may never end; give a file"
+        assert log.problems() == [Problem(message, str(path))]
+
+
+def test_a_file_of_more_than_can_be_is_refused_with_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_lines, "MOST_BYTES", 1_000)
+    (tmp_path / "small.gz").write_bytes(gzip.compress(b"\n" * 1_001))
+    log = ProblemLog()
+    assert read_text(tmp_path / "small.gz", log) is None
+    assert "unpacked, larger than 1,000 bytes" in str(log.problems()[0])
+    (tmp_path / "large").write_bytes(b"x" * 1_001)
+    with pytest.raises(InputError, match="larger than 1,000 bytes; is this a list"):
+        read_input(tmp_path / "large", most=1_000, is_what="is this a list?")

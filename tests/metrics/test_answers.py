@@ -125,7 +125,7 @@ def test_functions_from_outside(tmp_path, monkeypatch):
     assert math.isnan(find_similarity("my_similarity:undefined").score("a", ["b"]))
     with pytest.raises(MetricError, match="my_similarity:cosine failed for 'Oslo': KeyError"):
         cosine.score("Oslo", ["Lima"])
-    with pytest.raises(InputError, match="is no function"):
+    with pytest.raises(InputError, match="is of type int, which cannot be called"):
         find_similarity("my_similarity:number")
     with pytest.raises(InputError, match="your own is module:function; did you mean 'token_f1'"):
         find_similarity("tokenf1")

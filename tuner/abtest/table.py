@@ -201,5 +201,7 @@ def _places(
 def _starts_with(file: Path, magic: bytes) -> bool:
     if file.is_dir():
         raise InputError("this is a folder; name a file", file=str(file))
+    if file.exists() and not file.is_file():
+        raise InputError("is a pipe or a device, which may never end; give a file", file=str(file))
     with file.open("rb") as content:
         return content.read(len(magic)) == magic

@@ -144,8 +144,10 @@ def _function(name: str) -> Answerer:
     from tuner.core import registry
 
     function: Answerer = registry.load("answering function", name)
-    if not callable(function):
-        raise InputError(f"--answers {name}: this is no function (context, query) -> answer")
+    if problem := registry.call_problem(function, "context", "query"):
+        raise InputError(
+            f"--answers {name}: {problem}; write a function (context, query) -> answer"
+        )
     return function
 
 

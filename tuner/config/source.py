@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 
 from tuner.core.errors import InputError, Problem
+from tuner.core.input_files import read_input
+from tuner.core.json_text import encodable
 
 Key = tuple[str | int, ...]
 
@@ -81,7 +83,7 @@ def read_source(path: str | Path) -> Source:
     """
     file = str(path)
     try:
-        raw = Path(path).read_bytes()
+        raw = read_input(path, most=MAX_BYTES, is_what="is this a configuration?")
     except FileNotFoundError as error:
         raise InputError(_missing(Path(path))) from error
     except IsADirectoryError as error:
@@ -90,8 +92,6 @@ def read_source(path: str | Path) -> Source:
         ) from error
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"larger than {MAX_BYTES:,} bytes; is this a configuration?", file=file)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -132,7 +132,14 @@ def _missing(path: Path) -> str:
 
 def _parse(text: str, file: str) -> tuple[Any, dict[Key, int]]:
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=_Loader):
+            # While it is read: 20,000 brackets would take the parser minutes.
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                message = f"nested deeper than {MAX_DEPTH} levels"
+                raise InputError(message, file=file, line=_line(event.start_mark))
             anchor = getattr(event, "anchor", None)
             if anchor is not None:
                 raise InputError(
@@ -170,6 +177,13 @@ def _construct(loader: _Loader, node: yaml.Node, key: Key, lines: dict[Key, int]
             for key_node, value_node in node.value:
                 name = _key_name(key_node, file)
                 here = (*key, name)
+                if name == "<<":
+                    raise InputError(
+                        "YAML's merge key << is not supported; write the keys out",
+                        file=file,
+                        line=key_node.start_mark.line + 1,
+                        key=key,
+                    )
                 if name in result:
                     raise InputError(
                         f"this key stands twice, first on line {lines[here]}; keep one",
@@ -188,11 +202,15 @@ def _construct(loader: _Loader, node: yaml.Node, key: Key, lines: dict[Key, int]
             return items
         case _:
             try:
-                return loader.construct_object(node)
+                value = loader.construct_object(node)
             except (ValueError, KeyError, OverflowError) as error:
                 shown = str(getattr(node, "value", ""))[:60]
                 message = f"{shown!r} does not fit its type: {error}"
                 raise InputError(message, file=file, line=line, key=key) from error
+            if isinstance(value, str) and encodable(value) != value:
+                message = f"{value!r} holds half of a surrogate pair (\\ud800 to \\udfff)"
+                raise InputError(message, file=file, line=line, key=key)
+            return value
 
 
 def _key_name(node: yaml.Node, file: str) -> str:

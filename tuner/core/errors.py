@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -44,7 +45,17 @@ class Problem:
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
         path = ".".join(str(part) for part in self.key)
-        return ": ".join(part for part in (place, path, self.message) if part)
+        return ": ".join(part for part in (place, _cut(path), _cut(self.message)) if part)
+
+
+# A quoted text, or a word, that would hide what is said about it.
+_LONG = re.compile(r"'[^'\n]{301,}'|\"[^\"\n]{301,}\"|[^\s'\"]{301,}")
+_SHOWN = 100
+
+
+def _cut(message: str) -> str:
+    """Return a message in which very long values are cut, and say how long they are."""
+    return _LONG.sub(lambda found: f"{found[0][:_SHOWN]}… ({len(found[0]):,} characters)", message)
 
 
 class InputError(TunerError):

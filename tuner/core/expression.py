@@ -106,9 +106,19 @@ def parse(text: object, domains: Mapping[str, Domain]) -> Constraint:
         column = getattr(error, "offset", None) or 1
         reason = getattr(error, "msg", None) or str(error)
         raise InputError(f"{text!r}, column {column}: {reason}; {ALLOWED}") from None
+    if _is_deep(tree):
+        # Before it is looked at: to write it out takes as many calls as it is deep.
+        raise InputError(f"{text!r}: nested deeper than {DEEPEST}; {ALLOWED}")
     checker = _Checker(text, domains)
     checker.truth(tree, 0)
     return Constraint(ast.unparse(tree), tree, frozenset(checker.names))
+
+
+def _is_deep(tree: ast.AST) -> bool:
+    level, depth = [tree], 0
+    while level and depth <= 2 * DEEPEST:
+        level, depth = [child for node in level for child in ast.iter_child_nodes(node)], depth + 1
+    return bool(level)
 
 
 class _Checker:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean
@@ -43,13 +43,63 @@ def load(family: str, kind: str) -> Any:
     return getattr(module, "".join(word.capitalize() for word in kind.split("_")))
 
 
-def construct(make: Callable[..., Any], options: Mapping[str, Any], **given: Any) -> Any:
+def call_problem(thing: Any, *positional: str, named: Sequence[str] = ()) -> str:
+    """Say why something cannot be called with such arguments; empty where it can.
+
+    What does not tell its parameters, as some that are written in C, is taken as it is.
+
+    >>> call_problem(lambda query: query, "queries", "params")
+    'takes (query), and would be given 2 arguments: queries, params'
+    """
+    if not callable(thing):
+        return f"is of type {type(thing).__name__}, which cannot be called"
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return ""
+    try:
+        signature.bind(*positional, **dict.fromkeys(named))
+    except TypeError:
+        given = [*positional, *(f"{name}=…" for name in named)]
+        plural = "s" if len(given) > 1 else ""
+        takes = str(signature).partition(" -> ")[0]
+        return (
+            f"takes {takes}, and would be given {len(given)} argument{plural}: {', '.join(given)}"
+        )
+    return ""
+
+
+def check_can(
+    thing: Any, called: str, calls: Mapping[str, tuple[Sequence[str], Sequence[str]]], *, see: str
+) -> None:
+    """Refuse an object that lacks a method, or whose method takes other arguments.
+
+    ``calls`` holds the positional and the named arguments that each method will be given.
+
+    Raises:
+        InputError: every method that is missing or different, and where the protocol stands.
+    """
+    problems = []
+    for method, (positional, named) in calls.items():
+        found = getattr(thing, method, None)
+        if found is None:
+            problems.append(f"{called} has no method `{method}`")
+        elif problem := call_problem(found, *positional, named=named):
+            problems.append(f"{called}: `{method}` {problem}")
+    if problems:
+        raise InputError(problems=[Problem(f"{one}; see {see}") for one in problems])
+
+
+def construct(make: Any, options: Mapping[str, Any], **given: Any) -> Any:
     """Call ``make(**given, **options)`` after checking that it knows every option.
 
     Raises:
         InputError: an option that does not exist or that is missing, with the option as its key;
             or whatever ``make`` finds wrong with the values.
     """
+    if not callable(make):
+        kind = type(make).__name__
+        raise InputError(f"a class is needed, or a function that makes one; got a {kind}")
     parameters = inspect.signature(make).parameters
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     known = [
@@ -85,3 +135,7 @@ def _load_outside(family: str, kind: str) -> Any:
         ) from error
     except AttributeError as error:
         raise InputError(f"module {module_name!r} has no {attribute!r}") from error
+    except Exception as error:  # whatever the module does when it is imported
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        what = _ONE_OF.get(family, family)
+        raise InputError(f"cannot import the {what} {kind!r}: {reason}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
@@ -11,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuner.core.errors import Problem, number_ranges
+from tuner.core.errors import InputError, Problem, number_ranges
+from tuner.core.input_files import MOST_BYTES, read_input, too_large
 from tuner.core.steps import Advance, followed, unheard
 
 SHOWN_WHOLE = 3
@@ -199,13 +201,24 @@ def texts_field(record: Record, key: str, path: Path, log: ProblemLog) -> tuple[
 
 def _read_bytes(path: Path, log: ProblemLog) -> bytes | None:
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        content = read_input(path)
+        return _unpacked(content) if path.suffix == ".gz" else content
+    except InputError as error:
+        log.add("unreadable", error.problems[0].message, path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         log.add("gzip", f"corrupt gzip file: {error}; make or download it again", path)
     except OSError as error:
         log.add("unreadable", f"cannot be read: {error.strerror or error}", path)
     return None
+
+
+def _unpacked(content: bytes) -> bytes:
+    # As far as a limit: a small file may unpack to more than any memory holds.
+    with gzip.open(io.BytesIO(content)) as stream:
+        unpacked = stream.read(MOST_BYTES + 1)
+    if len(unpacked) > MOST_BYTES:
+        raise InputError(f"unpacked, {too_large(MOST_BYTES)}")
+    return unpacked
 
 
 def _decode_each_line(content: bytes, path: Path, log: ProblemLog) -> list[str]:

@@ -37,6 +37,9 @@ def make_execution(
     elif not _counts_workers(kind):
         given["workers"] = otherwise
     execution: Execution = registry.construct(kind, options, **given)
+    run = (("evaluate", "trials"), ("suspects",))
+    called = f"the execution {name!r}"
+    registry.check_can(execution, called, {"run": run}, see="tuner/execution/base.py")
     return execution
 
 
@@ -49,5 +52,5 @@ def available_cores() -> int:
 
 def _counts_workers(kind: Callable[..., Any]) -> bool:
     """Say whether an execution finds out by itself how many workers there are, as a cluster can."""
-    workers = inspect.signature(kind).parameters.get("workers")
+    workers = inspect.signature(kind).parameters.get("workers") if callable(kind) else None
     return workers is not None and workers.default is None

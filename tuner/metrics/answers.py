@@ -150,8 +150,9 @@ def find_similarity(name: str) -> Similarity:
         takes_query = "query" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # a builtin, or nothing that can be called
         takes_query = False
-    if not callable(function):
-        raise InputError(f"the similarity {name!r} is no function")
+    named = ("query",) if takes_query else ()
+    if problem := registry.call_problem(function, "answer", "expected", named=named):
+        raise InputError(f"the similarity {name!r} {problem}")
     return Similarity(name, function, takes_query)
 
 

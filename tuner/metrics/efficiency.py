@@ -33,12 +33,19 @@ def load_tokenizer(name: str) -> Tokenizer:
         raise InputError(f"{name!r} names no tokenizer; write package.module:function")
     tokenizer = registry.load("tokenizer", name)
     try:
-        len(tokenizer("Lima is in Peru."))
+        tokens = tokenizer("Lima is in Peru.")
+        len(tokens)
     except Exception as error:  # whatever code from outside raises
         reason = f"{type(error).__name__}: {error}"
         raise InputError(
             f"the tokenizer {name!r} must turn a text into a list of tokens; it raised {reason}"
         ) from error
+    # The length of a text, or of a mapping such as {"input_ids": …}, would be counted in silence.
+    if isinstance(tokens, str | bytes | Mapping):
+        raise InputError(
+            f"the tokenizer {name!r} must turn a text into a list of tokens; it returned a "
+            f"{type(tokens).__name__}; name a function that returns a list, such as its input_ids"
+        )
     return cast(Tokenizer, tokenizer)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.registry import call_problem
 from tuner.core.words import fold
 from tuner.retrieval.hybrid.text import analyse
 
@@ -119,8 +120,9 @@ def load_embedder(name: str) -> Embedder:
     except AttributeError as error:
         message = f"module {module_name!r} has no {attribute!r}"
         raise InputError(message, key=("embedder",)) from error
-    if not callable(found):
-        raise InputError(f"{name!r} is no function", key=("embedder",))
+    if problem := call_problem(found, "texts"):
+        message = f"{name!r} {problem}; write a function from a list of texts to their vectors"
+        raise InputError(message, key=("embedder",))
     embedder: Embedder = found
     return embedder
 

@@ -393,6 +393,18 @@ def test_knobs_of_the_space_have_its_kinds_and_no_bounds(make):
             "cannot be called without arguments",
         ),
         (
+            "class T:\n  def retrieve(self, str_or_query_bundle): return []\nsearch = T()",
+            "retrieve takes (str_or_query_bundle), and would be given 2 arguments: queries, params",
+        ),
+        (
+            "class Theirs:\n  def retrieve(self, query, k=3): return []\nsearch = Theirs()",
+            "search(query, top_k): return [(n.node.node_id, n.score) for n in search.retrieve(",
+        ),
+        (
+            "class search:\n  def retrieve(self, queries, params): ...\n  def prepare(self): ...",
+            "prepare takes (), and would be given 1 argument: queries",
+        ),
+        (
             "def search(query, params): return []\nsearch.knobs = ['top_k']",
             ".knobs must be a list of tuner.retrieval.base.Knob",
         ),
@@ -483,3 +495,11 @@ def test_limits_are_not_for_objects_that_answer_batches(make) -> None:
     for options in ({"concurrency": 2}, {"timeout_s": 2}):
         with pytest.raises(InputError, match="is for functions that answer one query"):
             make(SEARCHES["class"], **options)
+
+
+def test_what_an_object_raises_fails_the_trial_in_one_line(make, queries):
+    function = make(
+        "class search:\n  def retrieve(self, queries, params): raise KeyError('no such node')"
+    )
+    with pytest.raises(TunerError, match=r"search.retrieve raised KeyError: 'no such node'"):
+        function.retrieve(queries, {"top_k": 2})

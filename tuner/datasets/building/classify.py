@@ -116,8 +116,9 @@ def load_classifier(name: str | None) -> Classifier:
     if ":" not in name:
         raise InputError(f"a classifier is named as module:function, got {name!r}")
     found = registry.load("classifiers", name)
-    if not callable(found):
-        raise InputError(f"{name!r} is no function; it must take a query and return two strings")
+    if problem := registry.call_problem(found, "query"):
+        message = f"{name!r} {problem}; it must take a query and return two strings"
+        raise InputError(message)
     return _checked(found, name)
 
 

@@ -234,7 +234,7 @@ def _clicked(value: object, name: str, line: int, file: Path, log: ProblemLog) -
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             log.add("clicked", f"{name!r} is no JSON list: {value!r}", file, line)
             return ()
     if isinstance(value, str):

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.input_files import read_input
 from tuner.datasets.building.facts import relation_key
 
 LANGUAGES = ("english", "chinese")
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_MOST_BYTES = 1_000_000
+_MOST_LEVELS = 20
 _FORMS = ("phrase", "verb")
 _PHRASES = (
     "phrase", "question", "verb_step", "property_step", "verb_link", "property_link", "asked",
@@ -188,7 +191,7 @@ def read_relations(file: Path) -> dict[str, dict[str, str]]:
         InputError: everything that is wrong with the file.
     """
     try:
-        values = _parse_yaml(file.read_text(encoding="utf-8"))
+        values = _parse_yaml(read_input(file, most=_MOST_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", file=str(file)) from error
     if not isinstance(values, dict):
@@ -228,6 +231,14 @@ def _parse_yaml(text: str) -> Any:
     import yaml
 
     try:
+        depth = 0
+        for event in yaml.parse(
+            text, Loader=yaml.SafeLoader
+        ):  # the parser is slow where it is deep
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_LEVELS:
+                raise ValueError(f"invalid YAML: nested deeper than {_MOST_LEVELS} levels")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"invalid YAML: {error}") from error

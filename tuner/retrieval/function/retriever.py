@@ -170,11 +170,17 @@ class Function:
         return rankings_of(queries, answers, self.known, seconds)
 
     def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
-        retrieve = self.target.object.retrieve
-        answer = retrieve(queries, dict(params))
-        if asyncio.iscoroutine(answer):
-            coroutine = answer
-            (answer,) = self.target.run([lambda: coroutine])
+        try:
+            answer = self.target.object.retrieve(queries, dict(params))
+            if asyncio.iscoroutine(answer):
+                coroutine = answer
+                (answer,) = self.target.run([lambda: coroutine])
+        except TunerError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            kind = OutageError if is_outage(error) else TunerError
+            raise kind(f"{self.target.name}.retrieve raised {reason}") from error
         if isinstance(answer, Rankings):
             return answer
         if not isinstance(answer, list | tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.errors import InputError, OutageError, Problem
+from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._event_loop import run_concurrently
@@ -61,6 +63,8 @@ class Target:
             None if concurrency is None else int(concurrency),
             None if timeout_s is None else float(timeout_s),
         )
+        if target.answers_batches:
+            target.check_batches()
         if given and target.answers_batches:
             message = "is for functions that answer one query; leave it out"
             raise InputError(problems=[Problem(message, key=(option,)) for option in given])
@@ -87,6 +91,30 @@ class Target:
     def answers_batches(self) -> bool:
         """Say whether it is an object with ``retrieve(queries, params)``."""
         return callable(getattr(self.object, "retrieve", None))
+
+    def check_batches(self) -> None:
+        """Refuse an object whose ``retrieve`` is another library's, which answers one query.
+
+        Raises:
+            InputError: what it takes, and the function to write instead.
+        """
+        retrieve = self.object.retrieve
+        problem = call_problem(retrieve, "queries", "params")
+        names = _positional(retrieve)[:2]
+        if not problem and len(names) == 2 and names[0] in _ONE_QUERY and names[1] != "params":
+            problem = f"takes ({', '.join(names)}): one query, and not a batch with its parameters"
+        prepare = getattr(self.object, "prepare", None)
+        if not problem and callable(prepare) and (other := call_problem(prepare, "queries")):
+            raise InputError(f"{self.name}.prepare {other}", key=KEY)
+        if problem:
+            module, _, thing = self.name.partition(":")
+            raise InputError(
+                f"{self.name}.retrieve {problem}; a `retrieve` is asked with a batch of queries "
+                f"and their parameters. Where {thing} is another library's retriever, name a "
+                f"function in {module}.py instead: def search(query, top_k): "
+                f"return [(n.node.node_id, n.score) for n in {thing}.retrieve(query)[:top_k]]",
+                key=KEY,
+            )
 
     def signature(self) -> Signature:
         """Look at what the function takes.
@@ -147,6 +175,21 @@ class Target:
             timeout_s=self.timeout_s,
             shared_by=self.name,
         )
+
+
+# What other libraries call the one query that they take.
+_ONE_QUERY = frozenset(
+    {"query", "question", "text", "str_or_query_bundle", "query_bundle", "input"}
+)
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 async def within(timeout_s: float, call: Callable[[], Awaitable[Any]]) -> Any:

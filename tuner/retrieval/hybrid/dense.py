@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
+from tuner.core.input_files import read_input
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.options import DenseOptions
 from tuner.retrieval.hybrid.text import full_text
@@ -96,7 +97,7 @@ class DenseLeg:
 def _read_files(options: DenseOptions) -> tuple[Float32Array, Float32Array, list[str]]:
     matrix, queries = _read_matrix(str(options.matrix)), _read_matrix(str(options.queries))
     try:
-        ids = Path(str(options.query_ids)).read_text(encoding="utf-8").split("\n")
+        ids = read_input(str(options.query_ids)).decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read query ids: {error}", file=options.query_ids) from error
     ids = [line.strip() for line in ids if line.strip()]
