@@ -31,7 +31,7 @@ from tuner.retrieval._counted import counted
 from tuner.retrieval._knobs import knob_params, knob_problems
 from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
 from tuner.retrieval._remembered import Remembered
-from tuner.retrieval.base import Knob, Measures, Retriever, prepare
+from tuner.retrieval.base import Knob, Measures, Notes, Retriever, prepare
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
 from tuner.tracking._git import git_commit
@@ -245,6 +245,9 @@ def assemble(
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
         retriever = build_retriever(config, plan.space, dataset.corpus, advance)
+    if isinstance(retriever, Notes):
+        for told in retriever.notes():
+            say(f"note: {told}")
     if not dataset.corpus.documents:
         plan = _without_token_counts(plan, say)
     problems = knob_problems(plan.space, retriever.knobs)

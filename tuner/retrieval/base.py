@@ -162,6 +162,15 @@ class AnswersOneByOne(Protocol):
 
 
 @runtime_checkable
+class Notes(Protocol):
+    """A retriever with something to say before it is asked, such as what it cannot find."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences for people; `tuner check` and a run print them."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A retriever that can tell which names and paths of its graph led to its answers.
 

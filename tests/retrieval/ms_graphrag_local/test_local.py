@@ -85,6 +85,17 @@ class TestContext:
         assert rankings.entities is not None
         assert "SIGNE DAHL" not in rankings.entities[0]
 
+    def test_entities_that_a_level_hides_are_counted(self, dataset: Dataset) -> None:
+        assert build(dataset.corpus).notes() == ()  # by default every entity can be found
+        (told,) = build(dataset.corpus, community_level=2).notes()
+        hidden, of = (int(word) for word in told.split()[:3:2])
+        entities = parquet.read_table(OUTPUT / "entities.parquet").column("id").to_pylist()
+        communities = parquet.read_table(OUTPUT / "communities.parquet").to_pylist()
+        found = {id_ for one in communities if one["level"] <= 2 for id_ in one["entity_ids"]}
+        assert (hidden, of) == (len(set(entities) - found), len(entities))
+        assert hidden > 0
+        assert "in no community of level 2 or below; they cannot be found" in told
+
     def test_the_budget_holds_for_the_whole_context(self, dataset: Dataset) -> None:
         retriever = build(dataset.corpus)
         found = []

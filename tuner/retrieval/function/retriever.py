@@ -179,8 +179,8 @@ class Function:
             raise
         except Exception as error:
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            kind = OutageError if is_outage(error) else TunerError
-            raise kind(f"{self.target.name}.retrieve raised {reason}") from error
+            failed = OutageError if is_outage(error) else TunerError
+            raise failed(f"{self.target.name}.retrieve raised {reason}") from error
         if isinstance(answer, Rankings):
             return answer
         if not isinstance(answer, list | tuple):

@@ -76,8 +76,8 @@ class MsGraphragLocal:
         judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
         embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
         community_level: Annotated[
-            int | None, "as of GraphRAG's query command; null: all entities"
-        ] = 2,
+            int | None, "as of GraphRAG's query command (2); null: all entities can be found"
+        ] = None,
         encoding: Annotated[str, "the tokenizer that counts budgets"] = "o200k_base",
     ) -> Self:
         """Embed the entities of an output folder, or take up equal vectors in ``cache_dir``.
@@ -85,8 +85,9 @@ class MsGraphragLocal:
         ``path`` and ``judge`` as in ``MsGraphrag.build``. ``embedder`` names a function from texts
         to a matrix, ``package.module:function``: give the model that the index was made with, or
         other entities are found than in production. ``community_level`` is that of GraphRAG's
-        query command, which knows no entity that is in no community up to that level; None takes
-        all entities. ``encoding`` is the tokenizer by which budgets are counted.
+        query command, where it is 2 by default: it knows no entity that is in no community up to
+        that level, in some indexes most of them. None takes all entities. ``encoding`` is
+        the tokenizer by which budgets are counted.
 
         Raises:
             InputError: GraphRAG is not installed or too old, a broken folder, or wrong options.
@@ -117,6 +118,19 @@ class MsGraphragLocal:
         retriever = cls(directory, fingerprint, folder, embedder, community_level, encoding)
         retriever._open()
         return retriever
+
+    def notes(self) -> tuple[str, ...]:
+        """Say how many entities no query can find."""
+        from tuner.retrieval.ms_graphrag_local.builder import hidden_entities
+
+        hidden, of = hidden_entities(self.folder, self.community_level)
+        if not hidden:
+            return ()
+        verb = "is" if hidden == 1 else "are"
+        return (
+            f"{hidden} of {of} entities {verb} in no community of level {self.community_level} or "
+            "below; they cannot be found (retriever.community_level: null takes all)",
+        )
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Embed the queries, once for all workers; keeps the vectors on disk.

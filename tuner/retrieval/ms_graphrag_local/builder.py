@@ -93,6 +93,17 @@ def entity_texts(folder: Path) -> tuple[list[str], list[str]]:
     return list(texts), list(texts.values())
 
 
+def hidden_entities(folder: Path, community_level: int | None) -> tuple[int, int]:
+    """Return how many entities GraphRAG leaves out at a level of communities, and of how many."""
+    ids = set(pandas.read_parquet(table_path(folder, "entities"), columns=["id"])["id"])
+    if community_level is None:
+        return 0, len(ids)
+    table = table_path(folder, "communities")
+    communities = pandas.read_parquet(table, columns=["level", "entity_ids"])
+    kept = communities[communities.level <= community_level]["entity_ids"].explode()
+    return len(ids - set(kept)), len(ids)
+
+
 def open_builder(
     folder: Path,
     ids: Sequence[str],
