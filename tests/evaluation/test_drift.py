@@ -232,3 +232,91 @@ def test_the_false_alarm_rate_holds_over_all_tests():
 def test_nothing_to_watch_is_refused():
     with pytest.raises(InputError, match="name a measure"):
         look([], (), mix_effect=None)
+
+
+def weekly(days, *, lost=0.0, noise=0.01):
+    """Weekdays .70, weekends .80; the last 7 days lose a share of that."""
+    values = [0.8 if day(days - 1 - place).weekday() >= 5 else 0.7 for place in range(days)]
+    return scores(values[:-7] + [value * (1.0 - lost) for value in values[-7:]], noise=noise)
+
+
+@pytest.mark.parametrize("days", [28, 35, 90])
+def test_a_loss_beside_a_weekly_season_is_an_alarm_and_the_season_is_none(days):
+    report = look(weekly(days, lost=0.1))
+    assert report.status == "alarm"
+    window = finding(report, "window")
+    assert window.is_alarm
+    # Whole weeks keep their means: (5 * .7 + 2 * .8) / 7 = .7286, and a tenth less.
+    assert window.change.before == pytest.approx(0.7286, abs=0.01)
+    assert window.change.relative == pytest.approx(-0.1, abs=0.015)
+    assert look(weekly(days)).status == "no alarm"
+
+
+def test_a_season_is_taken_out_of_the_trend_too():
+    values = [0.8 if day(89 - place).weekday() >= 5 else 0.7 for place in range(90)]
+    falling = scores([value - 0.0009 * place for place, value in enumerate(values)])
+    change = finding(look(falling), "trend").change
+    assert change.difference == pytest.approx(-0.0009 * 89, abs=0.01)
+    low, high = change.interval
+    assert high - low < 0.025  # with the season left in, .05 of noise a day: over .07
+
+
+def test_two_weeks_are_compared_as_they_are():
+    # Weekdays cannot be told from chance yet.
+    values = ([0.7] * 5 + [0.8] * 2) * 2
+    assert look(scores(values)).status == "no alarm"
+
+
+def test_a_series_that_never_moves_stayed_where_it_is():
+    report = look(scores([0.7] * 60, noise=0.0))
+    assert report.status == "no alarm"
+    assert report.sentence.startswith("No alarm: score stayed at 0.7 in the 7 days to 2024-03-31")
+    assert "0.0%" not in report.sentence
+    assert "better" not in report.sentence
+
+
+def test_the_days_that_are_there_are_told_and_not_those_that_were_asked_for():
+    assert "against 7 days with data before" in look(scores([0.7] * 14)).sentence
+    assert "against the 28 before" in look(scores([0.7] * 35)).sentence
+    few = [None if place in (59, 57) else 0.7 for place in range(61)][:60]
+    sentence = look(scores([*few[:-1], None])).sentence
+    assert "in the 7 days to 2024-03-31, 5 of them with data, against the 28 before" in sentence
+
+
+def mixed(hard_before, hard_after, *, hard=0.5, lost=0.0):
+    """40 queries a day of two types, easy .9 and hard .5; the last 7 days have another share."""
+    random = np.random.default_rng(3)
+    found = []
+    for before in range(34, -1, -1):
+        share = hard_after if before < 7 else hard_before
+        for number in range(40):
+            is_hard = number < share * 40
+            score = (hard if is_hard else 0.9) - (lost if before < 7 else 0.0)
+            found.append(
+                Observation(
+                    day(before),
+                    {"score": score + 0.05 * random.normal()},
+                    query_type="hard" if is_hard else "easy",
+                )
+            )
+    return found
+
+
+def test_a_pure_change_of_the_mix_is_called_so():
+    report = look(mixed(0.2, 0.6))
+    change = finding(report, "window")
+    assert change.is_alarm
+    # A share of .4 more of the type that is .4 lower.
+    assert change.mix_part == pytest.approx(-0.16, abs=0.02)
+    assert "no query type changed by itself: it is the mix of queries that changed" in (
+        report.sentence
+    )
+
+
+def test_a_loss_of_every_type_is_no_change_of_the_mix():
+    report = look(mixed(0.3, 0.3, lost=0.1))
+    assert finding(report, "window").is_alarm
+    assert "mix of" not in report.sentence
+    both = look(mixed(0.2, 0.5, lost=0.1))
+    # .3 * .4 = .12 of a loss of .22
+    assert "5" in both.sentence.split("% of that is the changed mix")[0][-3:]

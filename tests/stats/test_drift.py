@@ -13,7 +13,13 @@ from scipy import stats
 from tuner.core.errors import InputError
 from tuner.stats import compare_paired
 from tuner.stats.drift import compare_windows, compare_windows_paired, trend
-from tuner.stats.drift_days import MARGIN, autocorrelation, centring, mean_variance
+from tuner.stats.drift_days import (
+    MARGIN,
+    autocorrelation,
+    centring,
+    mean_variance,
+    without_weekdays,
+)
 from tuner.stats.drift_mix import compare_mix
 
 
@@ -203,3 +209,24 @@ def test_the_order_of_days_and_kinds_changes_nothing(rows):
     assert turned.stability_index == pytest.approx(plain.stability_index)
     assert turned.p_value == pytest.approx(plain.p_value)
     assert plain.stability_index >= 0.0
+
+
+def test_weekday_effects_leave_whole_weeks_their_means_and_cost_degrees_of_freedom():
+    days = np.arange(735_000, 735_035)
+    season = np.where(days % 7 >= 5, 0.2, 0.0)
+    windows = ((days[:28], 1.0 + season[:28]), (days[28:], 0.9 + season[28:]))
+    (first, second), factor = without_weekdays(windows)
+    assert first[1] == pytest.approx(np.full(28, 1.0 + 0.4 / 7))
+    assert second[1] == pytest.approx(np.full(7, 0.9 + 0.4 / 7))
+    assert factor == pytest.approx(33 / 27)  # 35 days, two levels, six weekdays
+
+
+def test_weekdays_are_left_in_where_they_cannot_be_told():
+    days = np.arange(735_000, 735_020)
+    short = ((days[:13], np.ones(13)), (days[13:], np.ones(7)))
+    assert without_weekdays(short) == (short, 1.0)
+    # Only weekends before, only weekdays now: a season and a change look the same.
+    many = np.arange(735_000, 735_200)
+    ends, weeks = many[many % 7 >= 5], many[many % 7 < 5]
+    apart = ((ends, np.ones(ends.size)), (weeks, np.ones(weeks.size)))
+    assert without_weekdays(apart) == (apart, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -48,6 +48,7 @@ class _Tested:
     min_effect: float
     change: Change | None = None
     mix: MixChange | None = None
+    mix_part: float | None = None
 
     @property
     def p_value(self) -> float:
@@ -91,6 +92,13 @@ def find_drift(
     kinds = _kinds(observations, windows)
     if len(kinds) > 1:
         if measures:
+            part = _mix_part(observations, measures[0], kinds, windows)
+            tested = [
+                replace(one, mix_part=part)
+                if one.test == "window" and one.measure == measures[0].name
+                else one
+                for one in tested
+            ]
             tested += _tests_by_type(observations, measures[0], kinds, windows, alpha, untested)
         if mix_effect is not None:
             tested += _test_of_mix(observations, kinds, windows, mix_effect, untested)
@@ -101,6 +109,7 @@ def find_drift(
         Finding(
             one.measure, one.test, one.group, one.change, one.mix, p, one.min_effect,
             p <= alpha, p <= alpha and one.is_large,
+            one.mix_part,
         )
         for one, p in zip(tested, adjusted, strict=True)
     ]  # fmt: skip
@@ -156,6 +165,32 @@ def _tests_by_type(
         change, _ = _window_change(ours, daily, measure, windows, alpha)
         found.append(_Tested(measure.name, "window", kind, measure.min_effect, change))
     return found
+
+
+def _mix_part(
+    observations: Sequence[Observation],
+    measure: Measure,
+    kinds: Sequence[str],
+    windows: Windows,
+) -> float | None:
+    """Return what the types' new shares would change, had each type its level of before."""
+    if measure.percentile is not None:
+        return None
+    seen = [one for one in observations if one.query_type and measure.name in one.values]
+    shares = [
+        count_types(seen, window, kinds).sum(axis=0)
+        for window in (windows.reference, windows.recent)
+    ]
+    if not all(counts.sum() for counts in shares):
+        return None
+    levels = []
+    for kind in kinds:
+        ours = [one for one in seen if one.query_type == kind]
+        values = by_day(ours, measure.name).within(windows.reference).values
+        levels.append(float(values.mean()) if values.size else np.nan)
+    moved = shares[1] / shares[1].sum() - shares[0] / shares[0].sum()
+    part = float(moved @ np.array(levels))
+    return part if np.isfinite(part) else None
 
 
 def _test_of_mix(

@@ -12,6 +12,9 @@ from tuner.stats.drift_mix import MixChange
 QUERY_MIX = "query_type"
 """The name under which the mix of query types is reported."""
 
+MOSTLY_MIX = 0.8
+"""From this share of a change on it counts as one of the mix, where no type changed by itself."""
+
 Test = Literal["window", "trend", "mix"]
 Status = Literal["alarm", "no alarm", "insufficient data"]
 
@@ -30,6 +33,8 @@ class Finding:
         min_effect: the smallest effect for an alarm: relative, or of the stability index.
         is_clear: whether chance is ruled out at the report's false-alarm rate.
         is_alarm: whether it is clear and as large as ``min_effect``.
+        mix_part: how much of the difference of the windows the query types' shares alone explain;
+            None where there is no telling.
     """
 
     measure: str
@@ -41,6 +46,7 @@ class Finding:
     min_effect: float
     is_clear: bool
     is_alarm: bool
+    mix_part: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,20 @@ def _told(finding: Finding, report: DriftReport) -> str:
     )
 
 
+def _of_the_mix(finding: Finding, report: DriftReport) -> str:
+    """Say how much of a change is that other kinds of queries came: no answer got worse by it."""
+    change, part = finding.change, finding.mix_part
+    if change is None or part is None or finding.group or part * change.difference <= 0:
+        return ""
+    share = part / change.difference
+    if share < 0.5:
+        return ""
+    of_types = [one for one in report.findings if one.group and one.measure == finding.measure]
+    if share >= MOSTLY_MIX and not any(one.is_clear for one in of_types):
+        return "; no query type changed by itself: it is the mix of queries that changed"
+    return f"; {min(share, 1.0):.0%} of that is the changed mix of query types"
+
+
 def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
     subject = f"{finding.measure} of {finding.group}" if finding.group else finding.measure
     last = report.windows.recent[1]
@@ -118,7 +138,11 @@ def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
     else:
         recent = (last - report.windows.recent[0]).days + 1
         before = (report.windows.reference[1] - report.windows.reference[0]).days + 1
-        where = f"in the {recent} days to {last} against the {before} before"
+        had = "" if change.days_after >= recent else f", {change.days_after} of them with data,"
+        held = f"the {before} before"
+        if change.days_before < before:
+            held = f"{change.days_before} days with data before"
+        where = f"in the {recent} days to {last}{had} against {held}"
     interval = "no spread to give an interval"
     if change.interval is not None:
         low, high = change.interval
@@ -126,8 +150,10 @@ def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
     moved = f"from {change.before:.4g} to {change.after:.4g}"
     size = "" if change.relative is None else f" by {abs(change.relative):.1%}"
     verb = "fell" if change.difference < 0 else "rose"
+    if change.difference == 0.0:
+        return f"{subject} stayed at {change.after:.4g} {where} ({interval})"
     if finding.is_clear:
-        return f"{subject} {verb}{size} {where}, {moved} ({interval})"
+        return f"{subject} {verb}{size} {where}, {moved} ({interval}){_of_the_mix(finding, report)}"
     # One-sided: no change for the worse has a p-value this high where one for the better is clear.
     if 1.0 - change.p_value <= report.alpha / 2.0:
         return f"{subject} {verb}{size} {where}, {moved}, for the better ({interval})"

@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
-from tuner.stats.drift_days import autocorrelation, centring, mean_variance, spread
+from tuner.stats.drift_days import (
+    LEAST_FOR_WEEKDAYS,
+    Series,
+    autocorrelation,
+    centring,
+    mean_variance,
+    spread,
+    weekday_columns,
+    without_weekdays,
+)
 from tuner.stats.paired import degrees_of_freedom
 from tuner.stats.pairs import check_share, is_constant, largest
 from tuner.stats.resampling import Interval
@@ -65,7 +74,8 @@ def compare_windows(
     an autocorrelation of r from one day to the next, R_ij = r^|day_i - day_j|, s^2 = e'e / tr(MR)
     for residuals e = My, and var(mean) = s^2 1'R1 / n^2, which is s^2 / n for r = 0 (first-order
     autoregression plugged in, as Andrews 1991). Days are numbers of the calendar, so a gap counts
-    as what it is. r is estimated within the windows and errs on the high side.
+    as what it is. r is estimated within the windows and errs on the high side. From three weeks of
+    days on, what weekdays differ by is taken out first: see ``without_weekdays``.
 
     .8, .6 then .5, .3: difference -.3, V = .02/2 + .02/2, t = -.3 / .1414 = -2.121, df = 2: .084.
 
@@ -81,8 +91,9 @@ def compare_windows(
         _series(reference_days, reference, "the reference window"),
         _series(recent_days, recent, "the recent window"),
     )
+    windows, factor = without_weekdays(windows)
     rho = autocorrelation([(days, centring(days.size), values) for days, values in windows])
-    first, second = (mean_variance(days, values, rho) for days, values in windows)
+    first, second = _variances(windows, rho, factor)
     return _change(
         float(windows[0][1].mean()),
         float(windows[1][1].mean()),
@@ -141,7 +152,8 @@ def compare_windows_paired(
         dates = np.unique(day[part])
         shared = [float(residual[part & (day == one)].mean()) for one in dates]
         series.append(_series(dates, shared, name))
-    rho = autocorrelation([(dates, centring(dates.size), shared) for dates, shared in series])
+    level, factor = without_weekdays((series[0], series[1]))
+    rho = autocorrelation([(dates, centring(dates.size), shared) for dates, shared in level])
     difference = means[1, is_common] - means[0, is_common]
     size = largest(means[0, is_common], means[1, is_common])
     over_queries = 0.0
@@ -151,7 +163,7 @@ def compare_windows_paired(
         float(means[0, is_common].mean()),
         float(means[1, is_common].mean()),
         (
-            *(mean_variance(dates, shared, rho) for dates, shared in series),
+            *_variances(level, rho, factor),
             (over_queries, degrees_of_freedom(difference)),
         ),
         worse=worse,
@@ -175,7 +187,8 @@ def trend(
     The change is the slope by least squares times the days from the first to the last. Its
     variance is s^2 w'Rw for slope = w'y, with s^2 and the autocorrelation as in
     ``compare_windows`` but of the residuals about the line; degrees of freedom tr(MR)^2 /
-    tr(MRMR), which is n - 2 without autocorrelation.
+    tr(MRMR), which is n - 2 without autocorrelation. From three weeks of days on, weekdays have
+    levels of their own beside the line.
 
     Days 0, 2, 4 of .5, .4, .4: slope -.025, change -.1, s^2 = .001667, t = -.025 / .01443 = -1.732.
 
@@ -189,12 +202,14 @@ def trend(
     check_share("confidence", confidence)
     day, value = _series(days, values, "the trend", least=3)
     centred = day - day.mean()
-    weights = centred / float(centred @ centred)
-    design = np.column_stack([np.ones(day.size), centred])
-    off_line = np.eye(day.size) - design @ np.linalg.pinv(design)
+    seasons = weekday_columns(day) if day.size >= LEAST_FOR_WEEKDAYS else np.empty((day.size, 0))
+    design = np.column_stack([np.ones(day.size), centred, seasons])
+    inverse = np.linalg.pinv(design)
+    weights = inverse[1]
+    off_line = np.eye(day.size) - design @ inverse
     rho = autocorrelation([(day, off_line, value)])
     slope, span = float(weights @ value), float(day[-1] - day[0])
-    start = float(value.mean()) + slope * float(centred[0])
+    start = float(inverse[0] @ value) + slope * float(centred[0])
     variance, degrees = spread(day, off_line, value, weights, rho)
     return _change(
         start,
@@ -206,6 +221,13 @@ def trend(
         rho=rho,
         magnitude=largest(value),
     )
+
+
+def _variances(
+    windows: tuple[Series, Series], rho: float, factor: float
+) -> list[tuple[float, float]]:
+    found = [mean_variance(days, values, rho) for days, values in windows]
+    return [(factor * variance, degrees) for variance, degrees in found]
 
 
 def _change(

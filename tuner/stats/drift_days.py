@@ -16,6 +16,12 @@ MARGIN = 0.75
 _GRID = np.linspace(0.0, _HIGHEST, 96)
 
 
+Series = tuple[IntArray, FloatArray]
+"""Days as numbers of the calendar, and a value of each."""
+# Three weeks: with fewer, weekdays cannot be told from chance.
+LEAST_FOR_WEEKDAYS = 21
+
+
 def centring(size: int) -> FloatArray:
     """Return the matrix that takes the mean away from ``size`` values."""
     return np.asarray(np.eye(size) - 1.0 / size)
@@ -73,6 +79,43 @@ def autocorrelation(parts: list[tuple[IntArray, FloatArray, FloatArray]]) -> flo
     expected = np.maximum.accumulate(expected_product / expected_square)
     rho = float(np.interp(product / square, expected, _GRID))
     return min(rho + MARGIN * float(np.sqrt((1.0 - rho**2) / pairs)), _HIGHEST)
+
+
+def without_weekdays(
+    windows: tuple[Series, Series],
+) -> tuple[tuple[Series, Series], float]:
+    """Return two windows of (days, values) without what weekdays differ by, and a factor.
+
+    The effects of the weekdays, adding up to 0 over a week, are fitted by least squares together
+    with a level for each window, so that whole weeks keep their means. What they took from the
+    degrees of freedom, (n - 2) / (n - 2 - 6), is to be multiplied to a variance of the result.
+    Nothing is taken out of fewer than ``LEAST_FOR_WEEKDAYS`` days, nor where a recent weekday has
+    no day before it to be held against.
+    """
+    days = np.concatenate([day for day, _ in windows])
+    values = np.concatenate([value for _, value in windows])
+    weekdays = [np.unique(day % 7) for day, _ in windows]
+    if days.size < LEAST_FOR_WEEKDAYS or not np.isin(weekdays[1], weekdays[0]).all():
+        return windows, 1.0
+    is_recent = np.repeat([0.0, 1.0], [day.size for day, _ in windows])
+    seasons = weekday_columns(days)
+    design = np.column_stack([1.0 - is_recent, is_recent, seasons])
+    effects = (np.linalg.pinv(design) @ values)[2:]
+    level = values - seasons @ effects
+    first = windows[0][0].size
+    freedom = days.size - 2
+    factor = freedom / (freedom - seasons.shape[1])
+    return ((windows[0][0], level[:first]), (windows[1][0], level[first:])), factor
+
+
+def weekday_columns(days: IntArray) -> FloatArray:
+    """Return the contrasts of the weekdays that occur, of shape (days, weekdays - 1).
+
+    Each holds a weekday against the last one: their effects add up to 0 over a week.
+    """
+    known, place = np.unique(days % 7, return_inverse=True)
+    each = np.eye(known.size)[place]
+    return np.asarray(each[:, :-1] - each[:, -1:])
 
 
 def _residual(off_fit: FloatArray, values: FloatArray) -> FloatArray:
