@@ -76,10 +76,42 @@ def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner_here):
 
 
 def test_the_same_seed_gives_the_same_study(tuner):
-    first, second = (json.loads(tuner("run", "config.yaml", "--json").stdout) for _ in range(2))
+    tuner.edit("{kind: random, trials: 6}", "{kind: tpe, trials: 12, initial: 3}")
+    many = [f"--set=execution.{setting}" for setting in ("kind=processes", "workers=4")]
+    first = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    second = json.loads(tuner("run", "config.yaml", "--json", *many).stdout)
     assert first["run_dir"] != second["run_dir"]
-    assert first["best"] == second["best"]
-    assert first["arms"] == second["arms"]
+    for name in ("best", "winner", "arms"):
+        assert first[name] == second[name]
+    for name in ("outcome", "sentence"):
+        assert first["verdict"][name] == second["verdict"][name]
+    told = [
+        {
+            trial.number: (trial.params, trial.metrics)
+            for trial in read_journal(path).trials.values()
+        }
+        for path in (tuner.folder / run["run_dir"] / "journal.jsonl" for run in (first, second))
+    ]
+    assert told[0] == told[1]
+
+
+def test_what_a_clock_decides_is_said(tuner_here):
+    said = "the same seed may end otherwise another time, since a clock decides:"
+    done = tuner_here("check", "config.yaml", "--json")
+    assert json.loads(done.stdout)["reproducible"] == "from seed 3"
+    assert said not in tuner_here("run", "config.yaml").stderr
+    limits = [
+        "--set=metrics=[latency_p95_ms]",  # only shown
+        "--set=objective.constraints={latency_p95_ms: {max: 1000}}",
+        "--set=verdict.guardrails.recall@5.max_decrease=1",
+        "--set=verdict.guardrails.latency_mean_ms.max_increase=9",
+    ]
+    keys = "objective.constraints (latency_p95_ms), verdict.guardrails (latency_mean_ms)"
+    done = tuner_here("check", "config.yaml", "--json", *limits)
+    assert json.loads(done.stdout)["reproducible"] == f"{said} {keys}"
+    assert f"{said} {keys}\n" in tuner_here("run", "config.yaml", *limits).stderr
+    done = tuner_here("check", "config.yaml", "--json", limits[0])
+    assert json.loads(done.stdout)["reproducible"] == "from seed 3"
 
 
 def test_evaluate_agrees_with_the_run(tuner_here):

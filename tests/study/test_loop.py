@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,25 @@ def test_ten_failures_at_the_start_end_the_study(toy: ModuleType) -> None:
     assert events[-1].kind == "stopping"
     assert "the first 10 evaluations all failed" in events[-1].text
     assert "RuntimeError: no index" in events[-1].text
+
+
+@pytest.mark.parametrize(("ahead", "workers"), [(1, 3), (2, 3)])
+def test_workers_that_have_to_wait_are_told_of_once(
+    toy: ModuleType, ahead: int, workers: int
+) -> None:
+    events: list[Event] = []
+    # A race waits for the results of earlier trials.
+    study = toy.create(None, 15, ahead=ahead, by_query=lambda per_query: per_query["score"])
+
+    def evaluate(params: Params, rival: object = None) -> Outcome:
+        while params == toy.BASELINE and ahead == 1 and not study.has_kept_waiting:
+            time.sleep(0.001)
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    assert run_study(study, Threads(workers), evaluate, on_event=events.append) == "finished"
+    said = [event.text for event in events if event.kind == "execution"][1:]
+    expected = "at most 2 evaluations at once, of 3 workers: study.ahead is 1; with more, more of "
+    assert [text[: len(expected)] for text in said] == ([expected] if ahead == 1 else [])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Literal
 from tuner.core.errors import OutageError
 from tuner.core.trial import Blame, Params, Trial, TrialState
 from tuner.execution._call import call_within
+from tuner.execution._options import counted
 from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
@@ -192,6 +193,7 @@ def _ask_and_tell(
 ) -> bool:
     """Run until nothing is left to do; return whether it ended early since that is of no use."""
     choice = ""
+    has_said = False
 
     def report(trials: Iterable[Trial]) -> None:
         for trial in trials:
@@ -200,6 +202,7 @@ def _ask_and_tell(
             on_event(Event("told", trial=trial))
 
     study = asking.study
+    at_once = study.header.ahead + 1
     in_order = _InOrder(study, doubt)
     with closing(outcomes):
         for trial, outcome in outcomes:
@@ -208,6 +211,9 @@ def _ask_and_tell(
             if execution.choice != choice:
                 choice = execution.choice
                 on_event(Event("execution", text=choice))
+            if study.has_kept_waiting and not has_said and execution.slots > at_once:
+                has_said = True
+                on_event(Event("execution", text=_idle(execution.slots, study.header.ahead)))
             if (reason := in_order.reason_to_end(told)) is not None:
                 study.stopped_by = reason
                 on_event(Event("stopping", text=reason))
@@ -226,6 +232,13 @@ def _evaluation(execution: Execution, evaluate: Evaluate) -> Callable[[Params], 
             raise OutageError(outcome.error)
 
     return probe
+
+
+def _idle(workers: int, ahead: int) -> str:
+    return (
+        f"at most {counted(ahead + 1, 'evaluation')} at once, of {workers} workers: study.ahead is "
+        f"{ahead}; with more, more of them are busy, and each suggestion knows less"
+    )
 
 
 def _state(study: Study, *, is_hopeless: bool, is_over: bool) -> State:

@@ -102,6 +102,8 @@ class Study:
         self._exhausted = spent(self._arms, [trial.arm for trial in self._trials])
         self._unfinished = [trial for trial in self._trials if not trial.is_told]
         self._unfinished.reverse()  # popped from the end, oldest first
+        # Whether a worker that was free had to wait for a result.
+        self.has_kept_waiting = False
         # Numbers of the trials that were sent out and have not come back, with whatever.
         self._sent_out: set[int] = set()
         self._unreported: list[Trial] = []
@@ -247,6 +249,7 @@ class Study:
                             f"{self._told_before} was told, in the thread that would tell it; an "
                             "execution pulls trials ahead from a thread of its own"
                         )
+                    self.has_kept_waiting = True
                     self._changed.wait(LONGEST_WAIT_S)
                     continue
             yield trial
