@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import threading
+import tomllib
+from configparser import ConfigParser
 from datetime import UTC, date, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -18,6 +21,8 @@ from tuner.config import load_config
 from tuner.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
+SCHEDULES = ROOT / "configs" / "nightly"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 CONFIG = """\
 study: {name: small, seed: 3}
@@ -282,28 +287,154 @@ def test_a_web_hook_that_is_none_is_bad_input_before_anything_ran(alone, monkeyp
     assert not (alone.folder / "runs").exists()
 
 
-def test_the_configuration_and_the_schedules_that_ship_are_right():
-    folder = ROOT / "configs" / "nightly"
-    config, source = load_config(folder / "graphrag.yaml")
+def test_the_configuration_that_ships_is_right():
+    config, source = load_config(SCHEDULES / "graphrag.yaml")
     assert make_plan(config, source).arms
     assert config.nightly.promote == "ask"
-    job = yaml.safe_load((folder / "kubernetes-cronjob.yaml").read_text())
-    assert job["spec"]["concurrencyPolicy"] == "Forbid"
-    workflow = yaml.safe_load((folder / "github-actions.yml").read_text())
-    steps = workflow["jobs"]["night"]["steps"]
-    before, night, after = steps[3:6]
-    assert "tuner nightly" in night["run"]
+
+
+def test_github_keeps_the_state_of_every_night_and_lets_somebody_approve():
+    workflow = yaml.safe_load((SCHEDULES / "github-actions.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read", "actions": "read"}
+    night, promote = workflow["jobs"]["night"], workflow["jobs"]["promote"]
+    steps = {name: job["steps"] for name, job in workflow["jobs"].items()}
+    before = [
+        next(step for step in one if "gh run" in step.get("run", "")) for one in steps.values()
+    ]
+    assert before[0]["run"] == before[1]["run"]
+    assert before[0]["env"] == before[1]["env"]
     # What a night has judged counts in all later ones, whatever its exit code.
-    assert after["if"] == "always()"
-    assert after["with"]["path"] == before["with"]["path"]
-    assert after["with"]["path"].split() == ["runs", "mlflow.db", "mlruns"]
-    for name in ("crontab", "graphrag-nightly.service"):
-        assert "tuner nightly" in (folder / name).read_text()
-    assert ".venv/bin/tuner" in (folder / "crontab").read_text()  # cron has a short PATH
-    assert "OnCalendar" in (folder / "graphrag-nightly.timer").read_text()
+    *_, leaves, upload, report = night["steps"]
+    for step in (leaves, upload):
+        assert step["if"] == "always() && steps.before.outcome == 'success'"
+    state = {
+        "name": "nights-state",
+        "path": "state.tar.gz",
+        "retention-days": 90,
+        "overwrite": True,
+    }
+    assert upload["with"] == promote["steps"][-1]["with"] == state
+    assert workflow["env"]["STATE"] == "nights-state"
+    assert "runs mlflow.db mlruns" in leaves["run"]
+    assert "runs/*/report.html" in report["with"]["path"]
+    assert promote["environment"] == "retrieval-champion"
+    assert "tuner promote" in promote["steps"][-2]["run"]
+    assert night["concurrency"] == promote["concurrency"]
+    assert f"graphrag-tuner=={VERSION}" in night["steps"][2]["run"]
 
 
-@pytest.mark.parametrize(("left", "seen"), [(0, 0), (10, 0), (20, 20), (3, 3), (1, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("left", "seen", "calls"), [([0], 0, 1), ([10], 0, 1), ([3], 0, 1), ([20], 20, 1),
+    ([1], 1, 1), ([130, 10], 0, 2), ([130] * 9, 130, 4)],
+)  # fmt: skip
+def test_github_goes_on_with_a_night_that_an_outage_interrupted(tmp_path, left, seen, calls):
+    workflow = yaml.safe_load((SCHEDULES / "github-actions.yml").read_text())
+    (step,) = [s for s in workflow["jobs"]["night"]["steps"] if "tuner nightly" in s.get("run", "")]
+    (tmp_path / "codes").write_text("".join(f"{code}\n" for code in left))
+    fake(tmp_path, "sleep", "exit 0")
+    script = "echo call >> calls; code=$(head -n 1 codes); sed -i 1d codes; echo {}; exit $code"
+    environment = {**with_tuner(tmp_path, script), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], env=environment, cwd=tmp_path, check=False
+    )
+    assert done.returncode == seen
+    assert len((tmp_path / "calls").read_text().splitlines()) == calls
+    assert (tmp_path / "summary").read_text() == "```json\n{}\n```\n"
+
+
+def test_cron_keeps_the_last_nights_file_where_another_job_is_at_work(tmp_path):
+    lines = (SCHEDULES / "crontab").read_text().splitlines()
+    (line,) = [line for line in lines if not line.startswith("#")]
+    schedule, command = line[:9], line[9:].strip()
+    assert schedule == "0 2 * * *"
+    assert ".venv/bin/tuner nightly" in command  # cron has a short PATH
+    assert "%" not in command  # which is the end of a line to cron
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    fake(tmp_path, "mail", "cat > mailed; echo $2 >> subjects")
+    environment = {**os.environ, "PATH": os.pathsep.join([str(tmp_path), os.environ["PATH"]])}
+    nights = [("first", 0), ("", 3), ("promoted", 10), ("", 3), ("drift", 20), ("", 2)]
+    kept = []
+    for said, code in nights:
+        fake(tmp_path / ".venv" / "bin", "tuner", f"printf '{said}'; echo log >&2; exit {code}")
+        in_test = command.replace("/srv/tuning", str(tmp_path))
+        subprocess.run(["sh", "-c", in_test], env=environment, cwd="/", check=True)
+        kept.append((tmp_path / "last-night.json").read_text())
+    assert kept == ["first", "first", "promoted", "promoted", "drift", "drift"]
+    codes = [line.rsplit(" ", 1)[1] for line in (tmp_path / "subjects").read_text().splitlines()]
+    assert codes == ["10", "20", "2"]
+    assert (tmp_path / "mailed").read_text() == "log\n" * 6  # bad input said nothing but that
+
+
+def test_systemd_tries_again_what_that_may_cure_and_tells_of_the_rest(tmp_path):
+    service = unit("graphrag-nightly.service")
+    assert service["Service"]["SuccessExitStatus"].split() == ["3", "10"]
+    assert service["Service"]["RestartPreventExitStatus"].split() == ["1", "2", "20"]
+    assert service["Unit"]["OnFailure"] == "graphrag-nightly-failure.service"
+    assert (SCHEDULES / service["Unit"]["OnFailure"]).is_file()
+    assert service["Service"]["TimeoutStartSec"] == "3h"
+    assert "MemoryMax" in service["Service"]
+    # The tries end before the next night begins to count its own.
+    tries = int(service["Unit"]["StartLimitBurst"])
+    assert tries * int(service["Service"]["RestartSec"].removesuffix("min")) >= 4 * 60
+    assert "OnCalendar" in unit("graphrag-nightly.timer")["Timer"]
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("there is no systemd-analyze here")
+    names = [path.name for path in SCHEDULES.iterdir() if path.suffix in (".service", ".timer")]
+    for name in names:
+        text = (SCHEDULES / name).read_text().replace("/srv/tuning/.venv/bin/tuner", "/bin/true")
+        (tmp_path / name).write_text(text.replace("User=tuning", "User=root"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / name) for name in names)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert [line for line in done.stderr.splitlines() if str(tmp_path) in line] == []
+
+
+def test_kubernetes_outlasts_an_outage_and_no_more():
+    job = yaml.safe_load((SCHEDULES / "kubernetes-cronjob.yaml").read_text())
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    spec = job["spec"]["jobTemplate"]["spec"]
+    pod = spec["template"]["spec"]
+    # 10 s, doubled each time, at most 6 minutes.
+    pauses_s = sum(min(10 * 2**count, 360) for count in range(spec["backoffLimit"]))
+    assert 3 * 3600 < pauses_s < spec["activeDeadlineSeconds"] < 8 * 3600
+    assert pod["restartPolicy"] == "Never"  # or there is no podFailurePolicy
+    ignore, fail = spec["podFailurePolicy"]["rules"]
+    assert (ignore["action"], fail["action"]) == ("Ignore", "FailJob")
+    assert fail["onExitCodes"]["values"] == [1, 2, 20]
+    (container,) = pod["containers"]
+    assert fail["onExitCodes"]["containerName"] == container["name"]
+    assert container["image"].endswith(f":{VERSION}")
+    assert container["resources"]["limits"]["memory"]
+    (volume,) = container["volumeMounts"]
+    assert container["env"][0]["value"].startswith(volume["mountPath"])
+
+
+def test_the_image_is_made_of_what_the_wheel_is_made_of():
+    text = (ROOT / "Dockerfile").read_text()
+    (job,) = yaml.safe_load_all((SCHEDULES / "kubernetes-cronjob.yaml").read_text())
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] in text
+    assert f"USER {pod['securityContext']['runAsUser']}:" in text
+    sources = [line.split()[1:-1] for line in text.splitlines() if line.startswith("COPY ")]
+    copied = {name for names in sources for name in names}
+    assert all((ROOT / name).exists() for name in copied)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert copied >= {
+        "pyproject.toml",
+        project["project"]["readme"],
+        *project["project"]["license-files"],
+    }
+    left = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied} <= set(left)
+
+
+@pytest.mark.parametrize(
+    ("left", "seen"), [(0, 0), (10, 0), (3, 0), (20, 20), (1, 1), (2, 2), (130, 130)]
+)
 def test_the_pod_fails_where_the_night_does_and_not_by_a_promotion(tmp_path, left, seen):
     pod = subprocess.run(pod_command(), env=with_tuner(tmp_path, f"exit {left}"), check=False)
     assert pod.returncode == seen
@@ -319,15 +450,14 @@ def test_the_end_of_a_pod_is_told_to_the_night(tmp_path):
 
 
 def pod_command():
-    job = yaml.safe_load((ROOT / "configs" / "nightly" / "kubernetes-cronjob.yaml").read_text())
+    job = yaml.safe_load((SCHEDULES / "kubernetes-cronjob.yaml").read_text())
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     return [*container["command"], *container["args"]]
 
 
 def with_tuner(folder, script):
     """Return an environment in which `tuner` is a shell script."""
-    (folder / "tuner").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    (folder / "tuner").chmod(0o755)
+    fake(folder, "tuner", script)
     return {**os.environ, "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
 
 
@@ -345,3 +475,17 @@ def test_drift_dates_nights_by_their_date_and_other_runs_by_the_clock(alone, mon
     days = {one.day for one in observations_of(["runs"], of="baseline")}
     assert nights < days
     assert all(abs(day - today) <= timedelta(days=1) for day in days - nights)
+
+
+def fake(folder, name, script):
+    """Let a shell script stand for a program."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+def unit(name):
+    """Read a unit of systemd."""
+    parser = ConfigParser(interpolation=None)
+    parser.optionxform = str
+    parser.read_string((SCHEDULES / name).read_text())
+    return parser
