@@ -53,6 +53,10 @@ def test_where_nothing_was_scored_the_top_names_a_reason(study):
     summary = replace(review.summary, best=None, winner=None)
     top = headline(replace(review, trials=failed, summary=summary))
     assert top.outcome == "Failed"
+    assert top.sentence.endswith("could not be evaluated, most often by: the index is on fire")
+    summary = replace(summary, state="finished")
+    top = headline(replace(review, trials=failed, summary=summary))
+    assert top.outcome == "No result"
     assert top.next_step == "Look at the failures below, such as: the index is on fire"
     assert not [fact for fact in top.facts if "tokens" in fact[0]]
 

@@ -24,6 +24,7 @@ from tuner.report.surface import cell, surface
 from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report
 from tuner.side_by_side import read_side_by_side
+from tuner.study.failures import by_cause
 from tuner.tracking._table import query_table
 
 
@@ -223,7 +224,7 @@ def test_failures_of_one_cause_are_one_row_whatever_their_numbers(study, pair):
         replace(trial(n, None), error=error)
         for n, error in enumerate([*pair, pair[0], "a cause of its own"])
     ]
-    assert [len(one) for one in failures.by_cause(failed)] == [3, 1]
+    assert [len(one) for one in by_cause(failed)] == [3, 1]
     rows = failures.section(replace(review, trials=tuple(failed))).blocks[1].rows
     assert [row[1] for row in rows] == ["3", "1"]
     assert rows[0][0] == f"{pair[0]} (and 1 like it, with other numbers or names)"
@@ -238,7 +239,7 @@ def test_a_status_is_a_cause_and_not_a_number():
     ]
     for one, other in pairs:
         failed = [replace(trial(n, None), error=error) for n, error in enumerate((one, other))]
-        assert len(failures.by_cause(failed)) == 2
+        assert len(by_cause(failed)) == 2
 
 
 def test_what_is_added_up_is_said(study):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from tuner.core.trial import Trial, TrialState
 from tuner.report.parts import Block, Section, Table, Text, counted, shortened, shown_params
 from tuner.report.review import Review
+from tuner.study.failures import by_cause, reason_of
 
 MOST_REASONS = 20
 LONGEST_REASON = 500
@@ -20,19 +20,6 @@ _MEANINGS = {
     TrialState.FAILED: ("failed", "has a reason, and no score"),
     TrialState.RUNNING: ("not told", "was under way when the study stopped"),
 }
-
-# What differs between two failures of one cause: addresses, paths, ids and numbers.
-_VARYING = re.compile(
-    r"""[a-z][a-z+.-]*://[^\s'"<>]+              # an address of the network
-    | (?<![\w.])[.~]{0,2}(?:/[\w.@%+=-]+)+/?      # a path
-    | \b[A-Za-z]:\\[^\s'"<>]+                    # a path of Windows
-    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
-    | \b0x[0-9a-f]+\b                            # an address in memory
-    | \b(?=[a-f]*[0-9])[0-9a-f]{8,}\b            # a hash
-    | (?<!\d)(?<!http\s)(?<!status\s)(?<!code\s)(?<!errno\s)  # those numbers are causes
-      [-+−]?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?""",
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 def section(review: Review) -> Section:
@@ -61,22 +48,6 @@ def section(review: Review) -> Section:
         text = f"{counted(broken, 'trial')} broke a constraint of the objective: never chosen"
         blocks.append(Text(f"{text} while another keeps them all."))
     return Section("failures", "Failures", "What went wrong, how often, and why?", tuple(blocks))
-
-
-def by_cause(failed: Sequence[Trial]) -> list[list[Trial]]:
-    """Group failed trials by their reasons, apart from numbers, ids, paths and addresses in them.
-
-    The most frequent cause first, trials in their order.
-    """
-    causes: dict[str, list[Trial]] = {}
-    for trial in failed:
-        causes.setdefault(_VARYING.sub("…", reason_of(trial)), []).append(trial)
-    return sorted(causes.values(), key=lambda trials: -len(trials))
-
-
-def reason_of(trial: Trial) -> str:
-    """Return why a trial failed."""
-    return trial.error or "no reason was given"
 
 
 def _reasons(failed: Sequence[Trial]) -> list[Block]:

@@ -8,7 +8,6 @@ from typing import Any
 from tuner.core.steps import duration, where_it_went
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.report.failures import by_cause, reason_of
 from tuner.report.parts import (
     LONGEST_VALUE,
     MISSING,
@@ -21,7 +20,7 @@ from tuner.report.parts import (
     signed,
 )
 from tuner.report.review import UNFINISHED, Review
-from tuner.study.failures import Failures
+from tuner.study.failures import Failures, by_cause, reason_of
 from tuner.study.results import BASELINE_ARM
 
 # Outcome: its tone on the page, and a mark that tells them apart without colour.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +14,18 @@ LARGEST_FAILED_SHARE = 0.5
 # Where more than this failed, part of the space may not have been searched: worth a word.
 UNNOTICED_SHARE = 0.05
 LONGEST_REASON = 200
-# What differs between two failures of one cause: what is quoted, and numbers.
-_DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(\.\d+)?")
+# What differs between two failures of one cause: addresses, paths, ids and numbers.
+_VARYING = re.compile(
+    r"""\b[a-z][a-z+]{1,14}://[^\s'"<>]+              # an address of the network
+    | (?<![\w.])[.~]{0,2}(?:/[\w.@%+=-]+)+/?      # a path
+    | \b[A-Za-z]:\\[^\s'"<>]+                    # a path of Windows
+    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
+    | \b0x[0-9a-f]+\b                            # an address in memory
+    | \b(?=[a-f]*[0-9])[0-9a-f]{8,}\b            # a hash
+    | (?<!\d)(?<!http\s)(?<!status\s)(?<!code\s)(?<!errno\s)  # those numbers are causes
+      [-+−]?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -31,11 +40,9 @@ class Failures:
     def of(cls, trials: Sequence[Trial]) -> Failures:
         """Count the failures of a study."""
         told = [trial for trial in trials if trial.is_told]
-        reasons = [trial.error or "" for trial in told if trial.state is TrialState.FAILED]
-        causes = Counter(_DETAILS.sub("…", reason) for reason in reasons)
-        common = causes.most_common(1)[0][0] if causes else ""
-        reason = next((r for r in reasons if _DETAILS.sub("…", r) == common), "")
-        return cls(len(reasons), len(told), reason)
+        failed = [trial for trial in told if trial.state is TrialState.FAILED]
+        reason = reason_of(by_cause(failed)[0][0]) if failed else ""
+        return cls(len(failed), len(told), reason)
 
     @property
     def is_too_many(self) -> bool:
@@ -63,6 +70,21 @@ class Failures:
         return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
+def by_cause(failed: Sequence[Trial]) -> list[list[Trial]]:
+    """Group failed trials by their reasons, apart from numbers, ids, paths and addresses in them.
+
+    The most frequent cause first, trials in their order.
+    """
+    causes: dict[str, list[Trial]] = {}
+    for trial in failed:
+        causes.setdefault(_VARYING.sub("…", reason_of(trial)), []).append(trial)
+    return sorted(causes.values(), key=lambda trials: -len(trials))
+
+
+def reason_of(trial: Trial) -> str:
+    """Return why a trial failed."""
+    return trial.error or "no reason was given"
+
+
 def _short(reason: str) -> str:
-    reason = reason or "no reason was given"
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
