@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from tuner.cli._console import console
-from tuner.cli._tables import shown_p
+from tuner.cli._out import echo
+from tuner.cli._tables import shown_d, shown_p
 from tuner.stats import PairedComparison
 
 _COLUMNS = (
@@ -16,6 +17,7 @@ _COLUMNS = (
     "B",
     "B less A",
     "95 % interval",
+    "d_z",
     "p",
     "p (Holm)",
     "queries",
@@ -23,6 +25,9 @@ _COLUMNS = (
     "worse",
 )
 
+_EFFECT_SIZE = (
+    "d_z: Cohen's d of paired values, the mean difference in standard deviations of the differences"
+)
 # Shown of those that gained and of those that lost most.
 CHANGED_QUERIES = 5
 
@@ -40,6 +45,7 @@ def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) ->
             _number(comparison.treatment_mean),
             _number(comparison.mean_difference, signed=True),
             "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
+            shown_d(comparison.effect_size),
             shown_p(comparison.p_value),
             shown_p(adjusted),
             str(comparison.n),
@@ -47,6 +53,7 @@ def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) ->
             str(comparison.losses),
         )
     console().print(table)
+    echo(_EFFECT_SIZE)
 
 
 def _number(value: float | None, *, signed: bool = False) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from tuner.cli._console import console
-from tuner.cli._tables import shown_p
+from tuner.cli._tables import shown_d, shown_p
 from tuner.evaluation.scoring_runs import (
     UNJUDGED_DEPTH,
     RunComparison,
@@ -118,7 +118,8 @@ def sentence(comparisons: Sequence[RunComparison]) -> str:
         else f"p = {_shown_p(primary.adjusted_p)}"
     )
     figures = (
-        f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, {corrected}; "
+        f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, d_z "
+        f"{shown_d(result.effect_size)}, {corrected}; "
         f"better on {in_queries(result.wins)}, equal on {result.ties}, worse on {result.losses}"
     )
     if primary.is_significant:

@@ -116,6 +116,11 @@ def shown_params(params: Params | Mapping[str, Any]) -> str:
     )
 
 
+def shown_d(effect_size: float | None) -> str:
+    """Return an effect size to two digits; a dash where the differences have no spread."""
+    return "–" if effect_size is None else f"{effect_size:+.2f}"
+
+
 def shown_p(p_value: float | None) -> str:
     """Return a p-value to four digits; one that would round to 0 as ``<.0001``."""
     if p_value is None or p_value != p_value:

@@ -68,8 +68,11 @@ def _table(review: Review, compared: Sequence[Compared]) -> Table:
     columns: tuple[str, ...] = ("metric", review.called, "baseline", "difference")
     if not is_paired:
         return Table("Means", columns, rows, frozenset(columns[1:]), strong)
-    columns += (f"{100 * review.confidence:g} % interval", "queries better / worse")
-    caption = "Each interval is for its metric alone; the verdict rests on the composite."
+    columns += (f"{100 * review.confidence:g} % interval", "d_z", "queries better / worse")
+    caption = (
+        "Each interval is for its metric alone; the verdict rests on the composite. d_z: Cohen's d "
+        "of paired values, the mean difference in standard deviations of the differences"
+    )
     return Table(caption, (*columns, "reading"), rows, frozenset(columns[1:]), strong)
 
 
@@ -87,7 +90,9 @@ def _row(one: Compared, *, is_paired: bool) -> tuple[str, ...]:
     if one.interval is not None:
         interval = f"{signed(one.interval[0], like)} to {signed(one.interval[1], like)}"
     counts = MISSING if paired is None else f"{paired.wins} / {paired.losses}"
-    return (*values, interval, counts, one.reading)
+    size = None if paired is None else paired.effect_size
+    effect_size = MISSING if size is None else f"{size:+.2f}"
+    return (*values, interval, effect_size, counts, one.reading)
 
 
 def _figures(review: Review, compared: Sequence[Compared]) -> tuple[Block, ...]:

@@ -43,7 +43,8 @@ class PairedComparison:
             ``interval`` leaves out 0. Where the differences are constant it is the sign-flip
             test's, which is then 2^(1 - n).
         permutation_p: of the sign-flip permutation test, two-sided.
-        effect_size: d_z = mean difference / standard deviation.
+        effect_size: Cohen's d of paired values, d_z = mean difference / standard deviation (Cohen
+            1988; the name is Lakens's, 2013); None where the differences have no spread.
         wins: queries where the treatment is higher (of a cost: lower, see ``of_a_cost``).
         ties: queries where they are equal, but for rounding.
         losses: queries where it is the other way round.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from tuner.stats import queries_needed
+from tuner.stats import minimum_detectable_difference, queries_needed
 
 HELD_OUT = "held-out queries"
 # From fewer queries no number of further ones is derived, and no difference at all is no evidence:
@@ -19,20 +19,37 @@ POWER_SHOWN = f"{100 * POWER:g} %"
 
 
 def needed(
-    difference: float, deviation: float, *, alpha: float, run_shift: float = 0.0
+    difference: float,
+    deviation: float,
+    *,
+    alpha: float,
+    run_shift: float = 0.0,
+    power: float = POWER,
 ) -> int | None:
-    """Return how many queries, in all, show a true difference with 80 % power; None: none does.
+    """Return how many queries, in all, show a true difference with ``power``; None: none does.
 
     With a system that moves by s between runs, a difference D is tested against the error
-    sqrt(sd^2 / n + s^2). With z = z_(1 - alpha / 2) + z_0.8 that needs D^2 - (z s)^2 =
+    sqrt(sd^2 / n + s^2). With z = z_(1 - alpha / 2) + z_power that needs D^2 - (z s)^2 =
     z^2 sd^2 / n: as many as the difference sqrt(D^2 - (z s)^2) does without the movement.
     """
-    normal = NormalDist()
-    reach = (normal.inv_cdf(1.0 - alpha / 2.0) + normal.inv_cdf(POWER)) * run_shift
+    reach = _reach(alpha, power) * run_shift
     left = difference**2 - reach**2
     if left <= 0.0:
         return None
-    return queries_needed(math.sqrt(left), deviation, alpha=alpha, power=POWER)
+    return queries_needed(math.sqrt(left), deviation, alpha=alpha, power=power)
+
+
+def shown_by(
+    queries: int, deviation: float, *, alpha: float, run_shift: float = 0.0, power: float = POWER
+) -> float:
+    """Return the smallest true difference that so many queries show, as ``needed`` reckons."""
+    least = minimum_detectable_difference(queries, deviation, alpha=alpha, power=power)
+    return math.hypot(least, _reach(alpha, power) * run_shift)
+
+
+def _reach(alpha: float, power: float) -> float:
+    normal = NormalDist()
+    return normal.inv_cdf(1.0 - alpha / 2.0) + normal.inv_cdf(power)
 
 
 def in_queries(number: int, kind: str = "queries") -> str:

@@ -124,7 +124,8 @@ class Verdict:
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
-        return to_record(self.ruling, self.told, self.caveats, parts_of(self))
+        parts = {**parts_of(self), "effect_size": self.comparison.effect_size}
+        return to_record(self.ruling, self.told, self.caveats, parts)
 
 
 def parts_of(verdict: Any) -> dict[str, Any]:

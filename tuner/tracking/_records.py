@@ -183,6 +183,9 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         values["query_evaluations_saved"] = summary.racing.saved
     if summary.baseline is not None:
         values |= _figures("baseline", summary.baseline)
+    if summary.verdict is not None:
+        # Cohen's d_z of the winner against the baseline.
+        values["winner_effect_size"] = summary.verdict.get("effect_size")
     found = {"best": summary.best, "winner": summary.winner}
     content = _ended(study_content(header), found, values, end_ms)
     tags = {**content.tags, "tuner.state": summary.state}

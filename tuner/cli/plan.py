@@ -1,0 +1,135 @@
+"""tuner plan: how many queries show which difference, and which difference so many show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli._options import FiniteRange
+from tuner.cli._out import echo
+from tuner.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tuner.query_plan import QueryPlan, Spread
+
+_SHARE = FiniteRange(0.0, 1.0, min_open=True, max_open=True)
+
+
+@click.command("plan", short_help="How many queries show which difference.")
+@click.argument("run_dir", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--sd",
+    type=FiniteRange(0.0, min_open=True),
+    help="Standard deviation of the differences by query between two configurations, where there "
+    "is no RUN_DIR. Often .1 to .25 for metrics from 0 to 1.",
+)
+@click.option(
+    "--effect",
+    "effects",
+    type=FiniteRange(0.0, min_open=True),
+    multiple=True,
+    help="A difference to show, such as 0.02 (without RUN_DIR and --sd: a d_z). Repeatable.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(2, 10_000_000),
+    multiple=True,
+    help="A number of queries that are compared on. Repeatable.",
+)
+@click.option("--holdout", type=_SHARE, help="Share of all queries that is held out, such as 0.5.")
+@click.option("--alpha", type=_SHARE, help="Default: the run's, else 0.05.")
+@click.option("--power", type=_SHARE, default=0.8, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    run_dir: Path | None,
+    sd: float | None,
+    effects: tuple[float, ...],
+    queries: tuple[int, ...],
+    holdout: float | None,
+    alpha: float | None,
+    power: float,
+    as_json: bool,
+) -> None:
+    """Say how many queries a verdict needs, by an earlier study in RUN_DIR or by a guess.
+
+    The test is the paired t-test, two-sided; differences with long tails need some more.
+    """
+    from tuner.query_plan import plan_queries
+    from tuner.study.verdict import ALPHA
+
+    spread = _spread(run_dir, sd, holdout)
+    level = alpha if alpha is not None else ALPHA if spread is None else spread.alpha
+    plan = plan_queries(spread, effects=effects, queries=queries, alpha=level, power=power)
+    if as_json:
+        echo(json.dumps(plan.to_record(), indent=2, ensure_ascii=False))
+        return
+    _print(plan)
+
+
+def _spread(run_dir: Path | None, sd: float | None, holdout: float | None) -> Spread | None:
+    from dataclasses import replace
+
+    from tuner.query_plan import Spread, spread_of_run
+
+    if run_dir is not None and sd is not None:
+        raise InputError("give RUN_DIR or --sd, not both: the run's own spread is measured")
+    if run_dir is not None:
+        found = spread_of_run(run_dir)
+        return found if holdout is None else replace(found, held_out_share=holdout)
+    if sd is not None:
+        return Spread(sd, "a guess", held_out_share=holdout)
+    if holdout is not None:
+        raise InputError("--holdout needs a spread: give RUN_DIR or --sd")
+    return None
+
+
+def _print(plan: QueryPlan) -> None:
+    from rich.table import Table
+
+    from tuner.cli._console import console
+
+    spread = plan.spread
+    share = None if spread is None else spread.held_out_share
+    if spread is None:
+        echo(
+            "No spread is known (RUN_DIR or --sd), so effects are d_z: a difference divided by it."
+        )
+    else:
+        echo(
+            f"The differences by query have a standard deviation of "
+            f"{spread.standard_deviation:.4g} ({spread.source})."
+        )
+        if spread.run_shift:
+            echo(
+                f"The system differed from itself by {spread.run_shift:.4f} when asked again, "
+                "which no number of queries takes away."
+            )
+    by = f"alpha {plan.alpha:.4g}, power {plan.power:g}"
+    kind = "queries" if share is None else "held-out queries"
+    needs, shows = (Table(box=None, padding=(0, 2, 0, 0), header_style="bold") for _ in range(2))
+    difference = [] if spread is None else ["difference"]
+    label = [] if share is None else [f"to label, {100 * share:.3g} % held out"]
+    for table, columns in (
+        (needs, [*difference, "d_z", kind, *label]),
+        (shows, [kind, *difference, "d_z"]),
+    ):
+        for name in columns:
+            table.add_column(name, justify="right")
+    for one in plan.needed:
+        row = [] if one.difference is None else [f"{one.difference:.4g}"]
+        row += [
+            f"{one.effect_size:.3g}",
+            "none will do" if one.queries is None else f"{one.queries:,}",
+        ]
+        row += [] if share is None else ["–" if one.to_label is None else f"{one.to_label:,}"]
+        needs.add_row(*row)
+    for found in plan.detectable:
+        row = [] if found.difference is None else [f"{found.difference:.4f}"]
+        shows.add_row(f"{found.queries:,}", *row, f"{found.effect_size:.3f}")
+    echo(f"\nSo many queries show a difference ({by}):")
+    console().print(needs)
+    echo(f"\nThe smallest difference that so many queries show ({by}):")
+    console().print(shows)
