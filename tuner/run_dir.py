@@ -66,15 +66,21 @@ def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
 
 
 def last_summary(content: JournalContent) -> StudySummary | None:
-    """Return the summary that ended a study, or None if it never ended."""
-    summary: StudySummary | None = None
-    times: dict[str, Any] = {}
-    for note in content.notes:
-        if note.get("kind") == SUMMARY_NOTE:
-            summary, times = StudySummary.from_record(note), {}
-        elif note.get("kind") == TIMES_NOTE:
-            times = {name: note[name] for name in _TIMES if name in note}
-    return None if summary is None else replace(summary, **times)
+    """Return the summary that ended a study, or None if it never ended.
+
+    Its times are those of when it was written, before the report.
+    """
+    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
+    return StudySummary.from_record(notes[-1]) if notes else None
+
+
+def timed_summary(content: JournalContent) -> StudySummary | None:
+    """Return the last summary with all that the session took, where it came to write that down."""
+    last = [note for note in content.notes if note.get("kind") in (SUMMARY_NOTE, TIMES_NOTE)][-1:]
+    summary = last_summary(content)
+    if summary is None or last[0]["kind"] != TIMES_NOTE:
+        return summary
+    return replace(summary, **{name: last[0][name] for name in _TIMES if name in last[0]})
 
 
 def times_record(summary: StudySummary) -> dict[str, Any]:

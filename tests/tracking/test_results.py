@@ -47,7 +47,7 @@ def ended(study, store_uri):
         (study.run_dir / folder / name).write_text("1,2")
 
     def show(**changes):
-        summary = replace(study.summary, verdict=VERDICT, **changes)
+        summary = replace(study.summary, **{"verdict": VERDICT, **changes})
         tracker = Mlflow(store_uri, "atlas", in_thread=True)
         tracker.sync(study.header, study.trials, summary, study.run_dir)
         (found,) = MlflowClient(store_uri).search_runs(
@@ -132,6 +132,52 @@ def test_what_a_person_wrote_as_description_stays(ended, store_uri):
     client.set_tag(run_id, NOTE, "Our first try; see the wiki.")
     ended(remarks=("another remark",))
     assert client.get_run(run_id).data.tags[NOTE] == "Our first try; see the wiki."
+
+
+def test_the_runs_name_begins_with_the_verdict(ended, store_uri):
+    comparison = {"mean_difference": 0.0257, "interval": [0.01, 0.04]}
+    run_id = ended(verdict={**VERDICT, "comparison": comparison})
+    client = MlflowClient(store_uri)
+    run = client.get_run(run_id)
+    assert run.info.run_name.startswith("deploy +0.026 · graphrag-atlas 20")
+    assert run.data.tags["tuner.outcome"] == "deploy"
+    figures = ("difference", "difference_low", "difference_high")
+    assert [run.data.metrics[name] for name in figures] == [0.0257, 0.01, 0.04]
+    corrected = {"estimate": -0.002, "interval": [-0.01, 0.01]}
+    ended(verdict={"outcome": "keep the baseline", "sentence": "No.", "corrected": corrected})
+    name = client.get_run(run_id).info.run_name
+    assert name.startswith("keep the baseline -0.002 · graphrag-atlas 20")
+    ended(verdict=None, state="failed")
+    assert client.get_run(run_id).info.run_name.startswith("failed · graphrag-atlas 20")
+    client.update_run(run_id, name="ours")
+    ended()
+    assert client.get_run(run_id).info.run_name == "ours"
+
+
+def test_the_experiment_says_how_the_latest_study_came_out(study, store_uri):
+    client = MlflowClient(store_uri)
+
+    def shown(study_id, sentence, created_at, state="finished"):
+        header = replace(study.header, study_id=study_id, created_at=created_at)
+        verdict = None if state == "interrupted" else {**VERDICT, "sentence": sentence}
+        summary = replace(study.summary, verdict=verdict, state=state)
+        tracker = Mlflow(store_uri, "atlas", in_thread=True)
+        tracker.sync(header, [], summary, study.run_dir)
+        return client.get_experiment(tracker_experiment(store_uri)).tags.get(NOTE, "")
+
+    assert shown("a", "", 1_790_000_000.0, "interrupted") == ""
+    first = shown("b", "Deploy: first.", 1_790_000_100.0)
+    assert "**Deploy: first.**" in first
+    experiment_id = tracker_experiment(store_uri)
+    runs = f"#/experiments/{experiment_id}/runs"
+    assert f"{runs}?viewStateShareKey=tuner-studies" in first
+    parents = client.search_runs([experiment_id], "tags.`tuner.role` = 'study'")
+    (of_b,) = [one for one in parents if one.data.tags["tuner.study_id"] == "b"]
+    assert f"({runs}/{of_b.info.run_id}?" in first
+    assert "Deploy: later." in shown("c", "Deploy: later.", 1_790_000_200.0)
+    assert "Deploy: later." in shown("b", "Deploy: first.", 1_790_000_100.0)
+    client.set_experiment_tag(experiment_id, NOTE, "Ours; see the wiki.")
+    assert shown("d", "Deploy: last.", 1_790_000_300.0) == "Ours; see the wiki."
 
 
 def test_arms_say_what_they_found(ended, store_uri):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from urllib.parse import parse_qs
 
 from mlflow import MlflowClient
 
 from tuner.tracking._saved_views import links, saved_views
 from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.nights import show_night
 
 
 def view(tags, name):
@@ -65,6 +67,55 @@ def test_filters_and_orders_are_what_mlflow_understands(study, store_uri):
         query = parse_qs(place.partition("?")[2])
         assert query["compareRunsMode"] == ["CHART"]
         assert shown(query["searchFilter"][0], query["orderByKey"][0])[0] == role
+
+
+def test_the_view_of_studies_has_the_parameters_of_all_their_spaces(study, store_uri):
+    client = MlflowClient(store_uri)
+
+    def shown(study_id, created_at, *names):
+        space = {name: {"type": "integer", "low": 1, "high": 5} for name in names}
+        header = replace(study.header, study_id=study_id, created_at=created_at, space=space)
+        tracker = Mlflow(store_uri, "atlas", in_thread=True)
+        tracker.sync(header, [], study.summary, study.run_dir)
+        tags = client.get_experiment_by_name("atlas").tags
+        columns = view(tags, "studies")[1]["selectedColumns"]
+        return [name for name in columns if name.startswith("params.")]
+
+    def columns(*names):
+        return [f"params.`winner.{name}`" for name in names]
+
+    assert shown("first", 1_790_000_000.0, "depth", "top_k") == columns("depth", "top_k")
+    assert shown("second", 1_790_000_100.0, "top_k", "mode") == columns("top_k", "mode", "depth")
+    early = shown("synced late", 1_780_000_000.0, "old")
+    assert early == columns("top_k", "mode", "depth", "old")
+    many = shown("many", 1_790_000_200.0, *(f"parameter_number_{n}" for n in range(300)))
+    assert set(columns("parameter_number_0")) < set(many)
+    (tag,) = [t for k, t in client.get_experiment_by_name("atlas").tags.items() if "studies" in k]
+    assert len(tag) <= 5000
+
+
+def test_a_night_is_in_the_columns_of_studies(study, store_uri):
+    tracker = Mlflow(store_uri, "atlas", in_thread=True)
+    tracker.sync(study.header, study.trials, study.summary, study.run_dir)
+    client = MlflowClient(store_uri)
+    experiment = client.get_experiment_by_name("atlas")
+    (run,) = client.search_runs([experiment.experiment_id], "tags.`tuner.role` = 'study'")
+    tags = {"tuner.night": "2026-03-01", "tuner.night_outcome": "promoted"}
+    for outcome in ("promotable", "promoted"):
+        show_night(
+            store_uri,
+            "atlas",
+            name="atlas",
+            tags={study.header.study_id: {**tags, "tuner.night_outcome": outcome}},
+            figures={date(2026, 3, 1): {"champion_score": 0.5}},
+        )
+    shown = client.get_run(run.info.run_id).data
+    assert shown.params["night"] == "2026-03-01"
+    assert shown.tags["tuner.night_outcome"] == "promoted"
+    experiment = client.get_experiment_by_name("atlas")
+    assert {"tags.`tuner.night`", "tags.`tuner.night_outcome`"} < set(
+        view(experiment.tags, "studies")[1]["selectedColumns"]
+    )
 
 
 def test_the_latest_study_is_shown_and_what_others_set_stays(study, store_uri):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
 from tuner.tracking.mlflow import Mlflow
@@ -25,9 +27,15 @@ def test_a_study_through_a_server(study, server, read_view):
     tracker.start(study.header, study.run_dir)
     for trial in study.trials:
         tracker.record(trial)
+    comparison = {"mean_difference": 0.25, "interval": [0.1, 0.4]}
+    verdict = {"outcome": "deploy", "sentence": "Deploy: it is better.", "comparison": comparison}
+    study = replace(study, summary=replace(study.summary, verdict=verdict))
     tracker.finish(study.summary)
 
     view = read_view(server.uri, study.header.study_id)
+    assert [name for name in view if name.startswith("deploy +0.250 · graphrag-atlas")]
+    described = MlflowClient(server.uri).get_experiment_by_name("served").tags
+    assert "**Deploy: it is better.**" in described["mlflow.note.content"]
     assert warnings == []
     assert len(view) == 9
     parent = next(run for run in view.values() if run.parent is None)
@@ -59,13 +67,22 @@ def test_a_server_that_dies_and_comes_back_gets_everything(
     finally:
         link.restore()
     wait_until(lambda: tracker.status.written == 4 and len(warnings) == 2)
-    for trial in study.trials[4:]:
+    link.cut()  # once more: that is told at the end only
+    try:
+        tracker.record(study.trials[4])
+        wait_until(lambda: tracker.status.error is not None)
+    finally:
+        link.restore()
+    for trial in study.trials[5:]:
         tracker.record(trial)
     tracker.finish(study.summary)
 
-    assert "out of reach" in warnings[0]
-    assert "is back" in warnings[1]
-    assert len(warnings) == 2
+    assert warnings[0].startswith("MLflow is out of reach (")
+    assert warnings[1] == "MLflow is back, and has all 4 trials so far"
+    assert len(warnings) <= 3
+    assert all(
+        line == "MLflow was out of reach 2 times; it has all 6 trials" for line in warnings[2:]
+    )
     view = read_view(server.uri, study.header.study_id)
     assert len(view) == 9
     assert {run.status for run in view.values()} == {"FINISHED", "FAILED"}
@@ -91,7 +108,7 @@ def test_a_server_that_is_away_stops_nothing_and_sync_adds_the_rest(
     assert (tracker.run_id, tracker.run_url) == (None, None)
     assert (tracker.status.written, tracker.status.pending) == (0, 6)
     assert len(warnings) == 2
-    assert "out of reach" in warnings[0]
+    assert "out of reach (Connection refused)" in warnings[0]
     assert warnings[1].startswith("MLflow lacks 6 of 6 trials and the study's end (")
     assert warnings[1].endswith(f"add them with: tuner sync {study.run_dir}")
     with pytest.raises(TunerError, match="cannot complete the study in MLflow at http"):

@@ -15,7 +15,7 @@ from tuner.core.errors import InputError, TunerError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
-    from tuner.run_dir import last_summary, read_run
+    from tuner.run_dir import read_run, timed_summary
     from tuner.tracking._uri import mask, without_password
     from tuner.tracking.mlflow import Mlflow
 
@@ -27,7 +27,7 @@ def command(run_dir: Path, uri: str | None) -> None:
     Mlflow.check(store, experiment)
     tracker = Mlflow(store, experiment, warn=echo)
     told = [trial for trial in content.trials.values() if trial.is_told]
-    status = tracker.sync(content.header, told, last_summary(content), run_dir)
+    status = tracker.sync(content.header, told, timed_summary(content), run_dir)
     echo(
         f"MLflow at {mask(store)} holds the study's {status.written} trials: "
         f"{status.added} missing runs and curve points added, "

@@ -12,7 +12,7 @@ from tuner.config.model import TrackingSection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import Night, Records, append
-from tuner.run_dir import last_summary, read_run
+from tuner.run_dir import read_run, timed_summary
 from tuner.tracking.mlflow import Mlflow
 from tuner.tracking.nights import show_night
 
@@ -61,7 +61,7 @@ def sync_study(run_dir: Path, tracking: TrackingSection | None = None) -> None:
     if section is not None:
         tracker = Mlflow(section.uri, section.experiment)
         trials = [trial for trial in content.trials.values() if trial.is_told]
-        tracker.sync(content.header, trials, last_summary(content), run_dir)
+        tracker.sync(content.header, trials, timed_summary(content), run_dir)
 
 
 def _make_up(

@@ -20,7 +20,7 @@ from filelock import FileLock
 from tuner.core.json_text import encodable
 from tuner.core.study_record import StudyHeader
 from tuner.tracking._records import PARENT_RUN, STUDY_ID, Point, RunContent
-from tuner.tracking._saved_views import KIND, is_older, saved_views
+from tuner.tracking._saved_views import KIND, STUDIES, is_older, saved_views, with_columns_of
 from tuner.tracking._uri import sqlite_path
 from tuner.tracking._versions import VersionContent, add_version
 
@@ -141,6 +141,10 @@ class Client:
         """Mark a run that had ended as running again."""
         self._client.update_run(run_id, status="RUNNING")
 
+    def rename(self, run_id: str, name: str) -> None:
+        """Give a run another name."""
+        self._client.update_run(run_id, name=encodable(name))
+
     def delete(self, run_id: str) -> None:
         """Delete a duplicate (it stays in MLflow's own trash)."""
         self._client.delete_run(run_id)
@@ -159,12 +163,23 @@ class Client:
 
     def save_views(self, header: StudyHeader) -> None:
         """Put the views of a study into the experiment's menu, unless a later study's are there."""
-        there = self._client.get_experiment(self.experiment_id).tags
+        there = self.experiment_tags()
         tags = {key: value for key, value in KIND.items() if key not in there}
         views = saved_views(header)
         tags |= {key: view for key, view in views.items() if is_older(there.get(key), view)}
+        # That of all studies has the parameters of all of them, whichever is the latest.
+        tags[STUDIES] = with_columns_of(tags.get(STUDIES, there.get(STUDIES)), views[STUDIES])
+        tags[STUDIES] = with_columns_of(tags[STUDIES], there.get(STUDIES))
+        self.tag_experiment({key: tag for key, tag in tags.items() if there.get(key) != tag})
+
+    def experiment_tags(self) -> dict[str, str]:
+        """Return the experiment's tags as they are now."""
+        return dict(self._client.get_experiment(self.experiment_id).tags)
+
+    def tag_experiment(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the experiment, new or changed."""
         for key, value in tags.items():
-            self._client.set_experiment_tag(self.experiment_id, key, value)
+            self._client.set_experiment_tag(self.experiment_id, key, encodable(value))
 
     def tags(self, run_id: str) -> dict[str, str]:
         """Return a run's tags as they are now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from tuner.core.run_files import (
 from tuner.core.shown import shown
 from tuner.core.steps import duration
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
+from tuner.tracking._saved_views import WORKFLOW
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
 _LONGEST = 4900
@@ -78,6 +80,25 @@ def study_note(
         if part and len(text) + len(part) + len(end) + 4 <= _LONGEST:
             text += f"\n\n{part}"
     return f"{text[: _LONGEST - len(end) - 2]}\n\n{end}"
+
+
+def experiment_note(
+    header: StudyHeader, summary: StudySummary, experiment_id: str, run_id: str
+) -> str:
+    """Return the description of an experiment: its latest study, and how to get to all."""
+    runs = f"#/experiments/{experiment_id}/runs"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(header.created_at))
+    return "\n\n".join(
+        (
+            f"Latest study: [{_plain(header.name)} of {when}]({runs}/{run_id}?{WORKFLOW})",
+            f"**{_plain(_opening(summary), longest=1500)}**",
+            f"[All studies]({runs}?viewStateShareKey=tuner-studies&{WORKFLOW}), each with its "
+            "arms and trials below it. MLflow first opens pages for language models, which are "
+            "empty here: choose *Model training* at the top left. *Views* above the runs offers "
+            "studies, trials and arms with the columns that matter.",
+            "`best_…` is the trial with the highest objective, `winner_…` what `best.yaml` holds.",
+        )
+    )
 
 
 def arm_note(header: StudyHeader, summary: StudySummary, arm: str) -> str:

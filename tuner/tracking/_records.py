@@ -23,6 +23,7 @@ IS_BEST = "tuner.is_best"
 IS_WINNER = "tuner.is_winner"
 NOT_FINITE = "tuner.not_finite"
 PARENT_RUN = "mlflow.parentRunId"
+RUN_NAME = "mlflow.runName"
 
 _RUN_STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
 
@@ -71,6 +72,23 @@ class Curve:
             if value is not None
         ]
         return Curve(self.told + 1, best), points
+
+
+def short_verdict(summary: StudySummary) -> str:
+    """Return how a study came out in a few words, such as ``deploy +0.026``; empty without."""
+    if summary.state == "failed":
+        return "failed"
+    if summary.verdict is None:
+        return ""
+    outcome, difference = str(summary.verdict["outcome"]), _difference(summary.verdict)[0]
+    return outcome if difference is None else f"{outcome} {difference:+.3f}"
+
+
+def _difference(verdict: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Return a verdict's difference and its interval, corrected where nothing was held out."""
+    found = verdict.get("comparison") or verdict.get("corrected") or {}
+    low, high = found.get("interval") or (None, None)
+    return found.get("mean_difference", found.get("estimate")), low, high
 
 
 def study_content(header: StudyHeader) -> RunContent:
@@ -187,13 +205,20 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         # Cohen's d_z of the winner against the baseline.
         values["winner_effect_size"] = summary.verdict.get("effect_size")
     found = {"best": summary.best, "winner": summary.winner}
-    content = _ended(study_content(header), found, values, end_ms)
-    tags = {**content.tags, "tuner.state": summary.state}
-    sentence = "" if summary.verdict is None else str(summary.verdict["sentence"])
+    beginning = study_content(header)
+    if (short := short_verdict(summary)) != "":
+        # First, as MLflow's table cuts long names.
+        beginning = replace(beginning, name=f"{short} · {beginning.name}")
+    more_tags = {"tuner.state": summary.state}
+    if summary.verdict is not None:
+        names = ("difference", "difference_low", "difference_high")
+        values |= dict(zip(names, _difference(summary.verdict), strict=True))
+        outcome, sentence = (str(summary.verdict[name]) for name in ("outcome", "sentence"))
+        more_tags |= {"tuner.outcome": outcome, "tuner.verdict": sentence}
     if summary.state == "failed":
-        sentence = summary.reason
-    if sentence:
-        tags |= tags_of({"tuner.verdict": sentence})
+        more_tags |= {"tuner.outcome": "failed", "tuner.verdict": summary.reason}
+    content = _ended(beginning, found, values, end_ms)
+    tags = {**content.tags, **tags_of(more_tags)}
     return replace(content, tags=tags, status=_RUN_STATUS.get(summary.state, "FINISHED"))
 
 

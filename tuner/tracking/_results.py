@@ -20,6 +20,7 @@ from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking._client import Client, FoundRun
 from tuner.tracking._files import uploadable
 from tuner.tracking._model import version_content, write_model
+from tuner.tracking._note import experiment_note
 from tuner.tracking._table import LOGGED_TABLES, with_table, write_query_table
 
 # Uploaded at the end of the study, where the run directory has them.
@@ -29,6 +30,7 @@ RESULTS = (
 )
 NOTE = "mlflow.note.content"
 _NOTE_DIGEST = "tuner.note"
+_NOTE_STUDY = "tuner.note_of"
 
 
 def upload_result(
@@ -68,6 +70,26 @@ def describe(client: Client, run: FoundRun, text: str) -> None:
     if not text or current == text or (current and there.get(_NOTE_DIGEST) != _digest(current)):
         return
     client.tag(run.run_id, {NOTE: text, _NOTE_DIGEST: _digest(text)})
+
+
+def describe_experiment(
+    client: Client, header: StudyHeader, summary: StudySummary, run_id: str
+) -> None:
+    """Say in the experiment's description how its latest study came out, and where all are.
+
+    What somebody else has written there stays, and so does what is said of a later study.
+    """
+    there = client.experiment_tags()
+    current, created_ms = there.get(NOTE, ""), round(header.created_at * 1000)
+    is_theirs = bool(current) and there.get(_NOTE_DIGEST) != _digest(current)
+    said_of = there.get(_NOTE_STUDY, "")
+    is_of_a_later = said_of.isdecimal() and int(said_of) > created_ms
+    if is_theirs or is_of_a_later or summary.state == "interrupted":
+        return
+    text = experiment_note(header, summary, client.experiment_id, run_id)
+    if text != current:
+        digest = {_NOTE_DIGEST: _digest(text), _NOTE_STUDY: str(created_ms)}
+        client.tag_experiment({NOTE: text, **digest})
 
 
 def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:

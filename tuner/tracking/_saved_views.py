@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from tuner.core.study_record import StudyHeader
@@ -11,11 +12,18 @@ from tuner.tracking._records import ROLE, STUDY_ID
 from tuner.tracking._values import clean_name
 
 VIEW_PREFIX = "mlflow.sharedViewState."
+STUDIES = f"{VIEW_PREFIX}tuner-studies"
+NIGHT_COLUMNS = ("tags.`tuner.night`", "tags.`tuner.night_outcome`")
+# What one study has and another has not.
+_GATHERED = ("params.", *NIGHT_COLUMNS)
+# Some stores take no longer tag.
+_LONGEST = 4900
 # Without these the UI takes any experiment for one of agents, and opens its traces.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 WORKFLOW = "workflowType=machine_learning"
 
 _OF_STUDIES = (
+    "difference",
     *("winner_holdout_objective", "baseline_holdout_objective"),
     *("winner_objective", "best_objective", "baseline_objective"),
     *("finished_trials", "failed_trials"),
@@ -35,7 +43,7 @@ def saved_views(header: StudyHeader) -> dict[str, str]:
                 f"tags.`{ROLE}` = 'study'",
                 "attributes.`Created`",
                 _columns("metrics", _OF_STUDIES),
-                ["tags.`tuner.verdict`"],
+                ["tags.`tuner.outcome`", "tags.`tuner.verdict`"],
                 _columns("params", [f"winner.{name}" for name in params]),
             ),
         ),
@@ -63,6 +71,39 @@ def saved_views(header: StudyHeader) -> dict[str, str]:
     return {f"{VIEW_PREFIX}tuner-{key}": _tag(header, *view) for key, view in views.items()}
 
 
+def with_columns_of(view: str | None, other: str | None) -> str:
+    """Return a view with those columns of another one too that it lacks, as many as it can hold."""
+    columns = () if other is None else _columns_in(other)
+    return with_columns(view or "", columns)
+
+
+def with_columns(view: str, columns: Iterable[str]) -> str:
+    """Return a view with further columns; one that cannot be read stays as it is."""
+    try:
+        record = json.loads(view)
+        state = json.loads(record["state"])
+        selected = list(state["selectedColumns"])
+    except (ValueError, KeyError, TypeError):
+        return view
+    longer = view
+    for column in columns:
+        if column in selected or not column.startswith(_GATHERED):
+            continue
+        selected.append(column)
+        tag = json.dumps({**record, "state": json.dumps({**state, "selectedColumns": selected})})
+        if len(tag) > _LONGEST:
+            return longer
+        longer = tag
+    return longer
+
+
+def _columns_in(view: str) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(json.loads(view)["state"])["selectedColumns"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
 def is_older(there: str | None, view: str) -> bool:
     """Say whether a view is missing or of an earlier study than ours."""
     try:
@@ -88,7 +129,7 @@ def links(header: StudyHeader, experiment_id: str) -> dict[str, str]:
     }
 
 
-def _state(where: str, order: str, *columns: Iterable[str]) -> dict[str, object]:
+def _state(where: str, order: str, *columns: Iterable[str]) -> dict[str, Any]:
     selected = [column for part in columns for column in part]
     return {
         "searchFilter": where,
@@ -102,6 +143,10 @@ def _columns(kind: str, names: Iterable[str]) -> list[str]:
     return [f"{kind}.`{clean_name(name)}`" for name in names]
 
 
-def _tag(header: StudyHeader, name: str, state: Mapping[str, object]) -> str:
+def _tag(header: StudyHeader, name: str, state: Mapping[str, Any]) -> str:
     created_ms = round(header.created_at * 1000)
-    return json.dumps({"name": name, "createdAt": created_ms, "state": json.dumps(state)})
+    columns = list(state["selectedColumns"])
+    fixed = [column for column in columns if not column.startswith(_GATHERED)]
+    short = json.dumps({**state, "selectedColumns": fixed})
+    tag = json.dumps({"name": name, "createdAt": created_ms, "state": short})
+    return with_columns(tag, [column for column in columns if column not in fixed])

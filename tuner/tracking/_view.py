@@ -26,6 +26,7 @@ from tuner.tracking._records import (
     IS_WINNER,
     PARENT_RUN,
     ROLE,
+    RUN_NAME,
     TRIAL,
     Curve,
     Point,
@@ -36,7 +37,14 @@ from tuner.tracking._records import (
     study_content,
     trial_content,
 )
-from tuner.tracking._results import RESULTS, describe, register_winner, upload_result, uploaded
+from tuner.tracking._results import (
+    RESULTS,
+    describe,
+    describe_experiment,
+    register_winner,
+    upload_result,
+    uploaded,
+)
 from tuner.tracking._saved_views import links
 from tuner.tracking._system import SystemSample
 
@@ -181,7 +189,11 @@ class StudyView:
             run_dir=self._run_dir,
         )
         describe(self._client, self._parent, note)
-        self._finish(self._parent, finished_study(self._header, summary, end_ms))
+        with self._artifacts("description"):
+            describe_experiment(self._client, self._header, summary, self.run_id)
+        content = finished_study(self._header, summary, end_ms)
+        self._rename(content.name)
+        self._finish(self._parent, content)
 
     def abandon(self, *, end_ms: int) -> None:
         """End what is still marked as running of a study that ended without a summary."""
@@ -312,6 +324,14 @@ class StudyView:
                 self._set_tags(run, {tag: "true"})
             elif run.tags.get(tag) == "true":
                 self._set_tags(run, {tag: "false"})
+
+    def _rename(self, name: str) -> None:
+        """Name the study's run, unless somebody has given it another name than one of ours."""
+        ours = study_content(self._header).name
+        current = self._parent.tags.get(RUN_NAME, ours)
+        if current != name and (current == ours or current.endswith(f" · {ours}")):
+            self._client.rename(self.run_id, name)
+            self._parent.tags[RUN_NAME] = name
 
     def _finish(self, run: FoundRun, content: RunContent) -> None:
         self._set_tags(run, content.tags)

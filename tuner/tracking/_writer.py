@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections import deque
@@ -26,6 +27,8 @@ _TRIES_IF_REFUSED = 2
 _TRIES = 5
 # Kept while the store is out of reach; hours of them.
 _SYSTEM_SAMPLES = 1_000
+# Libraries wrap what the system said, such as "[Errno 111] Connection refused", several times.
+_SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] ([A-Z][A-Za-z ]+[a-z])")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Writer:
         self._error: str | None = None
         self._failures = 0
         self._is_lost = False
+        self._outages = 0
         self._thread = threading.Thread(target=self._run, name="tuner-mlflow", daemon=True)
 
     def start(self) -> None:
@@ -148,6 +152,11 @@ class Writer:
                 view.close(self._summary, end_ms=round(time.time() * 1000))
                 self._error = view.artifact_error or self._error
                 self._is_complete = True
+                if self._outages > 1:
+                    self._say(
+                        f"MLflow was out of reach {self._outages} times; it has all "
+                        f"{len(self._written)} trials"
+                    )
                 return
 
     def _take(self, *, block: bool) -> list[Trial]:
@@ -192,16 +201,18 @@ class Writer:
 
     def _tries_again_after(self, error: Exception) -> bool:
         """Wait before the next attempt, and say once that the store is lost; False: give up."""
-        self._error = one_line(error)
+        self._error = reason_of(error)
         self._failures += 1
         if self._failures == 1 or isinstance(error, Refused):
             return True  # at once: a server closes connections that idle, which is no outage
         if not self._is_lost:
             self._is_lost = True
-            self._say(
-                f"MLflow is out of reach ({self._error}); the study goes on, and its trials are "
-                "added when MLflow is back"
-            )
+            self._outages += 1
+            if self._outages == 1:  # of one that comes and goes, the end tells the rest
+                self._say(
+                    f"MLflow is out of reach ({self._error}); the study goes on, and its trials "
+                    "are added when MLflow is back"
+                )
         pause_s = min(_FIRST_RETRY_S * 2 ** min(self._failures - 2, 10), _LONGEST_RETRY_S)
         if not self._is_finishing.is_set():
             self._is_finishing.wait(pause_s)  # the study's end brings one more attempt at once
@@ -211,13 +222,23 @@ class Writer:
         return left_s > 0
 
     def _note_recovery(self) -> None:
-        if self._is_lost:
-            self._say("MLflow is back, and has every trial so far")
+        if self._is_lost and self._outages == 1:
+            self._say(f"MLflow is back, and has all {len(self._written)} trials so far")
         self._is_lost = False
         self._error = None
 
 
-def one_line(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return why a store is out of reach: the system's own words, where they are in the error."""
+    text = one_line(error, longest=1000)
+    if found := _SYSTEM_ERROR.findall(text):
+        return str(found[-1])
+    if "timed out" in text.lower():
+        return "no answer in time"
+    return one_line(error, longest=150)
+
+
+def one_line(error: Exception, *, longest: int = 300) -> str:
     """Return what an error says, in one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:300]}…"
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -12,6 +12,7 @@ from typing import Any
 from tuner.core.errors import TunerError
 from tuner.tracking._client import quiet
 from tuner.tracking._records import ROLE, STUDY_ID
+from tuner.tracking._saved_views import NIGHT_COLUMNS, STUDIES, with_columns
 from tuner.tracking._uri import absolute, mask
 from tuner.tracking._uri import without_password as hide
 from tuner.tracking._writer import one_line
@@ -46,6 +47,7 @@ def show_night(
             id_ = client.create_experiment(experiment) if found is None else found.experiment_id
             for study_id, of_one in tags.items():
                 _tag(client, id_, study_id, of_one)
+            _show_nights(client, id_)
             _complete(client, id_, name, figures)
     except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
         reason = hide(one_line(error), uri)
@@ -53,10 +55,21 @@ def show_night(
 
 
 def _tag(client: Any, experiment_id: str, study_id: str, tags: Mapping[str, str]) -> None:
+    """Tag a study's run with its night, and log the night's date to compare by."""
     own = f"tags.`{STUDY_ID}` = '{study_id}' and tags.`{ROLE}` = 'study'"
     for run in client.search_runs([experiment_id], own, max_results=1):
         for key, value in tags.items():
             client.set_tag(run.info.run_id, key, value)
+        # What came of a night may change, by `tuner promote`; its date may not, nor may a param.
+        if "tuner.night" in tags and "night" not in run.data.params:
+            client.log_param(run.info.run_id, "night", tags["tuner.night"])
+
+
+def _show_nights(client: Any, experiment_id: str) -> None:
+    """Have night and outcome among the columns of the view of all studies."""
+    view = client.get_experiment(experiment_id).tags.get(STUDIES, "")
+    if (more := with_columns(view, NIGHT_COLUMNS)) != view:
+        client.set_experiment_tag(experiment_id, STUDIES, more)
 
 
 def _complete(
