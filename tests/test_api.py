@@ -253,3 +253,33 @@ def test_progress_is_shown_in_a_terminal_only_and_where_wanted(where, progress, 
         assert re.search(r"random .*4/4 best 0\.\d{4}", shown)
         assert re.search(r"grid .*4/4 best 0\.\d{4}", shown)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_a_service_that_goes_away_interrupts_the_study_with_a_warning(
+    tmp_path, has_folder: bool
+) -> None:
+    answered: list[int] = []
+    limit = 4
+
+    def ask(params: dict) -> float:
+        if len(answered) == limit:
+            raise ConnectionRefusedError("nobody listens")
+        answered.append(params["x"])
+        return float(params["x"])
+
+    space = {"x": {"type": "integer", "low": 1, "high": 12}}
+    options = {"backends": ["grid"], "trials": 12, "run_dir": tmp_path if has_folder else None}
+    how = "the same call goes on" if has_folder else "nothing is kept"
+    with pytest.warns(UserWarning, match=f"nobody listens .5 evaluations in a row.; .*{how}"):
+        study = tuner.tune(ask, space, **options)
+    assert study.summary.state == "interrupted"
+    assert "the system does not answer: " in study.summary.reason
+    assert sum(trial.is_told for trial in study.trials) == 4
+    if not has_folder:
+        return
+    limit = 12
+    study = tuner.tune(ask, space, **options)
+    assert study.summary.state == "finished"
+    assert all(trial.is_scored for trial in study.trials)
+    assert sorted(answered) == list(range(1, 13))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from tuner.execution.building import available_cores, make_execution
 from tuner.planning import below
 from tuner.progress import progress_here
 from tuner.study.arms import Arm
+from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
 from tuner.study.results import summarise
 from tuner.study.study import Study
@@ -63,6 +65,7 @@ class TunedStudy:
         if self.best is None:
             reasons = [trial.error for trial in self.trials if trial.error]
             last = f"; the last one: {reasons[-1]}" if reasons else ""
+            last = f"; {self.summary.reason}" if not reasons and self.summary.reason else last
             raise InputError(f"no trial succeeded, so there is no best one{last}")
         return dict(self.best.params)
 
@@ -139,7 +142,9 @@ def tune(
     0.5, mrr 0.3, ndcg 0.2). ``backends`` lists search backends that get ``trials`` each, or maps
     them to their trials. An exception in ``evaluate`` costs its own trial only. With ``run_dir``
     every trial is kept in ``run_dir/journal.jsonl``, and a call with the folder of an unfinished
-    study goes on with it.
+    study goes on with it. Where ``evaluate`` gets no answer from a service (``ConnectionError``,
+    ``TimeoutError``, and what clients raise for them) 5 times in a row, the study is interrupted,
+    with a warning; those trials are evaluated when it goes on.
 
     A trial is suggested without the results of the ``ahead`` trials before it, whether they are
     there or not: so the same ``seed`` gives the same trials on any number of workers, and up to
@@ -204,7 +209,11 @@ def tune(
                 study, runner, _Reported(evaluate), tracker=tracker, on_event=on_event
             )
         told = study.trials
-        summary = summarise(state, study.header, told, seconds=time.monotonic() - begin)
+        reason = study.stopped_by
+        if state == "failed":
+            reason = f"Failed: {reason}" if reason else Failures.of(told).sentence
+        seconds = time.monotonic() - begin
+        summary = summarise(state, study.header, told, seconds=seconds, reason=reason)
         if study.journal is not None:
             study.journal.note("summary", **summary.to_record())
         if tracker is not None:
@@ -213,6 +222,10 @@ def tune(
         study.close()
     if heard.error is not None:
         raise heard.error
+    if state == "interrupted" and reason:
+        others = "without run_dir nothing is kept for another one"
+        how = others if run_dir is None else "the same call goes on where it stopped"
+        warnings.warn(f"{reason}; {how}", stacklevel=2)
     return TunedStudy(study.best, tuple(told), summary, journal)
 
 
