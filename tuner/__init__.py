@@ -5,6 +5,14 @@ The public names are loaded on first use, so ``import tuner`` itself loads nothi
 
 from __future__ import annotations
 
+import os
+import sys
+
+# `python -m tuner` looks into the working folder first, and would run a numpy.py there for numpy.
+# So it is put last, before anything else is imported.
+if sys.argv[:1] == ["-m"] and sys.path and sys.path[0] in ("", os.getcwd()):
+    sys.path.append(sys.path.pop(0))
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

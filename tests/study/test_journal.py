@@ -371,3 +371,25 @@ def test_a_note_may_hold_what_is_undefined_or_no_whole_text(
         "b": [None, 1.5],
         "c": {"d": [None, "caf\udce9"]},
     }
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_run_whose_lock_was_deleted_writes_no_more(
+    tmp_path: Path, toy: ModuleType, is_replaced: bool
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write(path, toy)
+    first, _ = Journal.resume(path)
+    (tmp_path / "journal.jsonl.lock").unlink()
+    if is_replaced:
+        second, _ = Journal.resume(path)
+        second.note("second")
+    before = path.read_bytes()
+    with pytest.raises(TunerError, match="was deleted or replaced while this run held it"):
+        first.note("first")
+    first.close()
+    assert path.read_bytes() == before
+    if is_replaced:
+        second.note("goes on")
+        second.close()
+        assert [note["kind"] for note in read_journal(path).notes][-2:] == ["second", "goes on"]

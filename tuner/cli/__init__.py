@@ -64,9 +64,10 @@ def main(arguments: list[str] | None = None) -> None:
     0: done; 1: failed; 2: bad input; 3: another nightly job is at work; 10: a night promoted;
     20: drift; 21: an A/B test lost users; 130: interrupted.
     """
-    if "" not in sys.path:
-        # As `python -m tuner` does: retrievers are modules in the folder that one works in.
-        sys.path.insert(0, "")
+    if not {"", os.getcwd()} & set(sys.path):
+        # Retrievers are modules in the folder that one works in: the last one looked into, as a
+        # json.py there is not to be taken for Python's.
+        sys.path.append("")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A dash that the terminal's encoding lacks is no reason to lose a result.
         sys.stdout.reconfigure(errors="replace")

@@ -39,6 +39,11 @@ STARTS_PER_TRIAL = 3
 CLOSE_GRACE_S = 5.0
 
 
+# Python then does not look into the working folder first, where a numpy.py may lie.
+SAFE_PATH = "PYTHONSAFEPATH"
+_TRACKER = threading.Lock()
+
+
 class CannotSendError(Exception):
     """The evaluate function cannot be brought into a worker process; the message says why."""
 
@@ -128,13 +133,14 @@ class _Process:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
         context = get_context("loky")
+        _start_tracker()
         self._started = context.Semaphore(0)
         self._executor = ProcessPoolExecutor(
             max_workers=1,
             context=context,
             initializer=enter,
             initargs=(Worker(self._payload, self._started),),
-            env=ONE_THREAD,
+            env={**ONE_THREAD, SAFE_PATH: "1"},
         )
         try:
             if self._is_closed:  # in another thread, perhaps since this one looked
@@ -225,6 +231,20 @@ class _Process:
         if self._pid and hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
+
+
+def _start_tracker() -> None:
+    """Let loky's helper process, too, not run what only has the name of a module it imports."""
+    from joblib.externals.loky.backend import resource_tracker
+
+    if SAFE_PATH in os.environ:
+        return
+    with _TRACKER:
+        os.environ[SAFE_PATH] = "1"
+        try:
+            resource_tracker.ensure_running()
+        finally:
+            os.environ.pop(SAFE_PATH, None)
 
 
 def _pickled(evaluate: Evaluate) -> bytes:

@@ -40,6 +40,8 @@ def enter(worker: Worker) -> None:
     from joblib.externals.loky import process_executor
 
     _process["worker"] = worker
+    # For this process only: a program that an evaluation starts finds its modules as ever.
+    os.environ.pop("PYTHONSAFEPATH", None)
     # loky ends a worker whose memory grew by 300 MB, in order to outlive leaks. Here that is the
     # index of a system, which the next process would read again, and so on.
     process_executor._USE_PSUTIL = False

@@ -200,8 +200,22 @@ class Journal:
         if os.getpid() != self._process_id:
             os._exit(1)
 
+    def _check_lock(self) -> None:
+        """Refuse to write where the lock is no longer this one: another run may be writing too.
+
+        Raises:
+            TunerError: the lock file was deleted or replaced.
+        """
+        if not _is_held(self._lock):
+            raise TunerError(
+                f"{self.path}: the lock {self._lock.lock_file} was deleted or replaced while this "
+                "run held it, so another may be writing the journal; this one stops. What it was "
+                "told so far is kept: once no run is at work, go on with tuner resume"
+            )
+
     def _append(self, event: Mapping[str, Any]) -> None:
         self._leave_forked_child()
+        self._check_lock()
         # JSON has no NaN: what is undefined is null in the journal, and NaN again when read.
         line = json.dumps(without_undefined(event), separators=(",", ":")).encode() + b"\n"
         append_bytes(self._file, line)
@@ -229,13 +243,24 @@ def _in_words(path: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> FileLock:
+    taken = f"another run is writing this journal{_writer_of(path)}; wait for it or stop it"
     lock = FileLock(f"{path}.lock", thread_local=False)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        message = f"another run is writing this journal{_writer_of(path)}; wait for it or stop it"
-        raise InputError(message, file=str(path)) from None
+        raise InputError(taken, file=str(path)) from None
     return lock
+
+
+def _is_held(lock: FileLock) -> bool:
+    """Say whether the file that was locked is still the one that others would lock."""
+    descriptor = lock._context.lock_file_fd  # filelock has no public name for it
+    try:
+        return descriptor is not None and os.path.samestat(
+            os.fstat(descriptor), os.stat(lock.lock_file)
+        )
+    except OSError:
+        return False
 
 
 def _writer_of(path: Path) -> str:

@@ -40,6 +40,7 @@ def ui_environment(uri: str) -> dict[str, str]:
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # nothing here is a job; it starts sooner
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "PYTHONWARNINGS": "ignore",
+        "PYTHONSAFEPATH": "1",  # a numpy.py in the working folder is not run for numpy
         **os.environ,
         "MLFLOW_BACKEND_STORE_URI": absolute(uri),
     }

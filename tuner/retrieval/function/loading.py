@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ KEY = ("function",)
 def load_object(name: str, search_path: tuple[str, ...]) -> Any:
     """Import an object; a class is called, without arguments.
 
-    The folders of ``search_path`` go before all others, as a script's own folder does.
+    The module itself is looked for in the folders of ``search_path`` first; for what it imports,
+    and all others do, they come last: a numpy.py there is not taken for numpy.
 
     Raises:
         InputError: not written as ``module:thing``, no such module or thing, an import that fails,
@@ -28,9 +31,7 @@ def load_object(name: str, search_path: tuple[str, ...]) -> Any:
     module_name, separator, attribute = name.partition(":")
     if not separator or not module_name or not attribute:
         raise InputError(f"{name!r}: write it as my_package.module:thing", key=KEY)
-    for folder in reversed(search_path):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+    sys.path.extend(folder for folder in search_path if folder not in sys.path)
     module = _import(module_name, search_path)
     found: Any = module
     for part in attribute.split("."):
@@ -61,8 +62,22 @@ def source_digest(name: str, search_path: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
+def _import_from(name: str, folders: Sequence[str]) -> None:
+    """Import a module or package from the folders, where they have it and nobody has another."""
+    spec = None if name in sys.modules else PathFinder.find_spec(name, list(folders))
+    if spec is None or spec.loader is None:
+        return
+    sys.modules[name] = module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+
+
 def _import(module_name: str, search_path: Sequence[str]) -> Any:
     try:
+        _import_from(module_name.partition(".")[0], search_path)
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.startswith(error.name):
