@@ -121,6 +121,11 @@ class Assembly:
         names = self.plan.space.names
         return {name: value for name, value in baseline.items() if name not in names}
 
+    @property
+    def guessed(self) -> tuple[Knob, ...]:
+        """Return the parameters whose default nobody tells, so that one was made up."""
+        return tuple(knob for knob in self.retriever.knobs if knob.is_guess)
+
     def part(self, name: str) -> tuple[Query, ...]:
         """Return the queries of a part: ``"all"``, ``"tune"`` or ``"holdout"``.
 

@@ -57,6 +57,17 @@ def test_a_table_with_stages_and_a_picture(tuner):
     assert (tuner.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_queries_that_were_asked_again_are_told(tuner_here):
+    text = (tuner_here.folder / "word_overlap.py").read_text()
+    told = "context_tokens=tokens, seconds={'call': 0.75, 'retries': 0.5}"
+    (tuner_here.folder / "word_overlap.py").write_text(text.replace("context_tokens=tokens", told))
+    done = tuner_here("bench", "config.yaml", *FAST, "--concurrency", "1")
+    assert "queries were asked again after an error or a busy answer, which took 500 ms" in (
+        " ".join(done.stderr.split())
+    )
+    assert any(line.split()[:1] == ["retries"] for line in done.stdout.splitlines())
+
+
 def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
     text = (tuner.folder / "word_overlap.py").read_text()
     every_second = text.replace(
@@ -91,7 +102,7 @@ def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner)
     )
     (tuner.folder / "word_overlap.py").write_text(hangs)
     process = subprocess.Popen(
-        tuner.command("bench", "config.yaml", *FAST, "--rate", "10,20"),
+        tuner.command("bench", "config.yaml", *FAST, "--rate", "10,20", "--json"),
         cwd=tuner.folder,
         env=tuner.environment,
         stdout=subprocess.PIPE,
@@ -115,8 +126,29 @@ def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner)
     ]
     assert process.returncode == 130
     assert errors.strip() == "interrupted"
-    assert "rate 10/s" in output
-    assert "rate 20/s" not in output
+    record = json.loads(output)  # one object, as promised, with what was measured so far
+    assert [level["rate_qps"] for level in record["levels"]] == [10.0]
+    assert record["is_interrupted"] is True
+
+
+def test_without_a_baseline_or_a_default_it_is_said_what_was_asked_with(tuner_here):
+    (tuner_here.folder / "finds.py").write_text(
+        "def search(query, top_k, mode='plain'):\n    return ['Lima-river'][:top_k]\n"
+    )
+    (tuner_here.folder / "function.yaml").write_text(
+        "dataset: {path: data}\n"
+        "retriever: {kind: function, function: 'finds:search'}\n"
+        "space:\n"
+        "  top_k: {type: integer, low: 1, high: 21}\n"
+        "  mode: {type: categorical, choices: [other, plain]}\n"
+    )
+    bench = ("bench", "function.yaml", *FAST, "--concurrency", "1")
+    done = tuner_here(*bench, "--json")
+    assert json.loads(done.stdout)["params"] == {"top_k": 11, "mode": "plain"}
+    note = "no default says what top_k is today: asked with the middle of the space; give --params"
+    assert note in done.stderr
+    assert note not in tuner_here(*bench, "--params", '{"top_k": 3}').stderr
+    assert note not in tuner_here(*bench, "--set", 'baseline={"top_k": 3}').stderr
 
 
 def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):

@@ -186,3 +186,44 @@ def test_what_makes_no_sense_is_refused():
     for rate in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InputError, match="rate="):
             arrivals(rate, 1.0, seed=0)
+
+
+class Clock:
+    """Time that passes only while somebody is asked."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def ask(self, seconds):
+        def one(number: int) -> dict[str, float]:
+            self.now += seconds(number)
+            return {}
+
+        return one
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_slow"),
+    [
+        (lambda number: 1.5 if number == 0 else 0.02, True),
+        (lambda number: 1.5 if number == 150 else 0.02, False),  # not at the start
+        (lambda number: 0.04 if number == 0 else 0.02, False),  # nothing to speak of
+        (lambda number: 0.02, False),
+    ],
+)
+def test_a_slow_start_inside_a_load_is_seen(seconds, is_slow):
+    clock = Clock()
+    load = closed_loop(clock.ask(seconds), workers=1, duration_s=10.0, clock=clock)
+    assert load.has_slow_start is is_slow
+    if is_slow:
+        assert load.start_max_ms == pytest.approx(1500.0)
+        assert load.later_max_ms == pytest.approx(20.0)
+
+
+def test_a_load_of_one_call_has_no_start_to_speak_of():
+    clock = Clock()
+    load = closed_loop(clock.ask(lambda number: 60.0), workers=1, duration_s=10.0, clock=clock)
+    assert not load.has_slow_start

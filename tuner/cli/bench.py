@@ -106,7 +106,7 @@ class Level:
     "--params",
     metavar="JSON|FILE",
     help="Parameters as JSON, or a YAML file such as best.yaml. Default: the configuration's "
-    "baseline, else the retriever's defaults.",
+    "baseline, else the retriever's defaults, and where it tells none the middle of the `space:`.",
 )
 @click.option(
     "--concurrency",
@@ -167,6 +167,11 @@ def command(
     assembly = load_shown(config, settings)
     given = (assembly.baseline or {}) if params is None else read_params(params, "--params")
     choice = assembly.choice(given)
+    if guessed := [knob.name for knob in assembly.guessed if knob.name not in given]:
+        note(
+            f"note: no baseline and no default says what {', '.join(guessed)} is today: asked with "
+            "the middle of the space; give --params, or a baseline"
+        )
     queries = list(assembly.part("all"))
     seed = assembly.config.study.seed
     random.Random(seed).shuffle(queries)  # a short run must not be of the first type alone
@@ -179,6 +184,7 @@ def command(
     plural = "s" if len(loads) > 1 else ""
     note(f"{len(loads)} load{plural} of {duration:g} s, each after {warmup_s:g} s to warm up")
     levels: list[Level] = []
+    is_interrupted = False
     try:
         for kind, at in loads:
             warm = _measured(kind, ask, at, warmup_s, seed)
@@ -190,15 +196,18 @@ def command(
             count = level.load.latencies.summary().count
             note(f"{level.label}: {count} {'query' if count == 1 else 'queries'}")
     except KeyboardInterrupt:
-        if levels:
-            tables.print_levels(levels, choice)
-        raise
+        is_interrupted = True
+        if not levels:
+            raise
     if plot is not None:
         tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
     if as_json:
-        echo(json_text(_record(choice, duration, warmup_s, levels), indent=2))
+        record = _record(choice, duration, warmup_s, levels)
+        echo(json_text({**record, "is_interrupted": is_interrupted}, indent=2))
     else:
         tables.print_levels(levels, choice)
+    if is_interrupted:
+        raise KeyboardInterrupt
     for line in _remarks(levels):
         note(line)
     return 0 if any(level.load.qps for level in levels) else EXIT_FAILED
@@ -251,6 +260,7 @@ def _record(
 
 def _remarks(levels: list[Level]) -> list[str]:
     """Return what a reader must know before believing a row."""
+    from tuner.core.rankings import TRIED_AGAIN
     from tuner.monitoring.load import MOST_AT_ONCE, WAITING
 
     lines = []
@@ -259,6 +269,20 @@ def _remarks(levels: list[Level]) -> list[str]:
         for reason, times in level.load.failures.items():
             lines.append(
                 f"note: {level.label}: {times} of {summary.count} failed, such as: {reason}"
+            )
+        again = level.load.latencies.summary(TRIED_AGAIN)
+        if again.count:
+            lines.append(
+                f"note: {level.label}: {again.count} of {summary.count} queries were asked again "
+                f"after an error or a busy answer, which took {again.mean_ms:.0f} ms each on "
+                "average and is part of their latency"
+            )
+        if level.load.has_slow_start:
+            lines.append(
+                f"note: {level.label}: the slowest call of the first fifth took "
+                f"{level.load.start_max_ms:.0f} ms, of the rest {level.load.later_max_ms:.0f} ms: "
+                "the system was still waking up, and that is in these figures; give a longer "
+                "--warmup"
             )
         if level.load.not_started:
             lines.append(f"note: {level.label}: too much for the system; latencies are too low")

@@ -14,6 +14,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 NO_DOCUMENT = -1
+TRIED_AGAIN = "retries"
+"""The stage of ``Rankings.seconds`` with what failed tries cost before the one that worked."""
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object)."""

@@ -24,6 +24,9 @@ WAITING = "waiting"
 
 NOT_STARTED = "not started: the system does not keep up with the rate"
 
+# The part of a load that counts as its start, and by how much a call there stands out.
+_START_SHARE = 0.2
+_SLOW_START_MS = 50.0
 # Threads of an open loop. Where more calls than that are under way, arrivals wait, and that counts.
 MOST_AT_ONCE = 256
 # Arrivals that wait this much longer than the schedule lasts are given up.
@@ -48,6 +51,8 @@ class Load:
             names and in numbers count under the first of them.
         not_started: arrivals of an open loop that were given up; they count as failed, with the
             time that they had waited, so percentiles are then too low.
+        start_max_ms, later_max_ms: the slowest call of those that were due in the first fifth of
+            the load, and of the others; NaN where there is none.
     """
 
     seconds: float
@@ -55,6 +60,14 @@ class Load:
     latencies: LatencyTracker
     failures: Mapping[str, int]
     not_started: int = 0
+    start_max_ms: float = math.nan
+    later_max_ms: float = math.nan
+
+    @property
+    def has_slow_start(self) -> bool:
+        """Say whether the slowest calls came at the start: a system that was still waking up."""
+        beyond_ms = self.start_max_ms - self.later_max_ms
+        return beyond_ms > _SLOW_START_MS and self.start_max_ms > 3.0 * self.later_max_ms
 
 
 def closed_loop(
@@ -93,6 +106,7 @@ def closed_loop(
 
     threads = [_started(work, worker) for worker in range(workers)]
     begin = clock()
+    book.start_until(begin + _START_SHARE * duration_s)
     go.set()
     for thread in threads:
         thread.join()
@@ -150,6 +164,7 @@ def open_loop(
     idle = threading.Semaphore(0)
     threads: list[threading.Thread] = []
     begin = clock()
+    book.start_until(begin + _START_SHARE * max(schedule, default=0.0))
     give_up_at = begin + max(schedule, default=0.0) + give_up_after_s
 
     def work(_: int) -> None:
@@ -188,7 +203,13 @@ class _Book:
         self._failures: Counter[str] = Counter()
         self._first: dict[str, str] = {}
         self._not_started = 0
+        self._start_until = -math.inf
+        self._longest_s = {True: math.nan, False: math.nan}
         self._lock = threading.Lock()
+
+    def start_until(self, moment: float) -> None:
+        """Say up to when calls are of the start."""
+        self._start_until = moment
 
     def call(self, number: int, since: float, *, waited_s: float | None = None) -> bool:
         """Make one call whose time counts from ``since``, and say whether it was answered."""
@@ -198,13 +219,17 @@ class _Book:
             stages = self._ask(number)
         except BaseException as error:  # a thread has nobody to tell: even an exit is a failure
             reason = _reason(error)
-        self._latencies.record(self._clock() - since, is_failed=reason is not None)
+        took = self._clock() - since
+        self._latencies.record(took, is_failed=reason is not None)
         if waited_s is not None:
             self._latencies.record(max(waited_s, 0.0), stage=WAITING)
         for stage, seconds in stages.items():
             if stage != TOTAL:
                 self._latencies.record(seconds, stage=stage)
         with self._lock:
+            is_start = since <= self._start_until
+            # fmax: the first of each is compared with NaN.
+            self._longest_s[is_start] = float(np.fmax(self._longest_s[is_start], took))
             self.answered += reason is None
             if reason is not None:
                 self._note(reason)
@@ -221,7 +246,8 @@ class _Book:
     def load(self, seconds: float, qps: float) -> Load:
         """Return what came of it."""
         failures = dict(self._failures.most_common())
-        return Load(seconds, qps, self._latencies, failures, self._not_started)
+        start, later = (1000.0 * self._longest_s[is_start] for is_start in (True, False))
+        return Load(seconds, qps, self._latencies, failures, self._not_started, start, later)
 
     def _note(self, reason: str) -> None:
         kind = _PARTICULARS.sub("…", reason)

@@ -31,17 +31,20 @@ def space_knobs(
             continue
         fallback = today.get(name, own.get(name))
         has_fallback = name in today or name in own
+        guess = not has_fallback
         match parameters.get(name):
             case Real() as parameter:
                 default = fallback if has_fallback else parameter.at(0.5)
-                knobs.append(Knob(name, "real", default, scale=parameter.scale))
+                knobs.append(Knob(name, "real", default, scale=parameter.scale, is_guess=guess))
             case Integer() as parameter:
                 default = fallback if has_fallback else parameter.at(0.5)
-                knobs.append(Knob(name, "integer", default, scale=parameter.scale))
+                knobs.append(Knob(name, "integer", default, scale=parameter.scale, is_guess=guess))
             case Categorical() as parameter:
                 default = fallback if has_fallback else parameter.choices[0]
                 choices = dict.fromkeys((*parameter.choices, default))
-                knobs.append(Knob(name, "categorical", default, choices=tuple(choices)))
+                knobs.append(
+                    Knob(name, "categorical", default, choices=tuple(choices), is_guess=guess)
+                )
             case None:
                 knobs.append(_fixed(name, fallback))
     return tuple(knobs)

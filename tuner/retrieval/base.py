@@ -24,6 +24,7 @@ class Knob:
         when: the values of other knobs beside which this one has an effect, as a space writes it.
         constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
             values are refused or searched in vain; empty where there is none.
+        is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Knob:
     description: str = ""
     when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
     constraint: str = ""
+    is_guess: bool = False
 
 
 class Retriever(Protocol):

@@ -273,6 +273,9 @@ def test_what_passes_is_tried_again(make, service, queries, fault, attempts):
     found = make().retrieve(queries, {"fault": fault})
     assert found.ids(0) == ["d0"]
     assert service.asked == {query.id: attempts for query in queries}
+    # What that cost is told, and only then.
+    assert found.seconds["retries"] > 0
+    assert "retries" not in make().retrieve(queries, {}).seconds
 
 
 def test_retry_after_is_honoured_by_all_requests(make, service, queries):

@@ -69,8 +69,8 @@ class Connection:
             limits=httpx.Limits(max_connections=None),
         )
 
-    async def post(self, body: Any) -> Any:
-        """Send one body and return the decoded response.
+    async def post(self, body: Any) -> tuple[Any, float]:
+        """Send one body; return the decoded response, and the seconds until its last try.
 
         429, 5xx and broken connections are tried again, after a wait that doubles each time, with
         jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
@@ -79,12 +79,13 @@ class Connection:
             OutageError: no response, or one that says that the service is out of order.
             TunerError: another response that is of no use. A reason holds no secret.
         """
-        attempt = 0
+        attempt, begin = 0, time.perf_counter()
         while True:
             attempt += 1
+            tried_again_s = time.perf_counter() - begin if attempt > 1 else 0.0
             attempted = await self._attempt(body)
             if attempted.response is not None:
-                return self._decoded(attempted.response)
+                return self._decoded(attempted.response), tried_again_s
             wait_s = attempted.wait_s
             if wait_s is None or attempt > self.service.retries or wait_s > LONGEST_WAIT_S:
                 tried = f" (tried {attempt} times)" if attempt > 1 else ""

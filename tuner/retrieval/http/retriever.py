@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
-from tuner.core.rankings import Rankings
+from tuner.core.rankings import TRIED_AGAIN, Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval._answers import (
@@ -160,9 +160,11 @@ class Http:
         starts = range(0, len(queries), self.batch_size)
         batches = [list(queries[start : start + self.batch_size]) for start in starts]
         answers: dict[int, Answer] = {}
+        tried_again: list[float] = []
 
         async def ask(start: int, batch: Sequence[Query]) -> None:
-            found = await self._ask(template, batch, filled)
+            found, seconds = await self._ask(template, batch, filled)
+            tried_again.append(seconds)
             answers.update(enumerate(found, start=start))
 
         calls = [partial(ask, start, batch) for start, batch in zip(starts, batches, strict=True)]
@@ -172,9 +174,14 @@ class Http:
             keep_answered(error, queries, answers, self.known)
             raise
         in_order = [answers[row] for row in range(len(queries))]
-        return rankings_of(queries, in_order, self.known, {"call": time.perf_counter() - begin})
+        seconds = {"call": time.perf_counter() - begin}
+        if any(tried_again):
+            seconds[TRIED_AGAIN] = sum(tried_again)
+        return rankings_of(queries, in_order, self.known, seconds)
 
-    async def _ask(self, template: Any, batch: Sequence[Query], params: Params) -> list[Answer]:
+    async def _ask(
+        self, template: Any, batch: Sequence[Query], params: Params
+    ) -> tuple[list[Answer], float]:
         asked: list[Mapping[str, Any]] = [{"id": query.id, "query": query.text} for query in batch]
         first = batch[0]
         where = f"query {first.id!r}"
@@ -184,11 +191,11 @@ class Http:
         else:
             values = {**asked[0], "params": params}
         try:
-            response = await connect(self.service).post(fill(template, values))
+            response, tried_again_s = await connect(self.service).post(fill(template, values))
             found = search(self.response, response)
             if self.batch_size == 1:
-                return [read_answer(found, self.known)]
-            return self._read_batch(batch, found)
+                return [read_answer(found, self.known)], tried_again_s
+            return self._read_batch(batch, found), tried_again_s
         except TunerError as error:
             reason = without_secrets(f"{where}: {error}", self.service.headers)
             kind = OutageError if isinstance(error, OutageError) else TunerError
