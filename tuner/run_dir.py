@@ -155,6 +155,8 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
         record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
     if config.tracking is not None:
         record["tracking"]["uri"] = absolute(config.tracking.uri)
+    # Who is told of a night is the night's own matter, and a web hook's address is a secret.
+    record["nightly"]["notify"] = None
     return record
 
 

@@ -260,3 +260,13 @@ def test_without_a_holdout_the_table_has_no_such_column(tuner_here):
         code=2,
     )  # fmt: skip
     assert "no query is held out; write --queries all" in done.stderr
+
+
+def test_a_run_keeps_no_address_of_a_web_hook(tuner_here):
+    hook = "https://hooks.example.org/services/tiger"
+    tuner_here.edit("tracking:", f"nightly: {{notify: {{webhook: '{hook}'}}}}\ntracking:")
+    tuner_here("run", "config.yaml", "--quiet")
+    (run_dir,) = tuner_here.runs()
+    for path in run_dir.rglob("*"):
+        assert not path.is_file() or b"services/tiger" not in path.read_bytes(), path
+    tuner_here("resume", str(run_dir))

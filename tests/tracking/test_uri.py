@@ -135,6 +135,8 @@ def test_the_password_of_a_user_is_hidden(uri, password):
             "mssql+pyodbc:///?odbc_connect=UID=me;PWD=***;Server=host",
         ),
         ("https://host/base?access_token=abcdefgh", "https://host/base?access_token=***"),
+        ("https://host/base?v=2&k=tiger&x=true", "https://host/base?v=2&k=***&x=true"),
+        ("https://tiger@host:5000/base", "https://***@host:5000/base"),
     ],
 )
 def test_a_password_among_the_parameters_is_hidden(uri, shown):

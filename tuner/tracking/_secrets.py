@@ -13,6 +13,11 @@ _NAMED = re.compile(
     r"(?:=|%3D)(\{.*?\}|%7B.*?%7D|.*?)(?=[&;\s]|%3B|%26|$)",
     re.IGNORECASE,
 )
+# Of a server's address whatever stands in a parameter, whose name nobody knows, but for numbers;
+# and a user without a password, who is a token.
+_PARAMETER = re.compile(r"[?&][^=&#\s]+=([^&#\s]+)")
+_OPEN = re.compile(r"[-+.:\d]{1,12}|true|false", re.IGNORECASE)
+_TOKEN = re.compile(r"://([^:@/?#\s]+)@")
 # A shorter password is looked for as a whole word only: a text must stay readable without its "e".
 _SHORT = 6
 
@@ -34,7 +39,7 @@ def without_password(text: str, uri: str) -> str:
     """
     passwords = _passwords(uri)
     for password in passwords:  # where they stand in a URI
-        text = re.sub(rf"(?<=[:=]){re.escape(password)}(?=@|&|;|$)", _STARS, text)
+        text = re.sub(rf"(?<=[:=/]){re.escape(password)}(?=@|&|;|$)", _STARS, text)
     for password in passwords:
         word = re.escape(password)
         text = re.sub(word if len(password) >= _SHORT else rf"(?<!\w){word}(?!\w)", _STARS, text)
@@ -66,6 +71,9 @@ def _passwords(uri: str) -> list[str]:
     """
     found = {match[1] for match in _NAMED.finditer(uri)}
     found |= {match[1] for match in _NAMED.finditer(unquote_plus(uri))}
+    if uri.startswith(("http://", "https://")):
+        found |= {match[1] for match in _PARAMETER.finditer(uri) if not _OPEN.fullmatch(match[1])}
+        found |= {match[1] for match in _TOKEN.finditer(uri)}
     scheme, separator, rest = uri.partition("://")
     rest = rest if separator else uri
     if not (scheme.split("+")[0] == "sqlite" and rest.startswith("/")):  # a path holds anything

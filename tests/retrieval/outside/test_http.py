@@ -407,6 +407,9 @@ def test_what_the_request_does_not_send_is_no_knob(make):
         ({"url": 8000}, ("url",), "is no"),
         ({"url": "http://me:word@host/"}, ("url",), "holds what looks like a secret"),
         ({"url": "http://host/?api_key=4711"}, ("url",), "holds what looks like a secret"),
+        ({"url": "http://word@host/"}, ("url",), "holds what looks like a secret"),
+        ({"url": "http://host/?v=2&k=tiger"}, ("url",), "k=…; set an environment variable and"),
+        ({"url": "http://host/?k=${NOT_SET_HERE}"}, ("url",), "NOT_SET_HERE is not set, or empty"),
         ({"request": {"q": "query["}}, ("request", "q"), "is not JMESPath"),
         ({"request": {"q": "text"}}, ("request", "q"), "'text' is not known here"),
         ({"request": {"q": "querry"}}, ("request", "q"), "did you mean 'query'?"),
@@ -451,6 +454,10 @@ def test_wrong_options_are_explained(make, options, key, reason):
         ("Ocp-Apim-Subscription-Key", TOKEN),
         ("X-Secret", TOKEN),
         ("X-Plain", f"Bearer {TOKEN}"),
+        ("Authorization", f"Bearer {TOKEN} ${{TUNER_TEST_TOKEN}}"),
+        ("X-Custom", TOKEN),
+        ("X-Custom", f"{TOKEN}-${{TUNER_TEST_TOKEN}}"),
+        ("X-Custom", "tiger"),
     ],
 )
 def test_a_secret_in_clear_is_refused_and_not_repeated(make, name, value):
@@ -465,6 +472,9 @@ def test_headers_come_from_the_environment_of_the_process_that_asks(make, servic
         "Authorization": "Bearer ${TUNER_TEST_TOKEN}",
         "X-Api-Key": {"env": "TUNER_TEST_TOKEN"},
         "X-Tenant": "blue",
+        "X-Custom": "${TUNER_TEST_TOKEN}",
+        "Accept-Language": "en, de",
+        "X-Depth": "3",
     }
     make(headers=headers).retrieve(queries[:1], {})
     sent = service.headers[-1]
@@ -516,3 +526,16 @@ def test_what_is_asked_decides_the_fingerprint_and_how_it_is_asked_does_not(make
 def test_queries_at_once_are_those_of_all_requests_that_may_run(make):
     assert make(concurrency=3).queries_at_once == 3
     assert make(concurrency=3, batch_size=4).queries_at_once == 12
+
+
+def test_a_secret_in_the_url_comes_from_the_environment_and_is_in_no_message(
+    make, service, queries
+):
+    address = f"http://127.0.0.1:{service.server_port}/search?v=2&k=${{TUNER_TEST_TOKEN}}"
+    http = make(url=address, retries=0)
+    http.retrieve(queries[:1], {})
+    assert TOKEN not in repr(http)
+    with pytest.raises(TunerError) as raised:
+        make(url=address.replace(str(service.server_port), "1"), retries=0).retrieve(queries, {})
+    assert "k=${TUNER_TEST_TOKEN}" in str(raised.value)
+    assert TOKEN not in str(raised.value)

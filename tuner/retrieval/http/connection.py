@@ -14,7 +14,7 @@ from typing import Any
 from tuner.core.errors import OutageError, TunerError
 from tuner.core.outages import is_out_of_order
 from tuner.retrieval._answers import shown
-from tuner.retrieval.http.headers import Headers, resolve, without_secrets
+from tuner.retrieval.http.headers import Headers, resolve, resolve_url, without_secrets
 
 TOO_MANY = 429
 # Longer than this nobody waits: the trial fails and says what the server asked for.
@@ -31,6 +31,11 @@ class Service:
     retries: int
     retry_wait_s: float
     requests_per_second: float | None
+
+    @property
+    def secrets(self) -> Headers:
+        """Return all that names a variable whose value is to be kept out of sight."""
+        return (*self.headers, ("url", self.url))
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Connection:
         import httpx
 
         self.service = service
+        self._url = resolve_url(service.url)
         self._next_at = 0.0
         self._client = httpx.AsyncClient(
             headers=resolve(service.headers),
@@ -107,7 +113,7 @@ class Connection:
         await self._wait_for_turn()
         try:
             async with asyncio.timeout(self.service.timeout_s):
-                response = await self._client.post(self.service.url, json=body)
+                response = await self._client.post(self._url, json=body)
         except TimeoutError:
             return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
@@ -145,10 +151,10 @@ class Connection:
             raise self._error(f"the response is no JSON: {self._shown(response)}") from None
 
     def _shown(self, response: Any) -> str:
-        return shown(without_secrets(response.text, self.service.headers))  # before it is cut
+        return shown(without_secrets(response.text, self.service.secrets))  # before it is cut
 
     def _error(self, reason: str, kind: type[TunerError] = TunerError) -> TunerError:
-        text = without_secrets(reason, self.service.headers)
+        text = without_secrets(reason, self.service.secrets)
         return kind(f"POST {self.service.url}: {text}")
 
 

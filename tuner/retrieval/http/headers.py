@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from tuner.core.errors import Problem, TunerError
 
@@ -20,6 +20,19 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(r"(bearer|basic|token|digest)\s+\S", re.IGNORECASE)
+# What may stand in clear beside a variable: how it is meant, as in "Bearer ${TOKEN}".
+_BESIDE_A_SECRET = re.compile(
+    r"(?:bearer|basic|token|digest|apikey|key)?[\s:=;,\"]*", re.IGNORECASE
+)
+# Names of headers and of a URL's parameters whose values are no secrets. What has another name is
+# taken for one, unless it is a number or a date: a configuration is copied into every run.
+_OPEN_NAME = re.compile(
+    r"(x-)?(accept|content|cache|user-agent|host|origin|referer|connection|pragma|prefer|trace|"
+    r"requested)[\w-]*|([\w-]+[-_])?(version|v|tenant|index|namespace|collection|database|region|"
+    r"environment|env|lang|language|locale|format|mode|source|stage|client|caller|project|test)",
+    re.IGNORECASE,
+)
+_OPEN_VALUE = re.compile(r"[-+.:\d]{1,12}|true|false|", re.IGNORECASE)
 # A shorter secret is part of too many words to be replaced in a message.
 _SHORTEST = 4
 _STARS = "***"
@@ -59,9 +72,33 @@ def url_problems(url: Any) -> Iterator[Problem]:
         return
     if not is_right:
         yield Problem(f"is no HTTP URL; {example}", key=("url",))
-    elif parts.password or any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query)):
+        return
+    if parts.username or parts.password:
         message = "holds what looks like a secret; send it as a header, from the environment"
         yield Problem(message, key=("url",))
+    for name, value in parse_qsl(parts.query):
+        if _is_secret(name, value):
+            message = (
+                f"holds what looks like a secret, {name}=…; set an environment variable and write "
+                f"{name}=${{ITS_NAME}}"
+            )
+            yield Problem(message, key=("url",))
+    for variable in _VARIABLE.findall(url):
+        if not os.environ.get(variable):
+            message = f"the environment variable {variable} is not set, or empty"
+            yield Problem(message, key=("url",))
+
+
+def resolve_url(url: str) -> str:
+    """Return an URL with the environment's values, quoted as an URL needs them.
+
+    Raises:
+        TunerError: a variable is not set here.
+    """
+    missing = [name for name in _VARIABLE.findall(url) if not os.environ.get(name)]
+    if missing:
+        raise TunerError(f"the environment variable {missing[0]} is not set, or empty")
+    return _VARIABLE.sub(lambda match: quote(os.environ[match[1]], safe=""), url)
 
 
 def resolve(headers: Headers) -> dict[str, str]:
@@ -82,7 +119,7 @@ def without_secrets(text: str, headers: Headers) -> str:
     So are their beginnings where a text was cut short in the middle of one.
     """
     secrets = {os.environ.get(name, "") for name in _variables(headers)}
-    secrets |= {part for secret in secrets for part in secret.split()}
+    secrets |= {part for secret in secrets for part in (*secret.split(), quote(secret, safe=""))}
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) < _SHORTEST:
             continue
@@ -92,10 +129,20 @@ def without_secrets(text: str, headers: Headers) -> str:
     return text
 
 
+def _is_secret(name: str, value: str) -> bool:
+    """Say whether a value in clear has to be taken for a secret, or for one in part."""
+    in_clear = _VARIABLE.sub("", value)
+    if _SECRET_NAME.search(name) or _SECRET_VALUE.match(value):
+        return not (in_clear != value and _BESIDE_A_SECRET.fullmatch(in_clear))
+    return not (_OPEN_NAME.fullmatch(name) or _OPEN_VALUE.fullmatch(in_clear.strip()))
+
+
 def _header_problems(name: str, value: str) -> Iterator[str]:
     variables = _VARIABLE.findall(value)
-    looks_secret = bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
-    if looks_secret and not variables:
+    if not value.isprintable():
+        yield "must be printable ASCII"
+        return
+    if _is_secret(name, value):
         yield (
             "looks like a secret, which must not stand here: set an environment variable and "
             'write "${ITS_NAME}", or "Bearer ${ITS_NAME}"'
@@ -107,7 +154,7 @@ def _header_problems(name: str, value: str) -> Iterator[str]:
             yield f"the environment variable {variable} is not set, or empty"
         elif not (secret.isascii() and secret.isprintable()):
             yield f"the value of {variable} cannot be sent: it holds a line break, or no ASCII"
-    if not _VARIABLE.sub("", value).isascii() or not value.isprintable():
+    if not _VARIABLE.sub("", value).isascii():
         yield "must be printable ASCII"
 
 

@@ -197,7 +197,7 @@ class Http:
                 return [read_answer(found, self.known)], tried_again_s
             return self._read_batch(batch, found), tried_again_s
         except TunerError as error:
-            reason = without_secrets(f"{where}: {error}", self.service.headers)
+            reason = without_secrets(f"{where}: {error}", self.service.secrets)
             kind = OutageError if isinstance(error, OutageError) else TunerError
             raise kind(reason) from None  # what httpx raises holds the headers
 
