@@ -34,7 +34,7 @@ from tuner.study.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.study.looks import EarlierLooks, count_look
 from tuner.study.more_queries import HELD_OUT
 from tuner.study.outcome import Rail
-from tuner.study.reading import read_per_query
+from tuner.study.reading import per_query_path, read_per_query
 from tuner.study.tuned_on import TunedOn
 from tuner.study.verdict import (
     Guardrail,
@@ -171,21 +171,41 @@ def guardrails(assembly: Assembly) -> list[Guardrail]:
     ]
 
 
-def utilities(assembly: Assembly, journal: Path, trials: Sequence[Trial]) -> dict[int, FloatArray]:
+def utilities(
+    assembly: Assembly, journal: Path, trials: Sequence[Trial], *, say: Callable[[str], None]
+) -> dict[int, FloatArray]:
     """Return each scored trial's objective on each tune query, by trial number.
 
     Prices of what is known by query (tokens) are paid by query; those of other metrics are the
-    same for all queries and paid from the trial's mean.
+    same for all queries and paid from the trial's mean. A trial whose file is damaged is left out,
+    which is said: it counts by its means.
     """
-    found = {}
+    found: dict[int, FloatArray] = {}
+    damaged: dict[int, InputError] = {}
     for trial in trials:
         if not trial.is_scored:
             continue
-        number = trial.number if trial.shared_from is None else trial.shared_from
-        per_query = read_per_query(journal, number)
-        if per_query:
-            found[trial.number] = assembly.plan.objective.by_query(per_query, trial.metrics)
+        try:
+            per_query = read_per_query(journal, trial.evaluated_as)
+            if per_query:
+                found[trial.number] = _by_query(assembly, journal, trial, per_query)
+        except InputError as error:
+            damaged[trial.evaluated_as] = error
+    for problem in damaged.values():
+        say(str(problem))
     return found
+
+
+def _by_query(
+    assembly: Assembly, journal: Path, trial: Trial, per_query: Mapping[str, FloatArray]
+) -> FloatArray:
+    queries, objective = len(assembly.tune_queries), assembly.plan.objective
+    lacking = [name for name in objective.weights if name not in per_query]
+    if lacking or any(len(row) != queries for row in per_query.values()):
+        what = f"lacks {lacking[0]!r}" if lacking else f"is not of {queries} queries"
+        message = f"this file of values by query {what}; trial {trial.number} counts by its means"
+        raise InputError(message, file=str(per_query_path(journal, trial.evaluated_as)))
+    return objective.by_query(per_query, trial.metrics)
 
 
 def judge(

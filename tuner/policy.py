@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,7 @@ def derive_policy(
     run_dir: Path,
     *,
     prior_queries: float = PRIOR_QUERIES,
+    say: Callable[[str], None],
 ) -> PolicyResult:
     """Derive the best configuration of each query type from a study's trials; evaluate nothing new.
 
@@ -92,7 +94,7 @@ def derive_policy(
         for trial in content.trials.values()
         if trial.is_told and POLICY not in trial.params  # a baseline that is a policy itself
     ]
-    values = utilities(assembly, run_dir / JOURNAL_FILE, trials)
+    values = utilities(assembly, run_dir / JOURNAL_FILE, trials, say=say)
     winner = choose_winner(trials, values)
     if winner is None or winner.number not in values:
         raise InputError(f"no trial of {str(run_dir)!r} kept its values by query")

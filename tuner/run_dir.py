@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,18 +68,40 @@ def last_summary(content: JournalContent) -> StudySummary | None:
     """Return the summary that ended a study, or None if it never ended.
 
     Its times are those of when it was written, before the report.
+
+    Raises:
+        InputError: what it holds is not what a summary holds.
     """
     notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
-    return StudySummary.from_record(notes[-1]) if notes else None
+    return _summary(content, notes[-1]) if notes else None
 
 
 def timed_summary(content: JournalContent) -> StudySummary | None:
-    """Return the last summary with all that the session took, where it came to write that down."""
-    last = [note for note in content.notes if note.get("kind") in (SUMMARY_NOTE, TIMES_NOTE)][-1:]
-    summary = last_summary(content)
-    if summary is None or last[0]["kind"] != TIMES_NOTE:
-        return summary
-    return replace(summary, **{name: last[0][name] for name in _TIMES if name in last[0]})
+    """Return the last summary with all that the session took, where it came to write that down.
+
+    Raises:
+        InputError: what it holds is not what a summary holds.
+    """
+    kinds = (SUMMARY_NOTE, TIMES_NOTE)
+    record: dict[str, Any] = {}
+    for note in content.notes:
+        if note.get("kind") in kinds:
+            is_new = note["kind"] == SUMMARY_NOTE
+            record = dict(note) if is_new else {**record, **_times_in(note)}
+    return _summary(content, record) if "kind" in record else None
+
+
+def _times_in(note: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: note[name] for name in _TIMES if name in note}
+
+
+def _summary(content: JournalContent, record: Mapping[str, Any]) -> StudySummary:
+    try:
+        return StudySummary.from_record(record)
+    except ValueError as error:
+        folder = Path(content.file).parent
+        message = f"the study's summary is damaged ({error}); write it anew: tuner resume {folder}"
+        raise InputError(message, file=content.file) from error
 
 
 def times_record(summary: StudySummary) -> dict[str, Any]:
@@ -94,7 +115,7 @@ def earlier_seconds(run_dir: Path) -> float:
     with (run_dir / JOURNAL_FILE).open("rb") as lines:
         for line in lines:
             if f'"{TIMES_NOTE}"'.encode() in line:
-                with suppress(ValueError, KeyError, TypeError):
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
                     note = json.loads(line)
                     seconds += float(note["seconds"]) if note["kind"] == TIMES_NOTE else 0.0
     return seconds

@@ -162,7 +162,7 @@ def read_side_by_side(run_dir: Path) -> tuple[SideBySide, ...]:
             continue
         try:
             rows.append(SideBySide.from_record(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             message = f"this line holds no query with two answers ({type(error).__name__}: {error})"
             raise InputError(message, file=str(path), line=number) from error
     return tuple(rows)

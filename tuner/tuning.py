@@ -210,7 +210,7 @@ class Session:
             if state == "failed":
                 reason = f"Failed: {reason}" if reason else failures.sentence
             return summarise(state, header, trials, seconds=0.0, reason=reason)
-        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials)
+        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=say)
         winner = choose_winner(trials, values)
         summary = summarise(
             state,
@@ -318,7 +318,8 @@ class Session:
         except OutageError:
             raise
         except Exception as error:  # the search is done: its result must not be lost
-            say(f"no verdict: the held-out queries could not be answered: {error}")
+            again = f"once that is mended: tuner resume {self.run_dir}"
+            say(f"no verdict: the held-out queries could not be answered: {error}; {again}")
             return None
         return verdict.to_record()
 
@@ -444,7 +445,11 @@ def reopen(
     if retry_failed:
         again = study.retry_failed()
         say(f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again")
-    if (summary := last_summary(read_journal(run_dir / JOURNAL_FILE))) is not None:
+    try:
+        summary = last_summary(read_journal(run_dir / JOURNAL_FILE))
+    except InputError:  # this run writes another one
+        summary = None
+    if summary is not None:
         asked = {purpose: n for purpose, n in summary.queries_asked.items() if purpose != TRIALS}
         assembly.calls.update(asked)
     return Session(_remembering(assembly, run_dir), study, run_dir)

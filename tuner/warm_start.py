@@ -21,8 +21,9 @@ from tuner.core.json_text import json_text
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial
+from tuner.core.typed import read_as
 from tuner.evaluation.objective import Objective
-from tuner.study.reading import JournalContent, read_journal
+from tuner.study.reading import JournalContent, read_journal, read_trial
 from tuner.tracking.mlflow import Mlflow
 
 EARLIER_ARM = "earlier"
@@ -113,15 +114,18 @@ def read_earlier(run_dir: Path) -> Earlier:
         return Earlier()
     trials: list[Trial] = []
     starts: list[Params] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
             record = json.loads(line)
             if _START in record:
-                starts.append(dict(record[_START]))
+                starts.append(read_as(Params, record[_START]))
             else:
-                trials.append(Trial.from_record(record))
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"not an earlier trial: {error}"
+                trials.append(read_trial(record))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            what = f"{type(error).__name__}: {error}"
+            message = f"this line holds no earlier trial ({what}); restore it, or remove it"
             raise InputError(message, file=str(path), line=number) from error
     return Earlier(tuple(trials), tuple(starts))
 

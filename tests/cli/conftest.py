@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,39 @@ def tuner(tmp_path: Path) -> CommandLine:
     command_line = CommandLine(tmp_path)
     command_line.configure()
     return command_line
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with runs that ended, nights and a policy; copy it, and damage the copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_data(folder / "data")
+    (folder / "word_overlap.py").write_text(RETRIEVER, encoding="utf-8")
+    few = CONFIG.replace("trials: 6", "trials: 2") + "nightly: {budget: {trials: 2}}\n"
+    (folder / "config.yaml").write_text(few, encoding="utf-8")
+    slow = (
+        "space.mode={type: categorical, choices: [slow]}", "baseline.mode=slow",
+        "backends=[{kind: random, trials: 2}]",
+    )  # fmt: skip
+    commands = [
+        ("run", "config.yaml", "--name", "plain"),
+        ("run", "config.yaml", "--name", "warm", "--set", "warm_start=[runs/plain]"),
+        ("run", "config.yaml", "--name", "slow", *(f"--set={one}" for one in slow)),
+        ("policy", "runs/plain"),
+        ("nightly", "config.yaml", "--set", "study.runs_dir=nights", "--date", "2026-11-28"),
+        ("nightly", "config.yaml", "--set", "study.runs_dir=nights", "--date", "2026-11-29"),
+    ]
+    from tuner.cli import main
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+        patch.chdir(folder)
+        patch.setattr(sys, "path", [str(folder), *sys.path])
+        patch.setenv("TUNER_CACHE_DIR", str(folder / "cache"))
+        for command in commands:
+            with redirect_stderr(said), pytest.raises(SystemExit) as left:
+                main(list(command))
+            assert left.value.code == 0, said.getvalue()
+            for run_dir in (folder / "runs").glob("*-*"):
+                run_dir.rename(run_dir.with_name(run_dir.name.partition("-")[0]))
+    sys.modules.pop("word_overlap", None)
+    return folder

@@ -47,7 +47,9 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
         assembly = assemble(config, source, plan, say=progress.say, phases=phases)
         check_same_data(content.header, assembly)
         with phases.phase(VERDICT):
-            result = derive_policy(assembly, content, run_dir, prior_queries=prior)
+            result = derive_policy(
+                assembly, content, run_dir, prior_queries=prior, say=progress.say
+            )
     path = write_policy(run_dir, result)
     if as_json:
         echo(json_text(result.to_record(), indent=2))

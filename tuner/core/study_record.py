@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tuner.core.json_text import metrics_of
 from tuner.core.trial import Params
+from tuner.core.typed import read_as
 
 # How far trials are asked ahead of results, where the configuration does not say.
 AHEAD = 4
@@ -88,12 +88,6 @@ class Standing:
     holdout_metrics: Mapping[str, float] = field(default_factory=dict)
     violation: float = 0.0
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Standing:
-        """Read a standing back; a metric that was undefined is so again."""
-        names = ("tune_metrics", "holdout_metrics")
-        return cls(**{**record, **{name: metrics_of(record.get(name)) for name in names}})
-
 
 @dataclass(frozen=True)
 class Savings:
@@ -112,6 +106,25 @@ class Savings:
         """Return it for people."""
         share = f" ({self.saved / self.of:.0%})" if self.of else ""
         return f"{self.saved:,} of {self.of:,} query evaluations{share} saved by racing"
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What every record of a verdict holds."""
+
+    outcome: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What every point of a recorded front holds."""
+
+    trial: int
+    arm: str
+    params: Params
+    goals: Mapping[str, float]
+    is_knee: bool
 
 
 @dataclass(frozen=True)
@@ -184,12 +197,13 @@ class StudySummary:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> StudySummary:
-        """Read a summary back from its journal form."""
-        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
-        for name in ("best", "baseline", "winner"):
-            known[name] = Standing.from_record(record[name]) if record.get(name) else None
-        known["arms"] = tuple(map(Standing.from_record, record["arms"]))
-        for name in ("remarks", "front", "front_notes", "goals"):
-            known[name] = tuple(record.get(name, ()))
-        known["racing"] = Savings(**record["racing"]) if record.get("racing") else None
-        return cls(**known)
+        """Read a summary back from its journal form; a metric that was undefined is so again.
+
+        Raises:
+            ValueError: a part that is missing or of another type, by its name.
+        """
+        summary: StudySummary = read_as(cls, record)
+        if summary.verdict is not None:
+            read_as(_Said, summary.verdict, "verdict")
+        read_as(tuple[_Point, ...], list(summary.front), "front")
+        return summary

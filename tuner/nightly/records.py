@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -20,6 +20,7 @@ from typing import Any
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.json_text import json_text
+from tuner.core.typed import read_as
 
 NIGHTS_FILE = "nights.jsonl"
 _BEGINNING = '{"event":'
@@ -145,6 +146,40 @@ class Notice:
     why: str | None = None
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """What the summary of a night holds of the champion and of the challenger."""
+
+    version: int | None = None
+    score: float | None = None
+    holdout_score: float | None = None
+    study_id: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """What the summary of a night holds of its verdict."""
+
+    outcome: str
+    sentence: str
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    alpha: float | None = None
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """What the summary of a night that came to its end holds."""
+
+    outcome: str
+    champion: _Scored
+    challenger: _Scored | None
+    verdict: _Decided | None
+    drift: Mapping[str, Any] | None
+    error: str | None = None
+
+
 @dataclass
 class Records:
     """What is known of one study's nights, oldest first.
@@ -265,7 +300,7 @@ def _take(records: Records, record: dict[str, Any]) -> None:
                     night,
                     str(record["run_dir"]),
                     str(record["study_id"]),
-                    Champion(**record["champion"]),
+                    read_as(Champion, record["champion"]),
                     dict(record["data"]),
                     float(record["at"]),
                 )
@@ -276,22 +311,15 @@ def _take(records: Records, record: dict[str, Any]) -> None:
                     date.fromisoformat(record["night"]),
                     str(record["champion"]),
                     float(record["mean"]),
-                    record.get("part"),
-                    tuple(record.get("by_query") or ()),
+                    read_as(str | None, record.get("part")),
+                    read_as(tuple[float | None, ...], record.get("by_query") or []),
                 )
             )
         case "look":
-            known = {name: record[name] for name in ("pair", "part", "number", "alpha")}
-            records.looks.append(
-                Look(
-                    date.fromisoformat(record["night"]),
-                    **known,
-                    share=record.get("share", record["alpha"]),
-                    champion=record.get("champion"),
-                    composite=_values(record.get("composite")),
-                    objective=_values(record.get("objective")),
-                )
-            )
+            found = {"share": record["alpha"], **record}
+            found |= {"night": date.fromisoformat(record["night"])}
+            found |= {name: found.get(name) or [] for name in ("composite", "objective")}
+            records.looks.append(_finite(read_as(Look, found)))
         case "ended":
             _end(records, record)
         case "failed":
@@ -307,8 +335,8 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             day = record.get("night")
             records.promotions.append(
                 Promotion(
-                    Champion(**record["to"]),
-                    record.get("before"),
+                    read_as(Champion, record["to"]),
+                    read_as(int | None, record.get("before")),
                     float(record["at"]),
                     str(record["who"]),
                     str(record["why"]),
@@ -317,18 +345,24 @@ def _take(records: Records, record: dict[str, Any]) -> None:
                 )
             )
         case "shown":
-            _show(records, record["version"])
+            _show(records, read_as(int | None, record["version"]))
         case "synced":
             records.synced.add(str(record["study_id"]))
         case "pruned":
             records.pruned.update(record["run_dirs"])
 
 
-def _values(row: Sequence[float | None] | None) -> tuple[float | None, ...]:
-    values = tuple(None if value is None else float(value) for value in row or ())
-    if not all(value is None or math.isfinite(value) for value in values):
+def _finite(look: Look) -> Look:
+    if not all(value is None or math.isfinite(value) for value in look.composite + look.objective):
         raise ValueError("a value that is not finite")
-    return values
+    return look
+
+
+def _summary(record: Any) -> Mapping[str, Any]:
+    """Return a night's summary whose parts are what is read of them later."""
+    read_as(_Ended, record)
+    summary: Mapping[str, Any] = record
+    return summary
 
 
 def _end(records: Records, record: dict[str, Any]) -> None:
@@ -336,7 +370,7 @@ def _end(records: Records, record: dict[str, Any]) -> None:
         night = records.nights[place]
         if night.study_id == record["study_id"]:
             records.failures.pop(night.night, None)
-            records.nights[place] = replace(night, summary=dict(record["summary"]))
+            records.nights[place] = replace(night, summary=_summary(record["summary"]))
             return
 
 

@@ -8,6 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
+from tuner.core.typed import read_as
 from tuner.retrieval._counted import at_once_of, counted
 from tuner.retrieval.base import Knob, Retriever, Serves, prepare
 
@@ -33,6 +35,19 @@ QUICK_S = 0.002
 AGAIN = "again"
 
 Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a line of the file holds; a number that is no number is null, or NaN."""
+
+    query: str
+    ids: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+    context_tokens: float = 0.0
+    graph_used: bool = False
+    entities: tuple[str, ...] = ()
+    paths: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
 
 class Remembered:
@@ -189,9 +204,12 @@ def _read(path: Path) -> dict[str, Answer]:
     for line in lines[:-1]:
         try:
             answer = json.loads(line)
-            known[answer["query"]] = answer
-        except (ValueError, KeyError, TypeError):  # two torn lines that were joined
+            written = read_as(_Written, answer)
+            if len(written.scores) not in (0, len(written.ids)):
+                raise ValueError("scores of other documents")
+        except (ValueError, RecursionError):  # two torn lines that were joined, or a damaged one
             continue
+        known[answer["query"]] = answer
     return known
 
 

@@ -15,6 +15,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
+from tuner.core.typed import read_as
 
 FORMAT = 1
 # The kinds of the notes with which a run begins, and with which it ends in whatever state.
@@ -67,6 +68,7 @@ class JournalContent:
         trials: by number, in the order of asking; those without a told line are still running.
         notes: the other events, oldest first, such as ``{"kind": "interrupted", "time": …}``.
         torn_bytes: the length of an unfinished last line, which is not part of the study.
+        file: where it was read.
         suspects: numbers of trials that are not told and were under way when a run ended without
             saying so: one of them may have crashed it. A run that still writes looks the same.
     """
@@ -76,6 +78,7 @@ class JournalContent:
     notes: tuple[Mapping[str, Any], ...] = ()
     torn_bytes: int = 0
     suspects: frozenset[int] = frozenset()
+    file: str = ""
 
 
 def read_journal(path: Path) -> JournalContent:
@@ -95,7 +98,12 @@ def read_journal(path: Path) -> JournalContent:
     if reading.header is None:
         raise InputError("holds no study: it ends before its first line", file=str(path))
     return JournalContent(
-        reading.header, reading.trials, tuple(reading.notes), len(torn), reading.all_suspects()
+        reading.header,
+        reading.trials,
+        tuple(reading.notes),
+        len(torn),
+        reading.all_suspects(),
+        str(path),
     )
 
 
@@ -110,7 +118,7 @@ def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
     file = per_query_path(path, number)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as values:
-            return {name: values[name] for name in values.files}
+            return {name: _row(values[name]) for name in values.files}
     except FileNotFoundError:
         return {}
     except Exception as error:  # anything can be in a file
@@ -119,6 +127,12 @@ def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
             f"copy, or delete it: trial {number} then keeps its means only"
         )
         raise InputError(message, file=str(file)) from error
+
+
+def _row(values: FloatArray) -> FloatArray:
+    if values.ndim != 1 or not np.issubdtype(values.dtype, np.floating):
+        raise ValueError(f"an array of {values.ndim} dimensions, of {values.dtype}")
+    return values
 
 
 def per_query_path(path: Path, number: int) -> Path:
@@ -180,13 +194,13 @@ class _Reading:
         self.notes.append(record)
 
     def _asked(self, record: Mapping[str, Any]) -> None:
-        trial = _trial({**record, "state": TrialState.RUNNING})
+        trial = read_trial({**record, "state": TrialState.RUNNING})
         if trial.number != len(self.trials):
             raise ValueError(f"trial {trial.number} where {len(self.trials)} is next")
         self.trials[trial.number] = trial
 
     def _told(self, record: Mapping[str, Any]) -> None:
-        trial = _trial(record)
+        trial = read_trial(record)
         asked = self.trials.get(trial.number)
         if asked is None or asked.is_told or not trial.is_told:
             raise ValueError(f"trial {trial.number} was not asked, or has been told already")
@@ -195,8 +209,12 @@ class _Reading:
         self.trials[trial.number] = trial
 
 
-def _trial(record: Mapping[str, Any]) -> Trial:
-    """Read a trial whose values all have the types that it promises."""
+def read_trial(record: Mapping[str, Any]) -> Trial:
+    """Read a trial whose values all have the types that it promises.
+
+    Raises:
+        ValueError: one that has not, by its name; also KeyError and TypeError.
+    """
     trial = Trial.from_record(record)
     values = vars(trial)
     for name, types in _TRIAL_TYPES.items():
@@ -204,6 +222,7 @@ def _trial(record: Mapping[str, Any]) -> Trial:
     for name, types in _MEMBER_TYPES.items():
         for key, value in values[name].items():
             _require(f"{name}.{key}", value, types)
+    read_as(Race | None, record.get("race"), "race")
     return trial
 
 
