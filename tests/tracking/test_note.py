@@ -55,7 +55,7 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
         note
         == f"""**{SENTENCE}**
 
-3 trials, 1 failed (20%), 1 shared with an equal one, in 62 s, on atlas: {COUNTS}.
+3 trials, 1 failed (20%), 1 shared with an equal one, in 61.5 s, on atlas: {COUNTS}.
 
 | measured | baseline | winner (tpe #5) | change |
 | --- | ---: | ---: | ---: |
@@ -112,7 +112,7 @@ def test_what_is_missing_is_left_out_and_said(study, summarize):
     interrupted = study_note(study.header, summarize(study.trials, "interrupted"))
     assert "Go on with `tuner resume RUN_DIR`." in interrupted
     header = replace(study.header, dataset={}, arms=())
-    assert "3 trials, 1 failed (20%), 1 shared with an equal one, in 62 s.\n" in study_note(
+    assert "3 trials, 1 failed (20%), 1 shared with an equal one, in 61.5 s.\n" in study_note(
         header, study.summary
     )
 
