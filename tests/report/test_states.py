@@ -49,7 +49,7 @@ def test_a_winner_that_is_no_better_keeps_the_baseline(report):
     assert outcome(page) == "keep"
     assert "= Keep the baseline" in page.text
     assert "The winner is the baseline itself" in page.text
-    assert "0 to 0 0 / 0 the same" in page.text
+    assert "0 to 0 – 0 / 0 the same" in page.text
 
 
 def test_too_few_queries_say_so(report):
