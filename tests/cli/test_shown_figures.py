@@ -61,3 +61,10 @@ def test_one_query_that_is_better_is_said_in_the_singular():
     result = compare_paired(better, values, seed=0)
     words = sentence([RunComparison("b", "a", "recall@10", result, result.p_value)])
     assert "better on 1 query, equal on 29, worse on 0" in words
+    # d_z of a single difference among n is 1 / sqrt(n): (2.8 * sqrt(30))^2 = 237 queries
+    assert "d_z +0.18, p = " in words
+    assert "would take about 238 queries to show" in words
+    little = values + np.tile([0.1, -0.099], 15)
+    result = compare_paired(little, values, seed=0)
+    words = sentence([RunComparison("b", "a", "recall@10", result, result.p_value)])
+    assert "; more queries will hardly show one" in words

@@ -83,9 +83,13 @@ def test_the_sentence_says_what_to_do():
 
     assert sentence(range(40), range(5)).startswith("Take A: ")
     assert sentence(range(40), range(40)).startswith("Keep A: no difference")
-    few = sentence(range(30), range(28, 60))
+    few = sentence(range(20), range(16, 44))  # 16 lost, 24 gained
     assert few.startswith("Not enough queries: the difference may be chance")
-    assert "queries to show" in few
+    assert few.endswith("; a difference of this size would need about 294 queries to show.")
+    hopeless = sentence(range(30), range(2, 33))  # 2 lost, 3 gained
+    assert hopeless.endswith(". More queries will hardly decide it.")
+    lower = sentence(range(30), range(2, 31))  # 2 lost, 1 gained
+    assert lower.endswith(". Nothing speaks for B: keep A.")
 
 
 def test_no_answer_is_scored_as_an_empty_one_and_told():

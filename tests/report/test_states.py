@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tuner.core.errors import InputError
+from tuner.report.headline import _told
 from tuner.report.writing import write_report
 
 ORDER = [
@@ -42,6 +43,16 @@ def test_an_improvement_is_deployed_in_words_mark_and_tone(report):
     assert outcome(page) == "deploy"
     assert "✓ Deploy The winner is better by 0." in page.text
     assert "on 40 held-out queries" in page.text
+
+
+def test_a_verdict_of_an_older_journal_is_read_by_its_brackets():
+    sentence = "Deploy: the winner is better by +0.1 on 9 queries (95 % interval …)."
+    old = {"outcome": "deploy", "sentence": f"{sentence} (Few differ: so what.) (It moves.)"}
+    told = "The winner is better by +0.1 on 9 queries (95 % interval …)."
+    assert _told(old) == (told, "Few differ: so what. It moves.")
+    assert _told({**old, "sentence": sentence}) == (told, "")
+    new = {**old, "finding": "It is.", "advice": "Do.", "caveats": [{"text": "A."}, {"text": "B."}]}
+    assert _told(new) == ("It is. Do.", "A. B.")
 
 
 def test_a_winner_that_is_no_better_keeps_the_baseline(report):

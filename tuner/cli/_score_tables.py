@@ -16,6 +16,7 @@ from tuner.evaluation.scoring_runs import (
 )
 from tuner.metrics import aggregate, aggregate_by
 from tuner.stats import PairedComparison, queries_needed
+from tuner.stats.power import MOST_TIMES
 from tuner.study.more_queries import in_queries
 
 SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
@@ -139,6 +140,8 @@ def _needed(result: PairedComparison) -> str:
     needed = queries_needed(difference, deviation)
     if needed <= result.n:  # enough for one test; it was the correction that took it away
         return ""
+    if needed > MOST_TIMES * result.n:
+        return "; more queries will hardly show one"
     return f"; a true difference of that size would take about {needed:,} queries to show"
 
 

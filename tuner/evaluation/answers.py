@@ -20,6 +20,7 @@ from tuner.stats import (
     per_group,
     queries_needed,
 )
+from tuner.stats.power import MOST_TIMES
 
 Answerer = Callable[[str, str], object]
 """From (context, query) to the answer; both texts, the passages of the context best first."""
@@ -211,6 +212,10 @@ def _sentence(name: str, comparison: PairedComparison) -> str:
         return f"Take {'B' if mean > 0 else 'A'}: {figures}."
     if mean == 0.0 or not comparison.standard_deviation:
         return f"Keep A: no difference ({figures})."
-    more = queries_needed(mean, comparison.standard_deviation)
-    least = f"; a difference of this size would need about {more} queries to show"
-    return f"Not enough queries: the difference may be chance ({figures}){least}."
+    chance = f"Not enough queries: the difference may be chance ({figures})"
+    if mean < 0.0:
+        return f"{chance}. Nothing speaks for B: keep A."
+    total = queries_needed(mean, comparison.standard_deviation)
+    if total > MOST_TIMES * comparison.n:
+        return f"{chance}. More queries will hardly decide it."
+    return f"{chance}; a difference of this size would need about {total:,} queries to show."

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from tuner.core.errors import InputError
 from tuner.stats.pairs import check_share
 
+# Nobody labels more than so many times the queries for one decision: to name that number is no
+# advice.
+MOST_TIMES = 10
+
 
 def power_paired(effect_size: float, n: int, *, alpha: float = 0.05) -> float:
     """Return the probability that a paired t-test on ``n`` queries finds d_z = ``effect_size``.

@@ -22,7 +22,8 @@ from tuner.stats import (
 )
 from tuner.stats.pairs import ROUNDING, is_constant
 from tuner.stats.pairs import largest as largest_of
-from tuner.study.more_queries import FEWEST_TO_PLAN, MOST_TIMES, needed
+from tuner.stats.power import MOST_TIMES
+from tuner.study.more_queries import FEWEST_TO_PLAN, needed
 from tuner.study.outcome import Rail
 from tuner.study.price import RARE_LOSS, RULE_OF_THREE, is_as_good
 from tuner.study.ruling import (

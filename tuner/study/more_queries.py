@@ -13,8 +13,6 @@ HELD_OUT = "held-out queries"
 # absent from nine of them in four cases of ten.
 FEWEST_TO_PLAN = 10
 POWER = 0.8
-# Nobody labels ten times the queries for one decision.
-MOST_TIMES = 10
 POWER_SHOWN = f"{100 * POWER:g} %"
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.stats import NonInferiority, PairedComparison
-from tuner.study.more_queries import FEWEST_TO_PLAN, MOST_TIMES, needed, to_label
+from tuner.stats.power import MOST_TIMES
+from tuner.study.more_queries import FEWEST_TO_PLAN, needed, to_label
 from tuner.study.price import RARE_LOSS, RULE_OF_THREE, Price, is_as_good
 from tuner.study.ruling import Figures, Outlook, Prospect, Reason, Ruling
 
