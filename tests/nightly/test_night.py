@@ -215,7 +215,7 @@ def test_broken_lines_are_counted_and_a_torn_one_is_not(nights: Any) -> None:
 def test_without_a_baseline_there_is_nothing_to_test_against(nights: Any) -> None:
     del nights.config["baseline"]
     nights.configure()
-    with pytest.raises(InputError, match="write down its parameters"):
+    with pytest.raises(InputError, match=r"config\.yaml:1: baseline: .*write down its parameters"):
         nights("2026-03-01")
 
 

@@ -49,9 +49,10 @@ def whole(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         unfinished.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             unfinished.unlink()
+        _name(error, path)
         raise
 
 
@@ -76,6 +77,9 @@ def append_lines(path: Path, lines: str) -> None:
             except OSError:
                 os.ftruncate(descriptor, size)
                 raise
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         os.close(descriptor)
 
@@ -105,6 +109,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """Let an error of writing say which file; the system's own does not."""
+    if isinstance(error, OSError) and error.filename is None:
+        error.filename = str(path)
 
 
 @contextmanager

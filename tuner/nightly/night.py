@@ -153,7 +153,12 @@ def _run(
         tonight.config, tonight.records, tonight.runs_dir, tonight.night,
     )  # fmt: skip
     heard = tonight.heard
-    champion = find_champion(config, records, tonight.registry, runs_dir=runs_dir, say=heard.note)
+    try:
+        champion = find_champion(
+            config, records, tonight.registry, runs_dir=runs_dir, say=heard.note
+        )
+    except InputError as error:
+        raise tonight.source.error(error) from error
     assembly = _assemble(tonight, champion)
     data = data_record(assembly)
     last = records.nights[-1] if records.nights else None
