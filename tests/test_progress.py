@@ -60,6 +60,7 @@ def test_a_long_one_has_a_line_now_and_then_with_the_time_left(lines):
     assert lines(4.0, Step(INDEX, 40, 100)) == ""
     assert lines(7.0, Step(INDEX, 70, 100)) == "index: 70%, about 3.0 s left\n"
     assert lines(13.0) == "index: 70%, about 5.6 s left\n"
+    assert lines(19.0, Step(INDEX, 100, 100)) == "index: since 19.0 s\n"  # what is left is unknown
 
 
 def test_one_that_cannot_tell_how_far_it_is_says_since_when(lines):

@@ -93,7 +93,7 @@ def trial_names(served: Served, is_wanted) -> set[str]:
 
 def test_the_experiment_lists_the_study_and_its_rows_open(runs_table):
     assert len(shown_runs(runs_table)) == 1
-    open_row(runs_table, "graphrag-atlas")
+    open_row(runs_table, shown_runs(runs_table)[0])
     runs_table.read("grid", "tpe", "baseline", within=NAME_LINKS)
     assert len(shown_runs(runs_table)) == 4
     open_row(runs_table, "tpe")
@@ -230,7 +230,7 @@ def test_the_registered_model_tells_challenger_and_champion(browser, served, ser
 def test_the_arms_convergence_overlays_by_step(browser, served):
     browser.open(f"{served.experiment}/runs?workflowType=machine_learning&compareRunsMode=CHART")
     browser.read("graphrag-atlas 20")
-    open_row(browser, "graphrag-atlas")
+    open_row(browser, shown_runs(browser)[0])
     browser.see("//input[contains(@placeholder, 'Search metric charts')]").send_keys("best_so_far")
     card = "//*[@data-testid='experiment-view-compare-runs-card'][.//*[text()='best_so_far']]"
     traces = f"{card}//*[name()='g' and contains(@class, 'scatterlayer')]/*[name()='g']"

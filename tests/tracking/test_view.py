@@ -533,7 +533,9 @@ class CutOff:
 
 
 def comparable(view: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the study's id, and the time when runs other than trials were ended."""
+    """Leave out the study's id, the time when runs other than trials were ended, and the model,
+    of which a second study with the same winner makes no version.
+    """
     return {
         name: replace(
             run,
@@ -544,6 +546,7 @@ def comparable(view: dict[str, Any]) -> dict[str, Any]:
             },
             end_ms=run.end_ms if run.tags["tuner.role"] == "trial" else None,
             datasets=sorted(run.datasets),
+            artifacts=[name for name in run.artifacts if name != "model"],
         )
         for name, run in view.items()
     }

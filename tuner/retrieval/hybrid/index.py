@@ -61,7 +61,7 @@ class Index:
         for first, second in pairwise(ids):
             if first == second:
                 raise InputError(f"document id {first!r} occurs twice in the corpus")
-        # In shares of the time that 100,000 passages take; dense vectors tell for themselves.
+        # In shares of the time of 100,000 passages; dense vectors come after it, and tell nothing.
         of_graph, of_text = portion(advance, 0.0, 0.4), portion(advance, 0.4, 0.6)
         of_lookup, of_tokens = portion(advance, 0.6, 0.9), portion(advance, 0.9, 1.0)
         graph = build_graph(corpus, documents, of_graph)
