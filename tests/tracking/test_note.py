@@ -154,3 +154,13 @@ def test_no_text_from_elsewhere_breaks_it(make_parts, text, many):
 def make_parts(make_study, tmp_path_factory):
     study = make_study(tmp_path_factory.mktemp("note"))
     return study.header, study.summary
+
+
+def test_what_became_of_each_goal_stands_after_the_verdict(study):
+    sentence = "latency_p95_ms 22.9 against 10, +129 %: worse"
+    why = "The winner, tpe #5, is the knee of the front; it was chosen because of <b>*that*</b>."
+    summary = replace(study.summary, goals=({"sentence": sentence},), front_notes=(why,))
+    note = study_note(study.header, summary)
+    assert "- latency\\_p95\\_ms 22.9 against 10, +129 %: worse\n- The winner, tpe \\#5" in note
+    assert "because of &lt;b&gt;\\*that\\*&lt;/b&gt;." in note
+    assert note.index("latency\\_p95\\_ms 22.9") < note.index("| measured |")

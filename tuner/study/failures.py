@@ -16,7 +16,7 @@ UNNOTICED_SHARE = 0.05
 LONGEST_REASON = 200
 # What differs between two failures of one cause: addresses, paths, ids and numbers.
 _VARYING = re.compile(
-    r"""\b[a-z][a-z+]{1,14}://[^\s'"<>]+              # an address of the network
+    r"""\b[a-z][a-z+]{1,14}://[^\s'"<>]+         # an address of the network
     | (?<![\w.])[.~]{0,2}(?:/[\w.@%+=-]+)+/?      # a path
     | \b[A-Za-z]:\\[^\s'"<>]+                    # a path of Windows
     | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
