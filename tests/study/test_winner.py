@@ -74,3 +74,27 @@ def test_where_a_draw_has_nothing_above_the_baseline_its_gain_is_none():
     rule = winner_rule(trials_of(values, [1.0, 1.0]))
     losing = np.array([[0.0, 2.0] * 5, [2.0, 0.0] * 5])
     assert rule(values, losing).tolist() == [0, 1]
+
+
+def test_of_those_as_good_the_cheapest_then_the_best_then_the_first_wins():
+    def chosen(*rows):
+        """Choose from (objective, tokens, latency) of trials that cannot be told from the best."""
+        trials = [
+            Trial(
+                number,
+                "tpe",
+                {"n": number},
+                TrialState.FINISHED,
+                objective=objective,
+                metrics={"context_tokens": tokens, "latency_p95_ms": latency},
+            )
+            for number, (objective, tokens, latency) in enumerate(rows)
+        ]
+        noise = np.tile([0.2, -0.2], 10)
+        values = {t.number: t.objective + noise * (1 + t.number % 2) for t in trials}
+        return choose_winner(trials, values).number
+
+    assert chosen((0.72, 900.0, 1.0), (0.70, 500.0, 9.0), (0.71, 600.0, 1.0)) == 1
+    assert chosen((0.70, 500.0, 3.0), (0.72, 500.0, 9.0)) == 1
+    assert chosen((0.72, 500.0, 9.0), (0.70, 500.0, 3.0)) == 0
+    assert chosen((0.72, 500.0, 9.0), (0.72, 500.0, 3.0)) == 0
