@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from tuner.config import Config
 from tuner.config.model import NotifySection
 from tuner.core.errors import InputError, TunerError
+from tuner.core.json_text import json_text
 from tuner.nightly.records import append, read_records
 
 Say = Callable[[str], None]
@@ -59,7 +59,7 @@ def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, A
     ):
         say(f"the night of {night} has been told of already: {outcome}")
         return told
-    reason = _hand_over(section, json.dumps(told, indent=2, ensure_ascii=False))
+    reason = _hand_over(section, json_text(told, indent=2))
     if reason is not None:
         say(f"nobody was told: {reason}")
     try:
