@@ -287,3 +287,12 @@ def test_very_long_values_are_cut_in_messages(tmp_path):
         load_config(tmp_path / "c.yaml")
     assert "(20,003 characters) must start with a letter" in str(caught.value)
     assert len(str(caught.value)) < 2_000
+
+
+def test_control_characters_of_a_key_or_a_value_are_written_out(tmp_path):
+    text = 'study: {"\\e[31mname": 1}\nspace: {a: {type: "\\e]0;x\\a"}}\n'
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_config(tmp_path / "c.yaml")
+    assert "\x1b" not in str(caught.value)
+    assert r"c.yaml:1: study.\u001b[31mname: unknown key" in str(caught.value)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from tuner.core.shown import shown
+
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -45,7 +47,7 @@ class Problem:
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
         path = ".".join(str(part) for part in self.key)
-        return ": ".join(part for part in (place, _cut(path), _cut(self.message)) if part)
+        return shown(": ".join(part for part in (place, _cut(path), _cut(self.message)) if part))
 
 
 # A quoted text, or a word, that would hide what is said about it.
