@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -61,6 +62,13 @@ def test_a_long_one_has_a_line_now_and_then_with_the_time_left(lines):
     assert lines(7.0, Step(INDEX, 70, 100)) == "index: 70%, about 3.0 s left\n"
     assert lines(13.0) == "index: 70%, about 5.6 s left\n"
     assert lines(19.0, Step(INDEX, 100, 100)) == "index: since 19.0 s\n"  # what is left is unknown
+
+
+def test_what_takes_minutes_has_fewer_lines(lines):
+    lines(0.0, Step(INDEX, 1, 100))
+    told = [now for now in range(600) if lines(float(now))]
+    assert told[:3] == [2, 7, 12]
+    assert [later - now for now, later in pairwise(told)][-1] > 50
 
 
 def test_one_that_cannot_tell_how_far_it_is_says_since_when(lines):

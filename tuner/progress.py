@@ -236,7 +236,9 @@ class Lines(Quiet):
         """Print where the phase stands, where it is long and the last line is not new."""
         now = self.clock()
         with self._lock:
-            if not self._stand.is_long(now) or now - self._last_line < LINE_EVERY_S:
+            # Of what takes minutes, fewer lines tell as much.
+            every_s = max(LINE_EVERY_S, 0.1 * (now - self._stand.began))
+            if not self._stand.is_long(now) or now - self._last_line < every_s:
                 return
             self._last_line = now
             line = f"{self._stand.phase}: {self._stand.text(now).strip()}"

@@ -80,9 +80,7 @@ def test_a_server_that_dies_and_comes_back_gets_everything(
     assert warnings[0].startswith("MLflow is out of reach (")
     assert warnings[1] == "MLflow is back, and has all 4 trials so far"
     assert len(warnings) <= 3
-    assert all(
-        line == "MLflow was out of reach 2 times; it has all 6 trials" for line in warnings[2:]
-    )
+    assert all(line == "MLflow was away 2 times; it has all 6 trials" for line in warnings[2:])
     view = read_view(server.uri, study.header.study_id)
     assert len(view) == 9
     assert {run.status for run in view.values()} == {"FINISHED", "FAILED"}

@@ -28,6 +28,7 @@ _TRIES = 5
 # Kept while the store is out of reach; hours of them.
 _SYSTEM_SAMPLES = 1_000
 # Libraries wrap what the system said, such as "[Errno 111] Connection refused", several times.
+_HTTP_STATUS = re.compile(r"too many (\d{3}) error responses|error code (\d{3})")
 _SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] ([A-Z][A-Za-z ]+[a-z])")
 
 
@@ -154,7 +155,7 @@ class Writer:
                 self._is_complete = True
                 if self._outages > 1:
                     self._say(
-                        f"MLflow was out of reach {self._outages} times; it has all "
+                        f"MLflow was away {self._outages} times; it has all "
                         f"{len(self._written)} trials"
                     )
                 return
@@ -229,10 +230,19 @@ class Writer:
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a store is out of reach: the system's own words, where they are in the error."""
+    """Return why a store is out of reach: the system's own words, where they are in the error.
+
+    >>> reason_of(OSError("HTTPConnectionPool(host='h'): Max retries exceeded (Caused by "
+    ...                   "NewConnectionError('[Errno 111] Connection refused'))"))
+    'Connection refused'
+    >>> reason_of(OSError("… (Caused by ResponseError('too many 503 error responses'))"))
+    'it answers 503'
+    """
     text = one_line(error, longest=1000)
     if found := _SYSTEM_ERROR.findall(text):
         return str(found[-1])
+    if status := _HTTP_STATUS.search(text):
+        return f"it answers {status[1] or status[2]}"
     if "timed out" in text.lower():
         return "no answer in time"
     return one_line(error, longest=150)
