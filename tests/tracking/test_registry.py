@@ -126,8 +126,13 @@ def test_a_configuration_that_is_found_again_has_one_version_with_what_was_said_
 def test_a_study_that_keeps_its_baseline_makes_none(study, store_uri):
     ended(with_winner(study, 0), store_uri)
     kept = with_winner(begun_later(study), 5)
-    kept = replace(kept, summary=replace(kept.summary, baseline=kept.summary.winner))
-    assert ended(kept, store_uri).error is None
+    as_baseline = replace(kept, summary=replace(kept.summary, baseline=kept.summary.winner))
+    assert ended(as_baseline, store_uri).error is None
+    # The baseline is whole, the trial has what the space has: with what is fixed they are equal.
+    whole = {**kept.summary.winner.params, "top_k": 10}
+    (kept.run_dir / "best.yaml").write_text(json.dumps({"params": whole}))
+    as_baseline = replace(kept, header=replace(kept.header, baseline=whole))
+    assert ended(as_baseline, store_uri).error is None
     (version,) = Registry(store_uri, NAME).versions()
     assert (version.params, version.aliases) == (study.trials[0].params, (CHALLENGER,))
     runs = MlflowClient(store_uri).search_runs(["1"], "tags.`tuner.study_id` = 'later'")

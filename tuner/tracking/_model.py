@@ -43,12 +43,14 @@ def version_content(
     None where it has no winner, where that is the baseline itself, or where it has not ended.
     """
     chosen, baseline = summary.chosen, summary.baseline
-    if chosen is not None and baseline is not None and chosen.params == baseline.params:
-        return None
     has_files = all((run_dir / name).is_file() for name in _DATA)
     if summary.state != "finished" or chosen is None or not has_files:
         return None
     best = yaml.safe_load((run_dir / BEST_FILE).read_text(encoding="utf-8"))
+    is_baseline = baseline is not None and chosen.params == baseline.params
+    # A trial has what the space has, a baseline may set more: with that the two can be equal.
+    if is_baseline or best["params"] == header.baseline:
+        return None
     verdict = summary.verdict or {"outcome": "no verdict", "sentence": "No verdict."}
     scores = {"tune": chosen.tune_objective, "holdout": chosen.holdout_objective}
     tags = {
