@@ -129,3 +129,11 @@ def test_what_racing_saved_is_a_metric_of_the_study(study):
     metrics = finished_study(study.header, raced, 1).metrics
     assert metrics["query_evaluations_saved"] == 192
     assert "query_evaluations_saved" not in finished_study(study.header, study.summary, 1).metrics
+
+
+def test_the_winners_effect_size_is_a_metric_of_the_study(study):
+    verdict = {"outcome": "deploy", "sentence": "Deploy.", "effect_size": 0.31}
+    judged = replace(study.summary, verdict=verdict)
+    assert finished_study(study.header, judged, 1).metrics["winner_effect_size"] == 0.31
+    constant = replace(study.summary, verdict={**verdict, "effect_size": None})
+    assert "winner_effect_size" not in finished_study(study.header, constant, 1).metrics
