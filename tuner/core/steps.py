@@ -127,7 +127,7 @@ def where_it_went(seconds: Mapping[str, float], total: float) -> str:
     """Return the phases that took more than a twentieth of the whole, for people.
 
     >>> where_it_went({"reading": 3.1, "search": 2.0, "verdict": 0.1}, 6.0)
-    'reading 3.1 s, search 2.0 s'
+    'reading 3.1 s, search 2.0 s, the rest 0.8 s'
     """
     rest = total - sum(seconds.values())
     return ", ".join(

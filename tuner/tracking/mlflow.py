@@ -29,7 +29,7 @@ from tuner.tracking._uri import (
     without_password,
 )
 from tuner.tracking._view import Target, open_view
-from tuner.tracking._writer import TrackingStatus, Writer, one_line
+from tuner.tracking._writer import TrackingStatus, Writer, one_line, reason_of
 
 __all__ = ["Mlflow", "TrackingStatus", "serve_ui"]
 
@@ -180,7 +180,7 @@ class Mlflow:
                     view.close(summary, end_ms=end_ms)
         except Exception as error:
             store = mask(self._uri)
-            reason = without_password(one_line(error), self._uri)
+            reason = without_password(reason_of(error), self._uri)
             raise TunerError(f"cannot complete the study in MLflow at {store}: {reason}") from error
         return TrackingStatus(
             written=len(told),

@@ -15,7 +15,7 @@ from tuner.tracking._records import ROLE, STUDY_ID
 from tuner.tracking._saved_views import NIGHT_COLUMNS, STUDIES, with_columns
 from tuner.tracking._uri import absolute, mask
 from tuner.tracking._uri import without_password as hide
-from tuner.tracking._writer import one_line
+from tuner.tracking._writer import reason_of
 
 OF = "tuner.nights_of"
 FIRST = "tuner.first_night"
@@ -50,7 +50,7 @@ def show_night(
             _show_nights(client, id_)
             _complete(client, id_, name, figures)
     except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-        reason = hide(one_line(error), uri)
+        reason = hide(reason_of(error), uri)
         raise TunerError(f"MLflow at {mask(uri)} was not told of the night: {reason}") from error
 
 
