@@ -10,8 +10,11 @@ import sys
 
 # `python -m tuner` looks into the working folder first, and would run a numpy.py there for numpy.
 # So it is put last, before anything else is imported.
-if sys.argv[:1] == ["-m"] and sys.path and sys.path[0] in ("", os.getcwd()):
-    sys.path.append(sys.path.pop(0))
+try:
+    if sys.argv[:1] == ["-m"] and sys.path and sys.path[0] in ("", os.getcwd()):
+        sys.path.append(sys.path.pop(0))
+except FileNotFoundError:  # that folder was deleted, so nothing in it is run
+    pass
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -198,3 +201,16 @@ def test_a_retriever_that_could_not_be_asked_is_refused_by_check(tuner, old, new
     done = tuner("check", "config.yaml", code=2)
     assert "config.yaml:3: retriever" in done.stderr
     assert reason in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a folder in use cannot be deleted")
+def test_a_working_folder_that_was_deleted_is_told_in_a_line(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = f"cd {folder} && rmdir {folder} && exec {sys.executable} -m tuner check config.yaml"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(
+        ["sh", "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: the working folder was deleted; go to another one\n"

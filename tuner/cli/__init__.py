@@ -11,7 +11,7 @@ import sys
 import click
 
 from tuner.cli._out import echo
-from tuner.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, TunerError
+from tuner.core.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, TunerError
 from tuner.core.shown import shown
 
 
@@ -64,7 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
     0: done; 1: failed; 2: bad input; 3: another nightly job is at work; 10: a night promoted;
     20: drift; 21: an A/B test lost users; 130: interrupted.
     """
-    if not {"", os.getcwd()} & set(sys.path):
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        click.echo("error: the working folder was deleted; go to another one", err=True)
+        sys.exit(EXIT_BAD_INPUT)
+    if not {"", here} & set(sys.path):
         # Retrievers are modules in the folder that one works in: the last one looked into, as a
         # json.py there is not to be taken for Python's.
         sys.path.append("")
