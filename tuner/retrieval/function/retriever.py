@@ -77,8 +77,10 @@ class Function:
         search_path: Annotated[
             Sequence[str] | None, "folders of the module; default: the configuration's and this one"
         ] = None,
-        concurrency: Annotated[int | None, "calls at once, of each process"] = None,
-        timeout_s: Annotated[float | None, "for one query"] = None,
+        concurrency: Annotated[
+            int | None, "calls at once, of each process; default: 8 if async, else 1 (no threads)"
+        ] = None,
+        timeout_s: Annotated[float | None, "for one query; default: 60 if async, else none"] = None,
     ) -> Function:
         """Import the function and look at what it takes.
 
