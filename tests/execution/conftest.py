@@ -176,11 +176,24 @@ class DaskCluster:
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
         wait_for(lambda: answers(self.port), "for the Dask scheduler")
 
-    def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
-        """Start a worker with one thread, which is not started again when it dies."""
-        worker = self._start("worker", self.address, "--nthreads", "1", "--no-nanny", *options)
+    def add_worker(
+        self, *options: str, python_path: str | Path | None = None, cwd: Path | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker with one thread, which is not started again when it dies.
+
+        It finds the study's modules, unless it is told to look elsewhere.
+        """
+        given = ("worker", self.address, "--nthreads", "1", "--no-nanny", *options)
+        worker = self._start(*given, python_path=python_path, cwd=cwd)
         self.workers.append(worker)
         return worker
+
+    def wait_for_workers(self, count: int) -> None:
+        """Wait until the scheduler knows of so many."""
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=WAIT_S)
 
     def add_workers(self, count: int) -> None:
         for _ in range(count):
@@ -194,12 +207,15 @@ class DaskCluster:
             process.kill()
             process.wait()
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, *arguments: str, python_path: str | Path | None = None, cwd: Path | None = None
+    ) -> subprocess.Popen[bytes]:
+        python_path = python_path or self.folder
         with (self.folder / "dask.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
-                cwd=self.folder,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(self.folder)},
+                cwd=cwd or self.folder,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(python_path)},
                 stdout=log,
                 stderr=log,
             )

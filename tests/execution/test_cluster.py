@@ -89,7 +89,9 @@ def seats_on(machines: Machines) -> Seats:
 def run(machines: Machines, count: int, slots: int) -> dict[int, str | None]:
     seats = seats_on(machines)
     given = [Trial(number, "arm", {"x": number}) for number in range(count)]
-    results = run_in_slots(lambda trial: seats.evaluate(trial, None), given, slots=slots)
+    results = run_in_slots(
+        lambda trial: seats.evaluate(trial, None), given, slots=slots, room=seats
+    )
     return {trial.number: outcome.error for trial, outcome in results}
 
 
@@ -178,10 +180,54 @@ def test_a_worker_that_cannot_load_is_left_out() -> None:
     results = list(run_in_slots(lambda trial: seats.evaluate(trial, None), given, slots=2))
     assert [outcome.error for _, outcome in results] == [None] * 6
     assert machines.most == {"b": 2}
-    assert seats.remarks == "without a: ImportError: no x"
+    assert seats.remarks == ("without a: ImportError: no x; install there what is installed here")
 
 
 def test_where_no_worker_can_load_the_run_ends() -> None:
     machines = Machines({"a": 1, "b": 1}, lambda *_: None, unable={"a": "no x", "b": "no x"})
     with pytest.raises(TunerError, match=r"no worker can load .* no x \(on .* install there"):
         run(machines, 6, slots=2)
+
+
+def test_machines_that_come_late_are_used_and_nobody_is_asked_before_there_is_room() -> None:
+    asked: list[int] = []
+    seen: list[int] = []
+    two = threading.Barrier(2, action=lambda: seen.append(len(asked)))
+    four = threading.Barrier(4)
+
+    def trials() -> Iterator[Trial]:
+        for number in range(14):
+            asked.append(number)
+            yield Trial(number, "arm", {})
+
+    def evaluate(machines: Machines, worker: str, number: int) -> None:
+        if number < 2:
+            two.wait(60)  # both places are taken
+            if number == 0:
+                with machines.lock:
+                    machines.capacity["late"] = 2
+        elif number < 6:
+            four.wait(60)  # four at once: the machine that came late is used
+
+    machines = Machines({"a": 2}, evaluate)
+    seats = seats_on(machines)
+    results = run_in_slots(lambda trial: seats.evaluate(trial, None), trials(), slots=8, room=seats)
+    assert [outcome.error for _, outcome in results] == [None] * 14
+    assert seen == [2]
+    assert seats.capacity == 4
+    assert machines.most == {"a": 2, "late": 2}
+
+
+def test_what_was_lost_and_what_was_evaluated_once_more_is_told() -> None:
+    def evaluate(machines: Machines, worker: str, number: int) -> None:
+        if number == 3 and machines.evaluations[3] == 1:
+            machines.lose(worker)
+
+    machines = Machines({"a": 1}, evaluate, names())
+    seats = seats_on(machines)
+    given = [Trial(number, "arm", {}) for number in range(6)]
+    results = run_in_slots(lambda trial: seats.evaluate(trial, None), given, slots=1, room=seats)
+    assert [outcome.error for _, outcome in results] == [None] * 6
+    assert seats.remarks == (
+        "1 worker was lost (the last: a); 1 trial was evaluated once more (the last: trial 3)"
+    )

@@ -181,3 +181,42 @@ def test_tune_begins_nothing_without_a_scheduler(tmp_path: Path) -> None:
                 run_dir=tmp_path / "run",
             )
     assert not (tmp_path / "run").exists()
+
+
+def test_workers_that_cannot_do_it_are_left_out_and_named(project: Any, dask_cluster: Any) -> None:
+    """One without the user's module, one without the tuner, and one that comes late."""
+    project.configure("dask", dask_cluster.address)
+    modules = project.folder / "modules"
+    modules.mkdir()
+    (modules / "by_name.py").write_text(
+        "from far_away import FarAway\n"
+        "def search(query, x):\n"
+        "    class Asked:\n"
+        "        id, text = 'q', query\n"
+        "    return FarAway().retrieve([Asked], {'x': x}).ids(0)\n"
+    )
+    config = (project.folder / "far.yaml").read_text()
+    (project.folder / "far.yaml").write_text(
+        config.replace('{kind: "far_away:FarAway"}', "{kind: function, function: 'by_name:search'}")
+    )
+    elsewhere = project.folder.parent / "elsewhere"
+    broken = elsewhere / "broken" / "tuner"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('no tuner on this machine')\n")
+    dask_cluster.add_worker("--name", "without-module", python_path=elsewhere, cwd=elsewhere)
+    dask_cluster.add_worker("--name", "without-tuner", python_path=broken.parent, cwd=elsewhere)
+    dask_cluster.wait_for_workers(2)
+    both = f"{project.folder}{os.pathsep}{modules}"
+    project.environment["PYTHONPATH"] = both
+    run = project.start("run", "far.yaml")
+    dask_cluster.add_worker("--name", "able", python_path=both)
+    said = project.end(run, 0)
+    told = project.told()
+    assert told.keys() == EVERY_X
+    assert [event["error"] for event in told.values()] == [None] * 24
+    assert "no module 'by_name'" in said
+    assert "graphrag-tuner cannot be imported there (ImportError: no tuner on this machine)" in said
+    assert "install there what is installed here" in said
+    lines = said.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("evaluations run"))
+    assert first < next(place for place, line in enumerate(lines) if "best 0" in line)

@@ -14,7 +14,7 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -118,15 +118,69 @@ class Seats:
         self._workers: dict[str, _Worker] = {}
         self._refused: dict[str, str] = {}
         self._has_seated = False
+        # Its own condition: of many slots that wait for room, one is woken by each that leaves.
+        self._room = threading.Condition()
+        self._under_way = 0
+        self._lost: list[str] = []
+        self._repeated: list[int] = []
         self._changed = threading.Condition()
         self._looked_at = -look_s
         self._worker_seen_at = time.monotonic()
 
     @property
     def remarks(self) -> str:
-        """Say which workers are left out, and why; empty where none is."""
-        reasons = [f"without {name}: {reason}" for name, reason in list(self._refused.items())]
-        return "; ".join(reasons)
+        """Say which workers are left out, and why, and what was lost; empty where nothing was."""
+        told = [f"without {name}: {reason}" for name, reason in list(self._refused.items())]
+        if told:
+            told[-1] += "; install there what is installed here"
+        if lost := list(self._lost):
+            were = "worker was" if len(lost) == 1 else "workers were"
+            told.append(f"{len(lost)} {were} lost (the last: {lost[-1]})")
+        if repeated := list(self._repeated):
+            trials = "trial was" if len(repeated) == 1 else "trials were"
+            told.append(
+                f"{len(repeated)} {trials} evaluated once more (the last: trial {repeated[-1]})"
+            )
+        return "; ".join(told)
+
+    @property
+    def capacity(self) -> int:
+        """Return how many evaluations the workers that are there can take at once."""
+        with self._changed:
+            return sum(worker.capacity for worker in self._workers.values())
+
+    def wait_for_room(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until one more evaluation has a place; False where ``is_over`` before.
+
+        A trial that is pulled earlier would wait for a worker while time runs out for others. What
+        has room has to ``leave``.
+
+        Raises:
+            TunerError: the cluster is gone, or has no worker left that could evaluate.
+        """
+        with self._room:
+            while not is_over():
+                if self._under_way < self._look_for_places():
+                    self._under_way += 1
+                    return True
+                self._room.wait(self._look_s)
+        return False
+
+    def leave(self) -> None:
+        """Give back the room of an evaluation."""
+        with self._room:
+            self._under_way -= 1
+            self._room.notify()
+
+    def wake(self) -> None:
+        """Let everybody who waits for room look whether it is over."""
+        with self._room:
+            self._room.notify_all()
+
+    def _look_for_places(self) -> int:
+        with self._changed:
+            self._look()
+            return sum(worker.capacity for worker in self._workers.values())
 
     def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
         """Evaluate on a free seat; where the worker is lost, once more, alone on a worker.
@@ -151,6 +205,9 @@ class Seats:
                 return outcome
             except LostError as error:
                 reason = str(error)
+                self._lost.append(worker.name)
+                if not is_alone:
+                    self._repeated.append(trial.number)
                 self._cluster.workers()  # where all of it is gone, no trial is to blame
             finally:
                 self._leave(worker, seat, is_lost=is_lost, was_alone=is_alone)

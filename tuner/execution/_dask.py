@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import threading
 import time
@@ -48,13 +49,12 @@ class DaskCluster:
 
     def seat(self, worker: str) -> _Seat:
         """Make a seat on a worker, which fetches the evaluate function unless it has it."""
+        self._find_tuner(worker)
         future = self._wait(
             worker, Seat, self._there("", lambda: self._package.payload), actor=True
         )
         try:
             seat = _Seat(self, worker, future, future.result(timeout=ANSWER_GRACE_S))
-        except ImportError as error:  # of the tuner itself
-            raise CannotSendError(one_line(error)) from error
         except Exception as error:
             raise LostError(f"{worker}: {one_line(error)}") from error
         self.seats.add(seat)
@@ -70,6 +70,17 @@ class DaskCluster:
             seat.close()
             raise
         return seat
+
+    def _find_tuner(self, worker: str) -> None:
+        """See whether a worker has this package: one that has not dies of what comes next.
+
+        Raises:
+            CannotSendError: it has not, or it cannot be imported there.
+        """
+        found = self._wait(worker, importlib.import_module, Seat.__module__)
+        if found.status != "finished":
+            reason = one_line(found.exception())
+            raise CannotSendError(f"graphrag-tuner cannot be imported there ({reason})")
 
     def _wait(self, worker: str, function: Any, *arguments: Any, actor: bool = False) -> Any:
         """Call a function on a worker; return the future when it is done."""

@@ -18,6 +18,9 @@ from tuner.execution._options import check_options, counted
 from tuner.execution._slots import run_in_slots
 from tuner.execution.base import Evaluate, Outcomes
 
+# Evaluations at once that a cluster may grow to while a study runs, or twice what it began with.
+MOST_AT_ONCE = 64
+
 
 @dataclass(frozen=True)
 class System:
@@ -65,19 +68,19 @@ class OnCluster(ABC):
         self.workers = workers
         self.trial_timeout_s = trial_timeout_s
         self.address = address
-        self._slots = workers or 1
+        self._places: Callable[[], int] = lambda: workers or 1
         self._remarks: Callable[[], str] = str
 
     @property
     def slots(self) -> int:
-        """Return how many evaluations run at once; with ``workers`` None, once a run has begun."""
-        return self._slots
+        """Return how many evaluations run at once: with ``workers`` None, the cluster's of now."""
+        return self._places()
 
     @property
     def choice(self) -> str:
         """Say where evaluations run."""
         remarks = self._remarks()
-        workers = counted(self._slots, "worker")
+        workers = counted(self.slots, "worker")
         where = f"evaluations run on {self.system.name} at {self.address}, {workers}"
         return f"{where}; {remarks}" if remarks else where
 
@@ -108,11 +111,13 @@ class OnCluster(ABC):
         """
         with self._join(pack(evaluate)) as cluster:
             command = self.system.start_worker.format(address=self.address)
-            self._slots = self.workers or wait_for_workers(cluster, command)
+            found = wait_for_workers(cluster, command)
             seats = Seats(cluster)
             self._remarks = lambda: seats.remarks
+            most = self.workers or max(MOST_AT_ONCE, 2 * found)
+            self._places = lambda: self.workers or seats.capacity or found
 
             def call(trial: Trial) -> Outcome:
                 return seats.evaluate(trial, self.trial_timeout_s)
 
-            yield from run_in_slots(call, trials, slots=self._slots)
+            yield from run_in_slots(call, trials, slots=most, room=seats)

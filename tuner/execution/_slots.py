@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Outcomes
@@ -15,19 +16,38 @@ Call = Callable[[Trial], Outcome]
 LONGEST_WAIT_S = 0.2
 
 
-def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes:
+class Room(Protocol):
+    """Says when one more trial has a place where it is evaluated."""
+
+    def wait_for_room(self, is_over: Callable[[], bool]) -> bool:
+        """Wait for a place, and take it; False where ``is_over`` comes true before."""
+        ...
+
+    def leave(self) -> None:
+        """Give the place back."""
+        ...
+
+    def wake(self) -> None:
+        """Let everybody who waits look whether it is over."""
+        ...
+
+
+def run_in_slots(
+    call: Call, trials: Iterable[Trial], *, slots: int, room: Room | None = None
+) -> Outcomes:
     """Yield every trial with the outcome of ``call``, in the order in which they end.
 
     A slot pulls its next trial once the consumer has taken its last result and come back for more.
     A pull that has to wait for results keeps no other slot from handing its own over. Letting
     joblib pull a lazy input instead costs one result more, or any number where the consumer is
-    slower than the evaluations, and an input that fails hangs it.
+    slower than the evaluations, and an input that fails hangs it. Where places come and go,
+    ``room`` tells of them: a slot pulls only when it has one.
     """
-    if slots == 1:
+    if slots == 1 and room is None:
         for trial in trials:
             yield trial, call(trial)
         return
-    pool = _Pool(call, iter(trials))
+    pool = _Pool(call, iter(trials), room)
     # joblib runs the slots, so that an evaluation which uses joblib itself is nested in it and does
     # not start processes in every slot. The call returns when the last slot has ended, hence a
     # thread for it; a daemon, since an abandoned evaluation must not keep the interpreter alive.
@@ -39,9 +59,11 @@ def run_in_slots(call: Call, trials: Iterable[Trial], *, slots: int) -> Outcomes
 
 
 class _Pool:
-    def __init__(self, call: Call, trials: Iterator[Trial]) -> None:
+    def __init__(self, call: Call, trials: Iterator[Trial], room: Room | None) -> None:
         self._call = call
         self._trials = trials
+        self._room = room
+        self._is_used_up = threading.Event()
         self._pulling = threading.Lock()
         self._is_closed = threading.Event()
         # A result with the event that says it was consumed, an error, or None: all slots ended.
@@ -79,6 +101,8 @@ class _Pool:
     def close(self) -> None:
         """Let every slot end after what it is doing now."""
         self._is_closed.set()
+        if self._room is not None:
+            self._room.wake()
         while True:
             try:
                 result = self._results.get_nowait()
@@ -88,13 +112,32 @@ class _Pool:
                 result[2].set()
 
     def _slot(self) -> None:
-        while not self._is_closed.is_set():
-            with self._pulling:
-                trial = next(self._trials, None)
-            if trial is None:
-                return
-            is_consumed = threading.Event()
-            self._results.put((trial, self._call(trial), is_consumed))
-            if self._is_closed.is_set():  # then nobody may be left to consume it
-                return
-            is_consumed.wait()
+        while not self._is_over():
+            if self._room is None:
+                if not self._one():
+                    return
+            elif self._room.wait_for_room(self._is_over):
+                try:
+                    if not self._one():
+                        return
+                finally:
+                    self._room.leave()
+
+    def _is_over(self) -> bool:
+        return self._is_closed.is_set() or self._is_used_up.is_set()
+
+    def _one(self) -> bool:
+        """Pull a trial, evaluate it, and hand it over; False where that was the last one."""
+        with self._pulling:
+            trial = next(self._trials, None)
+        if trial is None:
+            self._is_used_up.set()
+            if self._room is not None:
+                self._room.wake()
+            return False
+        is_consumed = threading.Event()
+        self._results.put((trial, self._call(trial), is_consumed))
+        if self._is_closed.is_set():  # then nobody may be left to consume it
+            return False
+        is_consumed.wait()
+        return True

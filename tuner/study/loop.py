@@ -207,10 +207,10 @@ def _ask_and_tell(
     with closing(outcomes):
         for trial, outcome in outcomes:
             told = study.tell(trial, outcome)
-            report(told)
             if execution.choice != choice:
                 choice = execution.choice
                 on_event(Event("execution", text=choice))
+            report(told)
             if study.has_kept_waiting and not has_said and execution.slots > at_once:
                 has_said = True
                 on_event(Event("execution", text=_idle(execution.slots, study.header.ahead)))

@@ -53,6 +53,16 @@ class Command:
     fingerprint: str
     known: Passages = field(repr=False)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the options, and see whether this machine has the program and the folder.
+
+        Raises:
+            InputError: it has not.
+        """
+        self.__dict__.update(state)
+        if problems := list(_problems(self.command, Path(self.working_dir))):
+            raise InputError(problems=problems)
+
     @classmethod
     def build(
         cls,

@@ -29,12 +29,21 @@ _LOWS: dict[str, float] = {"concurrency": 1, "timeout_s": 0}
 
 @dataclass(frozen=True)
 class Target:
-    """The user's object by name; each process imports it for itself, so it need not be pickled."""
+    """The user's object by name; each process imports it for itself, so it need not be pickled.
+
+    A process that it is brought to imports the object at once: where the module is missing, that is
+    known before the first trial comes there.
+    """
 
     name: str
     search_path: tuple[str, ...]
     concurrency: int | None
     timeout_s: float | None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the options, and import the object."""
+        self.__dict__.update(state)
+        load_object(self.name, self.search_path)
 
     @classmethod
     def read(
