@@ -23,10 +23,12 @@ class Dask(OnCluster):
     """Evaluates on the Dask cluster whose scheduler is at ``address``, such as tcp://host:8786.
 
     ``workers`` is the largest number of evaluations at once; None: as many as the cluster's workers
-    have threads when the run begins. Each evaluation has a process of its own on its worker, with
+    have threads. Each evaluation has a process of its own on its worker, with
     one BLAS thread, as with ``processes``: a crash, or a kill at ``trial_timeout_s``, costs its
     trial and nothing else. A trial whose Dask worker is lost is evaluated once more, alone on a
     worker. The evaluate function reaches a worker once, however many trials it evaluates.
+    A worker's memory limit does not cover these processes. Workers that come late are used, and one
+    that lacks a module is left out.
     """
 
     system = System(
