@@ -117,3 +117,12 @@ def test_hostile_names_of_runs_and_values_are_shown_by_score(tuner_here):
     assert "[a]" in done.stdout
     assert "=b\\u001b[2J" in done.stdout
     assert not [cell for cell in cells(folder / "o.csv") if is_run(cell)]
+
+
+def test_too_little_memory_is_told_in_a_line(tuner_here):
+    module = tuner_here.folder / "word_overlap.py"
+    text = module.read_text(encoding="utf-8")
+    assert "        answers = []\n" in text
+    module.write_text(text.replace("        answers = []\n", "        raise MemoryError\n", 1))
+    done = tuner_here("evaluate", "config.yaml", code=1)
+    assert done.stderr.splitlines()[-1] == "error: this machine's memory is too small for it"

@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         here = os.getcwd()
     except FileNotFoundError:
-        click.echo("error: the working folder was deleted; go to another one", err=True)
+        echo("error: the working folder was deleted; go to another one", err=True)
         sys.exit(EXIT_BAD_INPUT)
     if not {"", here} & set(sys.path):
         # Retrievers are modules in the folder that one works in: the last one looked into, as a
@@ -93,6 +93,9 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of our output left, as `head` does; there is nobody to tell.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the interpreter's last flush
         code = 0
+    except MemoryError:
+        echo("error: this machine's memory is too small for it", err=True)
+        code = EXIT_FAILED
     except OSError as error:
         place = f" {error.filename!r}" if error.filename else ""
         echo(f"error: {error.strerror or error}:{place}".rstrip(":"), err=True)
