@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import socket
 import subprocess
 import urllib.error
@@ -89,3 +91,10 @@ def test_requests_errors_are_known_by_their_names() -> None:
 )
 def test_which_errors_are_outages(error: BaseException, expected: bool) -> None:
     assert is_outage(error) is expected
+
+
+@pytest.mark.parametrize("name", ["core.outages", "core.calls", "study.failures"])
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"tuner.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
