@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tuner.core.errors import InputError
 from tuner.core.trial import TrialState
 from tuner.study.reading import read_journal
 
@@ -283,3 +284,38 @@ def test_a_service_that_goes_away_interrupts_the_study_with_a_warning(
     assert study.summary.state == "finished"
     assert all(trial.is_scored for trial in study.trials)
     assert sorted(answered) == list(range(1, 13))
+
+
+def test_tracking_shows_the_study_in_mlflow(tmp_path):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    study = tuner.tune(
+        quality, SPACE, backends=["random"], trials=3, run_dir=tmp_path / "run",
+        tracking={"uri": uri, "experiment": "mine"}, progress=False,
+    )  # fmt: skip
+    client = MlflowClient(uri)
+    (experiment,) = [one for one in client.search_experiments() if one.name == "mine"]
+    runs = client.search_runs([experiment.experiment_id])
+    trials = [run for run in runs if run.data.tags.get("tuner.role") == "trial"]
+    assert len(trials) == 3
+    run = client.get_run(study.mlflow_run_id)
+    assert run.data.metrics["best_objective"] == pytest.approx(study.best.objective)
+
+
+@pytest.mark.parametrize(
+    ("tracking", "message"),
+    [
+        ({"url": "http://mlflow:5000"}, r"tracking\.url: unknown key; did you mean 'uri'"),
+        ({"experiment": "mine"}, r"tracking: write it as 'http://mlflow:5000' or"),
+        ("mlflow:5000", r"tracking: "),
+        ("sqlite:///mlflow.db", r"tracking: needs run_dir as well"),
+    ],
+)
+def test_tracking_that_cannot_be_is_refused_before_anything_is_evaluated(
+    tmp_path, tracking, message
+):
+    folder = None if tracking == "sqlite:///mlflow.db" else tmp_path / "run"
+    with pytest.raises(InputError, match=message):
+        tuner.tune(pytest.fail, SPACE, trials=1, run_dir=folder, tracking=tracking)
+    assert not (tmp_path / "run").exists()

@@ -6,6 +6,8 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 from tuner.cli import tuner as command_line
 from tuner.config import load_config
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
@@ -16,8 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_examples_with_answers_give_these_answers():
-    found = doctest.DocTestParser().get_doctest(README, {}, "README.md", "README.md", 0)
+@pytest.mark.parametrize("name", ["README.md", "docs/metrics.md"])
+def test_examples_with_answers_give_these_answers(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     assert found.examples
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(found)
@@ -57,5 +61,13 @@ def test_every_configuration_that_ships_is_right():
 
 
 def test_links_to_files_lead_somewhere():
-    for name in re.findall(r"`((?:configs|experiments|tuner|notebooks)/[\w./-]+)`", README):
+    for name in re.findall(r"`((?:configs|docs|experiments|tuner|notebooks)/[\w./-]+)`", README):
         assert (ROOT / name).exists(), name
+
+
+def test_the_page_on_metrics_names_metrics_that_exist():
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    families = {name.partition("@")[0] for name in [*known_names(), *SYSTEM_METRICS]}
+    first = re.findall(r"^\| `([a-z_0-9]+)(?:@k)?`", text, flags=re.MULTILINE)
+    assert {name for name in first if name not in ("max_grade",)} <= families
+    assert len(first) >= 6

@@ -8,12 +8,13 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.assemble import versions
 from tuner.core import registry
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
@@ -30,10 +31,12 @@ from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
 from tuner.study.results import summarise
 from tuner.study.study import Study
-from tuner.tracking.base import Tracker
+from tuner.tracking.base import EXPERIMENT
 
 if TYPE_CHECKING:
     import pandas
+
+    from tuner.tracking.mlflow import Mlflow
 
 Answer = float | Mapping[str, float] | Outcome
 Evaluate = Callable[[Params], Answer]
@@ -48,12 +51,14 @@ class TunedStudy:
         trials: all trials in the order of asking.
         summary: the best of each arm, counts, and how the study ended.
         journal: the path of the journal, or None where no ``run_dir`` was given.
+        mlflow_run_id: of the study's run, where it is tracked and MLflow answered.
     """
 
     best: Trial | None
     trials: tuple[Trial, ...] = field(repr=False)
     summary: StudySummary = field(repr=False)
     journal: Path | None
+    mlflow_run_id: str | None = None
 
     @property
     def best_params(self) -> Params:
@@ -130,7 +135,7 @@ def tune(
     execution: str | Mapping[str, Any] = "auto",
     trial_timeout_s: float | None = None,
     run_dir: str | Path | None = None,
-    tracker: Tracker | None = None,
+    tracking: str | Mapping[str, str] | None = None,
     name: str = "study",
     progress: bool = True,
     on_trial: Callable[[Trial], None] | None = None,
@@ -155,6 +160,10 @@ def tune(
     1, and as many as a cluster has) and ``trial_timeout_s`` (by default none) stand beside it or in
     it, not both.
 
+    ``tracking`` shows the study in MLflow: a URI such as ``"http://mlflow:5000"``, or what a
+    configuration's section holds, ``{"uri": …, "experiment": …}``. It needs ``run_dir``, from whose
+    journal the view is made; ``tuner sync RUN_DIR`` completes it where the server was down.
+
     ``progress`` shows a bar a backend in a terminal or a notebook; elsewhere nothing is shown.
     ``on_trial`` is called with every trial that has ended, in the order in which they end and in
     the caller's thread. An exception in it ends the study as Ctrl-C does: evaluations under way are
@@ -168,10 +177,12 @@ def tune(
 
     Raises:
         InputError: an unknown backend, a space or a weight that means nothing, a cluster that does
-            not answer, or a ``run_dir`` that holds another study.
+            not answer, a ``run_dir`` that holds another study, or tracking that MLflow would
+            refuse.
     """
     search_space = _space(space)
     objective = _objective(maximize)
+    tracker = _tracker(tracking, run_dir)
     if isinstance(backends, str):
         backends = (backends,)
     budgets = dict(backends) if isinstance(backends, Mapping) else dict.fromkeys(backends, trials)
@@ -203,8 +214,8 @@ def tune(
                 shown.show(event)
                 heard.take(event)
 
-            if tracker is not None:
-                tracker.start(study.header, Path() if run_dir is None else Path(run_dir))
+            if tracker is not None and run_dir is not None:
+                tracker.start(study.header, Path(run_dir))
             state = run_study(
                 study, runner, _Reported(evaluate), tracker=tracker, on_event=on_event
             )
@@ -226,7 +237,8 @@ def tune(
         others = "without run_dir nothing is kept for another one"
         how = others if run_dir is None else "the same call goes on where it stopped"
         warnings.warn(f"{reason}; {how}", stacklevel=2)
-    return TunedStudy(study.best, tuple(told), summary, journal)
+    mlflow_run_id = None if tracker is None else tracker.run_id
+    return TunedStudy(study.best, tuple(told), summary, journal, mlflow_run_id)
 
 
 @dataclass
@@ -246,6 +258,31 @@ class _Heard:
         except Exception as error:  # raised when the study is safe
             self.error = error
             self.study.stop()
+
+
+def _tracker(given: str | Mapping[str, str] | None, run_dir: str | Path | None) -> Mlflow | None:
+    if given is None:
+        return None
+    from tuner.tracking.mlflow import Mlflow
+
+    section = {"uri": given} if isinstance(given, str) else dict(given)
+    section.setdefault("experiment", EXPERIMENT)
+    key = ("tracking",)
+    for name in section:
+        if name not in ("uri", "experiment"):
+            hint = did_you_mean(name, ("uri", "experiment"))
+            raise InputError(f"unknown key{hint}", key=(*key, name))
+    if "uri" not in section:
+        raise InputError("write it as 'http://mlflow:5000' or {'uri': …, 'experiment': …}", key=key)
+    if run_dir is None:
+        message = "needs run_dir as well: MLflow's view is made from the journal there"
+        raise InputError(message, key=key)
+    try:
+        Mlflow.check(section["uri"], section["experiment"])
+    except InputError as error:
+        raise InputError(problems=[below(p, key) for p in error.problems]) from error
+    warn = partial(warnings.warn, stacklevel=2)
+    return Mlflow(section["uri"], section["experiment"], warn=warn)
 
 
 def _space(space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]]) -> SearchSpace:

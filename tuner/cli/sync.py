@@ -17,13 +17,14 @@ def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
     from tuner.run_dir import read_run, timed_summary
     from tuner.tracking._uri import mask, without_password
+    from tuner.tracking.base import EXPERIMENT
     from tuner.tracking.mlflow import Mlflow
 
     content, config = read_run(run_dir)
     store = uri or (config.tracking.uri if config.tracking else None)
     if store is None:
         raise InputError("the study has no tracking section; name the store: --uri URI")
-    experiment = config.tracking.experiment if config.tracking else "graphrag-tuning"
+    experiment = config.tracking.experiment if config.tracking else EXPERIMENT
     Mlflow.check(store, experiment)
     tracker = Mlflow(store, experiment, warn=echo)
     told = [trial for trial in content.trials.values() if trial.is_told]

@@ -18,6 +18,7 @@ from pydantic import (
 from tuner.core.grades import GradeScale
 from tuner.core.study_record import AHEAD
 from tuner.metrics.base import MetricOptions
+from tuner.tracking.base import EXPERIMENT
 
 if TYPE_CHECKING:
     from tuner.retrieval._build_options import BuildOption
@@ -268,7 +269,7 @@ class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
     uri: str = Field(default="sqlite:///mlflow.db", min_length=1)
-    experiment: str = Field(default="graphrag-tuning", min_length=1)
+    experiment: str = Field(default=EXPERIMENT, min_length=1)
     model: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$",

@@ -8,6 +8,9 @@ from typing import Protocol
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 
+EXPERIMENT = "graphrag-tuning"
+"""Where studies are shown unless somebody says otherwise."""
+
 
 class Tracker(Protocol):
     """Receives what the journal already holds. No call blocks on the outside world or raises."""

@@ -30,6 +30,7 @@ from tuner.tracking._uri import (
 )
 from tuner.tracking._view import Target, open_view
 from tuner.tracking._writer import TrackingStatus, Writer, one_line, reason_of
+from tuner.tracking.base import EXPERIMENT
 
 __all__ = ["Mlflow", "TrackingStatus", "serve_ui"]
 
@@ -65,7 +66,7 @@ class Mlflow:
         self._run_dir = Path()
 
     @staticmethod
-    def check(uri: str, experiment: str = "graphrag-tuning") -> None:
+    def check(uri: str, experiment: str = EXPERIMENT) -> None:
         """Check what can be known without opening the store.
 
         Raises:
