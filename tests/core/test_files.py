@@ -104,6 +104,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_cannot_be_begun_or_put_in_place_is_named_too(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"No such file or directory: '.*missing/best\.yaml'$"):
+        write_whole(tmp_path / "missing" / "best.yaml", "text")
+    path = tmp_path / "best.yaml"
+    with pytest.raises(OSError, match=r"directory: '.*best\.yaml'$"), whole(path) as stream:
+        stream.write(b"text")
+        path.mkdir()
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_link_stays_one_and_a_device_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

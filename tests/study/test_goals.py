@@ -118,6 +118,10 @@ def test_a_point_is_beaten_only_by_more_than_chance(tmp_path):
     assert kept(trials[:2]) == [1, 0]
     assert kept(trials) == [2]
     assert [one.number for one in front(trials[:2], objective.goals)] == [1]
+    # What a damaged file held is not known, and a finished search is not lost for it.
+    (tmp_path / "trials" / "0.npz").write_bytes(b"PK damaged")
+    assert kept(trials) == [2]
+    assert kept(trials[:2]) == [1]
 
 
 def test_no_point_is_beaten_by_a_latency_that_cannot_be_compared(tmp_path):

@@ -118,6 +118,12 @@ def test_a_torn_line_is_no_damage_and_any_other_is_counted(tmp_path):
     assert (earlier.count, earlier.unreadable) == (2, 2)
 
 
+def test_a_name_may_hold_what_unicode_takes_for_a_line_end(tmp_path):
+    looked(tmp_path, queries(1, 2), study="a\u2028b\x85c")
+    earlier = looked(tmp_path, queries(1, 2))
+    assert (earlier.count, earlier.unreadable, earlier.last_study) == (1, 0, "a\u2028b\x85c")
+
+
 @pytest.mark.parametrize(
     "line",
     [

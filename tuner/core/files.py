@@ -42,8 +42,8 @@ def whole(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         return
     # A name of its own, and a short one: the file's may be as long as the disk allows.
     unfinished = target.with_name(f".{os.urandom(6).hex()}.unfinished")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
@@ -112,9 +112,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def _name(error: BaseException, path: Path) -> None:
-    """Let an error of writing say which file; the system's own does not."""
-    if isinstance(error, OSError) and error.filename is None:
+    """Let an error of writing say which file: the system says none, or that of the unfinished."""
+    if isinstance(error, OSError):
         error.filename = str(path)
+        del error.filename2  # "old -> new" of a file that was to be renamed
 
 
 @contextmanager

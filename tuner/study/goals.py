@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial
@@ -44,7 +45,7 @@ def chance_of(objective: Objective, journal: Path, trials: Sequence[Trial]) -> C
 
     def values(trial: Trial) -> Mapping[str, FloatArray]:
         if trial.number not in kept:
-            found = read_per_query(journal, trial.evaluated_as)
+            found = _read(journal, trial)
             is_whole = all(name in found for name in objective.weights)
             composite = {COMPOSITE: composite_values(found, objective.weights)} if is_whole else {}
             kept[trial.number] = {
@@ -61,12 +62,19 @@ def chance_of(objective: Objective, journal: Path, trials: Sequence[Trial]) -> C
                 return float("inf")
             return LATENCY_CHANCE * min(first.metrics[name], second.metrics[name])
         mine, theirs = values(first).get(name), values(second).get(name)
-        if mine is None or theirs is None:
+        if mine is None or theirs is None or mine.shape != theirs.shape:
             return 0.0
         return standard_error(mine - theirs) or 0.0
 
     goals = objective.pareto
     return chance
+
+
+def _read(journal: Path, trial: Trial) -> Mapping[str, FloatArray]:
+    try:
+        return read_per_query(journal, trial.evaluated_as)
+    except InputError:  # told where the winner is chosen; a finished search is not lost for it
+        return {}
 
 
 def is_latency(name: str) -> bool:

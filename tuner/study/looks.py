@@ -154,7 +154,8 @@ def _read(text: str) -> tuple[list[dict[str, Any]], int]:
     """
     records: list[dict[str, Any]] = []
     damaged = 0
-    for line in text.splitlines():
+    # Not by splitlines, which ends a line within a name that holds what Unicode takes for one.
+    for line in text.split("\n"):
         try:
             record = _checked(json.loads(line))
         except (ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
