@@ -26,6 +26,7 @@ from tuner.execution.base import Execution
 from tuner.execution.building import available_cores, make_execution
 from tuner.planning import below
 from tuner.progress import progress_here
+from tuner.run_dir import SUMMARY_NOTE
 from tuner.study.arms import Arm
 from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
@@ -226,7 +227,7 @@ def tune(
         seconds = time.monotonic() - begin
         summary = summarise(state, study.header, told, seconds=seconds, reason=reason)
         if study.journal is not None:
-            study.journal.note("summary", **summary.to_record())
+            study.journal.note(SUMMARY_NOTE, **summary.to_record())
         if tracker is not None:
             tracker.finish(summary)
     finally:

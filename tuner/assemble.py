@@ -19,7 +19,7 @@ from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.policy import Policy, is_policy
-from tuner.core.steps import INDEX, PREPARATION, READING, Phases
+from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
@@ -35,8 +35,6 @@ from tuner.retrieval.base import Knob, Measures, Notes, Retriever, prepare
 from tuner.study.few_queries import FEWEST_TO_SPLIT
 from tuner.systems import build_retriever, explained, measured, resolved
 from tuner.tracking._git import git_commit
-
-Say = Callable[[str], None]
 
 # What stands in the place of a data set where the system measures itself.
 NO_DATASET = Dataset("", "", Corpus(()), (), {})

@@ -17,6 +17,7 @@ from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
+from tuner.core.steps import Say
 from tuner.core.trial import Params, Trial
 from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import (
@@ -172,7 +173,7 @@ def guardrails(assembly: Assembly) -> list[Guardrail]:
 
 
 def utilities(
-    assembly: Assembly, journal: Path, trials: Sequence[Trial], *, say: Callable[[str], None]
+    assembly: Assembly, journal: Path, trials: Sequence[Trial], *, say: Say
 ) -> dict[int, FloatArray]:
     """Return each scored trial's objective on each tune query, by trial number.
 
@@ -279,10 +280,9 @@ def judge_without_holdout(
     section, objective = assembly.config.verdict, assembly.plan.objective
 
     def kept(trial: Trial) -> Measured:
-        number = trial.number if trial.shared_from is None else trial.shared_from
         return Measured(
             trial.params,
-            composite_values(read_per_query(journal, number), objective.weights),
+            composite_values(read_per_query(journal, trial.evaluated_as), objective.weights),
             objective=values[trial.number] if any(objective.price.values()) else None,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.policy import Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
+from tuner.core.steps import Say
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.judge import judge, key_of, look, utilities
 from tuner.retrieval._policy import POLICY
@@ -67,7 +67,7 @@ def derive_policy(
     run_dir: Path,
     *,
     prior_queries: float = PRIOR_QUERIES,
-    say: Callable[[str], None],
+    say: Say,
 ) -> PolicyResult:
     """Derive the best configuration of each query type from a study's trials; evaluate nothing new.
 

@@ -18,7 +18,17 @@ from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
-from tuner.core.steps import REPORT, SEARCH, TRACKING, VERDICT, Advance, Phases, watched
+from tuner.core.steps import (
+    REPORT,
+    SEARCH,
+    TRACKING,
+    VERDICT,
+    Advance,
+    Phases,
+    Say,
+    unsaid,
+    watched,
+)
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, best_trial
 from tuner.evaluation.racing import standing
@@ -73,13 +83,7 @@ from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_e
 
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
-
-Say = Callable[[str], None]
 Result = TypeVar("Result")
-
-
-def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
-    return None
 
 
 def _never() -> bool:
@@ -399,7 +403,7 @@ class Session:
             serve_one(assembly.retriever, assembly.tune_queries[0], params)
 
 
-def begin(assembly: Assembly, *, say: Say = _silent, earlier: Earlier | None = None) -> Session:
+def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = None) -> Session:
     """Make the run directory of a new study, with its resolved configuration and its journal.
 
     It starts from ``earlier``, or from what its configuration names.

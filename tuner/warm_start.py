@@ -19,6 +19,7 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
 from tuner.core.json_text import json_text
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
+from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial
 from tuner.core.typed import read_as
@@ -35,8 +36,6 @@ _SAME = ("space", "dataset", "split", "fixed", "retriever")
 
 # The key of a line that holds a starting point, in place of a trial.
 _START = "start"
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,7 @@ def test_what_cannot_be_begun_or_put_in_place_is_named_too(tmp_path: Path) -> No
     with pytest.raises(OSError, match=r"No such file or directory: '.*missing/best\.yaml'$"):
         write_whole(tmp_path / "missing" / "best.yaml", "text")
     path = tmp_path / "best.yaml"
-    with pytest.raises(OSError, match=r"directory: '.*best\.yaml'$"), whole(path) as stream:
-        stream.write(b"text")
+    with pytest.raises(OSError, match=r"directory: '.*best\.yaml'$"), whole(path):
         path.mkdir()
     assert list(tmp_path.iterdir()) == [path]
 

@@ -17,7 +17,7 @@ from tuner.config import load_config
 from tuner.config.model import KeepSection
 from tuner.core.corpus import Query
 from tuner.nightly.budget import shares
-from tuner.nightly.drift import check_drift, write_score
+from tuner.nightly.drift import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, append, read_records
 from tuner.nightly.spending import Spending, remember_part
@@ -231,3 +231,21 @@ def _look(nights: Any, assembly: Assembly, queries: tuple[Query, ...], hops: int
     assert spending.look is not None
     assert alpha == spending.look.alpha
     return spending.look.number
+
+
+def test_a_damaged_file_of_values_costs_a_finished_night_the_values_by_query_alone(
+    nights: Any,
+) -> None:
+    summary = nights("2026-03-01")
+    run_dir = Path(summary["run_dir"])
+    trial = read_journal(run_dir / "journal.jsonl").trials[0]
+    (run_dir / "trials" / "0.npz").write_bytes(b"PK damaged")
+    loaded, source = load_config(run_dir / "config.yaml")
+    assembly = assemble(loaded, source, make_plan(loaded, source), say=print)
+    records = Records("small")
+    score = record_score(
+        nights.runs_dir, records, assembly, trial, run_dir, champion="c", night=DAY
+    )
+    assert score is not None
+    assert (score.mean, score.part, score.by_query) == (trial.objective, None, ())
+    assert records.scores == [score]

@@ -18,7 +18,7 @@ from tuner.core.trial import Outcome, Trial, TrialState, best_trial
 from tuner.execution.inline import Inline
 from tuner.study.journal import Journal
 from tuner.study.loop import run_study
-from tuner.study.reading import read_journal, read_per_query
+from tuner.study.reading import per_query_if_whole, read_journal, read_per_query
 
 TOLD = Trial(
     0,
@@ -357,6 +357,7 @@ def test_a_damaged_file_of_values_is_named(tmp_path: Path, content: bytes) -> No
     (tmp_path / "trials" / "7.npz").write_bytes(content)
     with pytest.raises(InputError, match=r"7\.npz: this file of values by query is damaged"):
         read_per_query(path, 7)
+    assert per_query_if_whole(path, 7) == {}
 
 
 def test_a_note_may_hold_what_is_undefined_or_no_whole_text(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from tuner.cli._out import echo
-from tuner.core.steps import Advance, Phases
+from tuner.core.steps import Advance, Phases, Say
 from tuner.progress import progress_for
 
 config_argument = click.argument("config", metavar="CONFIG")
@@ -39,7 +39,7 @@ def load(
     config: str,
     settings: tuple[str, ...],
     *,
-    say: Callable[[str], None],
+    say: Say,
     phases: Phases | None = None,
     to_run: bool = False,
 ) -> Any:

@@ -71,6 +71,7 @@ def _print(history: History) -> None:
     from rich.table import Table
 
     from tuner.cli._console import console
+    from tuner.nightly.records import told_unreadable
 
     echo(f"nights of {history.study}", bold=True)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -94,7 +95,7 @@ def _print(history: History) -> None:
         night = "" if move.night is None else f"night of {move.night}, "
         echo(f"champion: {move.to.called} ({night}{when} UTC, by {move.who}: {move.why})")
     if history.unreadable:
-        note(f"note: {history.unreadable} lines of nights.jsonl cannot be read and are left out")
+        note(f"note: {told_unreadable(history.unreadable)}")
 
 
 def _cells(row: Row) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 from tuner.cli._options import FiniteRange
 from tuner.cli._out import echo
 from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.query_plan import QueryPlan, Spread
@@ -64,7 +64,7 @@ def command(
     level = alpha if alpha is not None else ALPHA if spread is None else spread.alpha
     plan = plan_queries(spread, effects=effects, queries=queries, alpha=level, power=power)
     if as_json:
-        echo(json.dumps(plan.to_record(), indent=2, ensure_ascii=False))
+        echo(json_text(plan.to_record(), indent=2))
         return
     _print(plan)
 

@@ -1,4 +1,4 @@
-"""Where a job stands and where its time went: phases with a clock, told to whoever listens."""
+"""What a job tells whoever listens: news, and, by phases with a clock, how far it is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ Item = TypeVar("Item")
 
 # Told how much is done, and of how much; both in whatever unit the work has.
 Advance = Callable[[int, int], None]
+# Told a line of news, for people.
+Say = Callable[[str], None]
 
 # The phases of a command, as they are told, in their usual order.
 READING = "reading"
@@ -41,6 +43,10 @@ class Step:
 
 def unheard(done: int, of: int) -> None:
     """Take what nobody listens to."""
+
+
+def unsaid(message: str) -> None:
+    """Take a line that nobody is to read."""
 
 
 def _unheard(step: Step) -> None:  # noqa: ARG001  # the form of a listener

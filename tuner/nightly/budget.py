@@ -13,14 +13,13 @@ from tuner.config import Config
 from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.steps import Say, unsaid
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params
 from tuner.nightly.data import params_key
 from tuner.nightly.records import Night, Records
 from tuner.study.looks import SHARE_THAT_COUNTS, query_digest
 from tuner.warm_start import STARTING_POINTS, Earlier, gather
-
-Say = Callable[[str], None]
 
 # So many trials tell a search where to look; the model of a Gaussian process costs their cube.
 MOST_EARLIER_TRIALS = 300
@@ -89,7 +88,7 @@ def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) ->
         if run_dir in found or not is_there or (has_enough and not is_same):
             continue
         try:
-            one = gather(_from(assembly, [run_dir]), say=_silent, is_apart=is_apart)
+            one = gather(_from(assembly, [run_dir]), say=unsaid, is_apart=is_apart)
         except TunerError as error:  # of something else, or a damaged journal
             reason = reason or str(error)
             continue
@@ -103,7 +102,7 @@ def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) ->
             break
     if found:
         say(f"warm start: {trials} trials of {_nights(len(found))} on the same data")
-        return gather(_from(assembly, [*assembly.config.warm_start, *found]), say=_silent)
+        return gather(_from(assembly, [*assembly.config.warm_start, *found]), say=unsaid)
     again = tuple(starts.values())[:STARTING_POINTS]
     if again:
         best = "best configuration is" if len(again) == 1 else f"{len(again)} best are"
@@ -139,7 +138,3 @@ def _is_apart(assembly: Assembly, records: Records, header: StudyHeader) -> bool
 def _from(assembly: Assembly, sources: list[str]) -> Assembly:
     config = assembly.config.model_copy(update={"warm_start": sources})
     return replace(assembly, config=config)
-
-
-def _silent(message: str) -> None:  # noqa: ARG001  # the form of a listener
-    return None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from tuner.config import Config
 from tuner.core.errors import InputError, TunerError
+from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
 from tuner.nightly.promotion import record_promotion, show_promotion
 from tuner.nightly.records import Champion, Promotion, Records
 from tuner.tracking.registry import CHAMPION, ModelVersion, Registry, model_name
-
-Say = Callable[[str], None]
 
 SOMEBODY = "somebody, in the registry"
 

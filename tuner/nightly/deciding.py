@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from tuner.assemble import Assembly
 from tuner.core.errors import TunerError
+from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.nightly.promotion import (
@@ -22,7 +23,6 @@ from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import CHAMPION, Registry
 from tuner.tuning import Tuned
 
-Say = Callable[[str], None]
 Policy = Literal["auto", "ask", "never"]
 
 DEPLOY = "deploy"

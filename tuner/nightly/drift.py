@@ -18,7 +18,7 @@ from tuner.monitoring.drift import Observation, Windows
 from tuner.nightly.data import part_of
 from tuner.nightly.records import Records, Score, append
 from tuner.nightly.spending import remember_part
-from tuner.study.reading import read_per_query
+from tuner.study.reading import per_query_if_whole
 
 SCORE = "score"
 
@@ -38,9 +38,10 @@ def record_score(
         return None
     part_name: str | None = None
     values: tuple[float | None, ...] = ()
-    per_query = read_per_query(run_dir / JOURNAL_FILE, baseline.evaluated_as)
-    if per_query:
-        by_query = assembly.plan.objective.by_query(per_query, baseline.metrics)
+    objective = assembly.plan.objective
+    per_query = per_query_if_whole(run_dir / JOURNAL_FILE, baseline.evaluated_as)
+    if per_query and all(name in per_query for name in objective.weights):
+        by_query = objective.by_query(per_query, baseline.metrics)
         values = tuple(None if math.isnan(x) else round(float(x), 9) for x in by_query)
         part_name, part = part_of(assembly.tune_queries)
         remember_part(runs_dir, records, part_name, part)

@@ -18,7 +18,7 @@ from tuner.assemble import Assembly, assemble, check_can_tune
 from tuner.config import Config, Source
 from tuner.config.model import NightlySection
 from tuner.core.errors import InputError, TunerError
-from tuner.core.steps import Phases
+from tuner.core.steps import Phases, Say
 from tuner.core.trial import Trial
 from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
@@ -28,7 +28,7 @@ from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.lock import only_one
 from tuner.nightly.notify import check_notify
 from tuner.nightly.pruning import prune
-from tuner.nightly.records import Champion, Night, Records, append, read_records
+from tuner.nightly.records import Champion, Night, Records, append, read_records, told_unreadable
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
@@ -38,8 +38,6 @@ from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry
 from tuner.tuning import Session, begin, reopen
 from tuner.warm_start import Earlier
-
-Say = Callable[[str], None]
 
 
 class Refused(InputError):
@@ -120,8 +118,7 @@ def run_night(
                 f"not how it was before; nights go forward only: name {last} or a later date"
             )
         if records.unreadable:
-            lines = "1 line" if records.unreadable == 1 else f"{records.unreadable} lines"
-            heard.note(f"{lines} of nights.jsonl cannot be read and are left out")
+            heard.note(told_unreadable(records.unreadable))
         registry = registry_of(config)
         tonight = _Tonight(
             config, source, night, runs_dir, records, registry, heard, began, phases or Phases()

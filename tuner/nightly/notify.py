@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from tuner.config import Config
 from tuner.config.model import NotifySection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.json_text import json_text
+from tuner.core.steps import Say
 from tuner.nightly.records import append, read_records
-
-Say = Callable[[str], None]
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from tuner.config import Config
 from tuner.core.errors import InputError, TunerError
+from tuner.core.steps import Say, unsaid
 from tuner.nightly.champion import registry_of
 from tuner.nightly.deciding import DEPLOY
 from tuner.nightly.promotion import record_promotion, show_promotion, who_is_it
 from tuner.nightly.records import Champion, Night, Promotion, Records, read_records
 from tuner.nightly.summary import in_words_of_nights
 from tuner.tracking.registry import CHALLENGER, CHAMPION, ModelVersion, Registry
-
-Say = Callable[[str], None]
 
 BASELINE = "baseline"
 
@@ -30,17 +28,13 @@ class _Candidate:
     sentence: str = "No verdict."
 
 
-def _nowhere(line: str) -> None:  # noqa: ARG001  # the form of a listener
-    return None
-
-
 def promote(
     config: Config,
     target: str,
     *,
     why: str,
     say: Say,
-    show: Say = _nowhere,
+    show: Say = unsaid,
     is_forced: bool = False,
 ) -> Promotion:
     """Make a version, a night's challenger or the baseline the champion, and write that down.

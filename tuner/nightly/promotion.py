@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tuner.core.errors import TunerError
+from tuner.core.steps import Say
 from tuner.nightly.records import Champion, Promotion, Records, append
 from tuner.nightly.showing import sync_study
 from tuner.tracking.registry import CHAMPION, Registry
-
-Say = Callable[[str], None]
 
 
 def record_promotion(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -12,10 +12,9 @@ from filelock import FileLock, Timeout
 from tuner.config.model import KeepSection
 from tuner.core.errors import InputError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.steps import Say
 from tuner.nightly.records import Night, Records, append
 from tuner.study.reading import read_journal
-
-Say = Callable[[str], None]
 
 
 def prune(

@@ -226,6 +226,17 @@ class Records:
         return last is not None and (last.night, last.to.study_id) == (night.night, night.study_id)
 
 
+def told_unreadable(lines: int) -> str:
+    """Say that lines of the nights cannot be read.
+
+    >>> told_unreadable(1)
+    '1 line of nights.jsonl cannot be read and is left out'
+    """
+    if lines == 1:
+        return f"1 line of {NIGHTS_FILE} cannot be read and is left out"
+    return f"{lines} lines of {NIGHTS_FILE} cannot be read and are left out"
+
+
 def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
     """Write one event; it is on the disk on return.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ from tuner.config import Config
 from tuner.config.model import TrackingSection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.steps import Say
 from tuner.nightly.records import Night, Records, append
 from tuner.run_dir import read_run, timed_summary
 from tuner.tracking.mlflow import Mlflow
 from tuner.tracking.nights import show_night
-
-Say = Callable[[str], None]
 
 
 def show_in_mlflow(

@@ -9,6 +9,7 @@ from tuner.core.trial import Trial, TrialState
 from tuner.report.chart import Role, Series, spread
 from tuner.report.parts import shortened, shown, shown_params
 from tuner.report.review import Review
+from tuner.study.failures import reason_of
 
 # More points than this hide each other; all of them stand in the CSV files.
 MOST_POINTS = 500
@@ -34,7 +35,7 @@ def shown_trials(trials: Sequence[Trial], limit: int = MOST_POINTS) -> list[Tria
 def trial_text(trial: Trial) -> str:
     """Describe a trial for those who point at it."""
     if trial.state is TrialState.FAILED:
-        reason = shortened(trial.error or "no reason was given", LONGEST_REASON)
+        reason = shortened(reason_of(trial), LONGEST_REASON)
         return f"{trial.arm} #{trial.number} failed: {reason}; {shown_params(trial.params)}"
     about = f"{trial.arm} #{trial.number}: {shown(trial.worth)}"
     if trial.race is not None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial
@@ -14,7 +13,7 @@ from tuner.evaluation.objective import COMPOSITE, Objective, composite_values
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.stats import compare_paired, standard_error
 from tuner.study.pareto import Chance
-from tuner.study.reading import read_per_query
+from tuner.study.reading import per_query_if_whole
 from tuner.study.results import BASELINE_ARM
 
 # A latency is measured once a trial, on up to 20 queries: less than this share of it may be chance.
@@ -45,7 +44,7 @@ def chance_of(objective: Objective, journal: Path, trials: Sequence[Trial]) -> C
 
     def values(trial: Trial) -> Mapping[str, FloatArray]:
         if trial.number not in kept:
-            found = _read(journal, trial)
+            found = per_query_if_whole(journal, trial.evaluated_as)
             is_whole = all(name in found for name in objective.weights)
             composite = {COMPOSITE: composite_values(found, objective.weights)} if is_whole else {}
             kept[trial.number] = {
@@ -68,13 +67,6 @@ def chance_of(objective: Objective, journal: Path, trials: Sequence[Trial]) -> C
 
     goals = objective.pareto
     return chance
-
-
-def _read(journal: Path, trial: Trial) -> Mapping[str, FloatArray]:
-    try:
-        return read_per_query(journal, trial.evaluated_as)
-    except InputError:  # told where the winner is chosen; a finished search is not lost for it
-        return {}
 
 
 def is_latency(name: str) -> bool:

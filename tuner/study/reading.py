@@ -129,6 +129,17 @@ def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
         raise InputError(message, file=str(file)) from error
 
 
+def per_query_if_whole(path: Path, number: int) -> dict[str, FloatArray]:
+    """Read the per-query values of a trial; ``{}`` also where they are damaged, which others tell.
+
+    For what comes after a search: its result must not be lost for them.
+    """
+    try:
+        return read_per_query(path, number)
+    except InputError:
+        return {}
+
+
 def _row(values: FloatArray) -> FloatArray:
     if values.ndim != 1 or not np.issubdtype(values.dtype, np.floating):
         raise ValueError(f"an array of {values.ndim} dimensions, of {values.dtype}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -34,12 +33,7 @@ def _read(journal: Path) -> tuple[list[Trial], dict[str, list[float]]]:
     for record in _records(journal):
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             if record["event"] == "told":
-                # JSON has no NaN: null marks a metric that is undefined.
-                metrics = {
-                    name: math.nan if value is None else value
-                    for name, value in record["metrics"].items()
-                }
-                trial = Trial.from_record({**record, "metrics": metrics})
+                trial = Trial.from_record(record)
                 told[trial.number] = trial
             elif record.get("kind") == "retried":
                 for number in [number for number in record["trials"] if number in told]:

@@ -20,11 +20,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import IO, Any, TextIO
 
+from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._system import SystemSample
@@ -39,7 +39,7 @@ _GRACE_S = 2.0
 class ProcessWriter:
     """Hands trials to a ``Writer`` in a child process; the same methods, none of which waits."""
 
-    def __init__(self, target: Target, *, say: Callable[[str], None]) -> None:
+    def __init__(self, target: Target, *, say: Say) -> None:
         self.run_id: str | None = None
         self.experiment_id: str | None = None
         self._target = target

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tuner.core.errors import TunerError
+from tuner.core.steps import Say
 from tuner.tracking._secrets import mask, without_password
 from tuner.tracking._uri import absolute, check_uri
 
@@ -51,7 +52,7 @@ def serve_ui(
     *,
     host: str,
     port: int,
-    say: Callable[[str], None],
+    say: Say,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve MLflow's pages until Ctrl-C or SIGTERM; say the address once it answers.

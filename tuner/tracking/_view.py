@@ -7,13 +7,14 @@ not ended is filled again, and what the store already holds is left alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
+from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
 from tuner.tracking._client import Client, FoundRun
@@ -83,7 +84,7 @@ class _Arm:
     pending: list[Point] = field(default_factory=list)
 
 
-def open_view(target: Target, *, say: Callable[[str], None]) -> StudyView:
+def open_view(target: Target, *, say: Say) -> StudyView:
     """Connect to the store and find, or begin, the study's runs there."""
     client = Client.open(target.uri, target.experiment)
     for note in client.notes:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import Refused, quiet
@@ -63,7 +64,7 @@ class Writer:
         self,
         *,
         open_view: Callable[[], StudyView],
-        say: Callable[[str], None],
+        say: Say,
         on_progress: Callable[[], None],
         retry_timeout_s: float,
         request_timeout_s: int,

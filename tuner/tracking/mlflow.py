@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
-from tuner.core.steps import Advance, unheard, watched
+from tuner.core.steps import Advance, Say, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._client import quiet
@@ -49,7 +49,7 @@ class Mlflow:
         uri: str,
         experiment: str,
         *,
-        warn: Callable[[str], None] | None = None,
+        warn: Say | None = None,
         finish_timeout_s: float = 60.0,
         retry_timeout_s: float = 3.0,
         request_timeout_s: int = 10,
