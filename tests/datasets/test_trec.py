@@ -205,8 +205,12 @@ class TestCollection:
                 "<EN-title>Who wrote &amp; signed it?</EN-title></topic>",
                 '<topic number="q2">\n  Which engine?\n</topic></topics>',
             ),
+            (
+                "<top>\n<num> Number: q1\n<title>\n<desc> Who wrote & signed it?\n</top>",
+                "<top><num>q2</num><title></title><desc>Which engine?</desc></top>",
+            ),
         ],
-        ids=["attributes", "number as attribute", "number as tag", "other names"],
+        ids=["attributes", "number as attribute", "number as tag", "other names", "empty title"],
     )
     def test_markup_of_other_tracks(self, folder: Path, first: str, second: str) -> None:
         (folder / "topics.txt").write_text(f"{first}\n{second}\n")
@@ -215,6 +219,16 @@ class TestCollection:
             Query("q1", "Who wrote & signed it?"),
             Query("q2", "Which engine?"),
         )
+
+    def test_a_sign_that_begins_no_tag_ends_no_question(self, folder: Path) -> None:
+        (folder / "topics.txt").write_text(
+            "<top>\n<num> Number: q1\n<title> Is 3 < 5, and a<5?\n<desc> Long.\n</top>\n"
+            "<top>\n<num> Number: q2\n<title> I <3 engines\n</top>\n"
+        )
+        assert [query.text for query in Trec.read(folder).queries] == [
+            "Is 3 < 5, and a<5?",
+            "I <3 engines",
+        ]
 
     def test_fields_in_quotes_are_read_without_them(self, folder: Path) -> None:
         (folder / "topics.txt").write_text('"q1"\t"Who wrote ""it""?"\n"q2"\t"Which engine?"\n')

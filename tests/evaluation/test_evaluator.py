@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,5 +113,22 @@ def test_what_evaluate_functions_may_return():
     assert as_outcome({"recall": 1, "mrr": 0.5}).metrics == {"recall": 1.0, "mrr": 0.5}
     with pytest.raises(TunerError, match="returned list"):
         as_outcome([1])
-    with pytest.raises(TunerError, match="no number"):
-        as_outcome({"recall": "high"})
+    assert math.isnan(as_outcome({"recall": 0.5, "cost": None}).metrics["cost"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"recall": "high"}, "metric 'recall' is the string 'high', not a number"),
+        ({"recall": 0.5, "cost": "12"}, "metric 'cost' is the string '12', not a number"),
+        ({"cost": b"12"}, "metric 'cost' is b'12', not a number"),
+        ({"cost": [1]}, "metric 'cost' is [1], not a number"),
+        ({"cost": 10**400}, "not a number"),
+        ("0.5", "returned str"),
+        (10**400, "returned int"),
+        (None, "returned NoneType"),
+    ],
+)
+def test_what_an_evaluate_function_returns_instead_of_numbers_is_named(answer, reason):
+    with pytest.raises(TunerError, match=re.escape(reason)):
+        as_outcome(answer)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tuner.core.errors import MetricError
-from tuner.metrics import evaluate_run, evaluate_run_metrics
+from tuner.metrics import evaluate_run, evaluate_run_metrics, parse
 from tuner.metrics.ordering import top_documents
 
 
@@ -139,6 +140,38 @@ def test_an_answer_of_another_kind_is_an_error(answer):
 def test_trap_ids_that_are_no_strings_are_refused_and_never_score_0(qrels, run, reason):
     with pytest.raises(MetricError, match=re.escape(reason)):
         evaluate_run(qrels, run, "mrr")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "reason"),
+    [
+        ({"q": {"a": 1}}, {"q": {"a": "0.9"}}, "query 'q', document 'a': the score is '0.9'"),
+        ({"q": {"a": 1}}, {"q": {"a": b"0.9"}}, "the score is b'0.9'; it must be a number"),
+        ({"q": {"a": 1}}, {"q": {"b": 1.0, "a": np.array([0.9])}}, "document 'a': the score is"),
+        ({"q": {"a": "1"}}, {"q": ["a"]}, "document 'a': the grade is '1'; it must be a finite"),
+        ({"q": {"a": 10**400}}, {"q": ["a"]}, "query 'q', document 'a': the grade is 1000"),
+        ({"q": ["a"]}, {"q": ["a"]}, "query 'q': the judgements are of type list; write {document"),
+        ({"q": None}, {"q": ["a"]}, "query 'q': the judgements are of type NoneType"),
+        (None, {"q": ["a"]}, "the qrels are of type NoneType; write {query: {document: grade}}"),
+        ({"q": {"a": 1}}, [["a"]], "the answers of a run are of type list; write {query: {docu"),
+        ({"q": {"a": 1}}, None, "the answers of a run are of type NoneType"),
+    ],
+)
+def test_trap_text_is_no_number_and_what_is_no_mapping_is_named(qrels, run, reason):
+    with pytest.raises(MetricError, match=re.escape(reason)):
+        evaluate_run(qrels, run, "mrr")
+
+
+@pytest.mark.parametrize("metrics", ["mrr", b"mrr", None, 3, parse("mrr")], ids=repr)
+def test_several_metrics_are_a_list(metrics):
+    with pytest.raises(MetricError, match="several metrics are a list of names"):
+        evaluate_run_metrics({"q": {"a": 1}}, {"q": ["a"]}, metrics)
+
+
+def test_grades_may_be_any_numbers(caplog):
+    assert evaluate_run({"q": {"a": Fraction(3, 2)}}, {"q": ["a"]}, "mrr") == {"q": 1.0}
+    assert evaluate_run({"q": {"a": Fraction(1, 2)}}, {"q": ["a"]}, "mrr") == {"q": 0.0}
+    assert "the highest is 0.5; set relevant_from, such as 0.25" in caplog.text
 
 
 def test_foreign_ids_are_pointed_out(caplog):

@@ -79,6 +79,35 @@ def test_ten_failures_at_the_start_end_the_study(toy: ModuleType) -> None:
     assert "RuntimeError: no index" in events[-1].text
 
 
+def test_trials_that_fail_once_more_cost_a_study_with_results_nothing(
+    toy: ModuleType, tmp_path: Path
+) -> None:
+    path, calls = tmp_path / "journal.jsonl", itertools.count()
+
+    def fail(params: Params) -> Outcome:
+        raise RuntimeError("no index")
+
+    def fail_at_times(params: Params) -> Outcome:
+        return fail(params) if next(calls) % 3 == 1 else toy.evaluate(params)  # type: ignore[no-any-return]
+
+    study = toy.create(path, 30)
+    assert run_study(study, Inline(), fail_at_times) == "finished"
+    study.close()
+    study = toy.resume(path, 30)
+    assert len(again := study.retry_failed()) > 11
+
+    def stop(event: Event) -> None:
+        if event.kind == "told":
+            study.stop()
+
+    assert run_study(study, Inline(), fail, on_event=stop) == "interrupted"
+    study.close()
+    # Also where the run that asks them again is cut off and taken up: the journal knows them.
+    study = toy.resume(path, 30)
+    assert study.failed_before == {trial.number for trial in again}
+    assert run_study(study, Inline(), fail) == "finished"
+
+
 @pytest.mark.parametrize(("ahead", "workers"), [(1, 3), (2, 3)])
 def test_workers_that_have_to_wait_are_told_of_once(
     toy: ModuleType, ahead: int, workers: int

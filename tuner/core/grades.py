@@ -61,7 +61,7 @@ class GradeScale:
     def problem(self, judgements: Iterable[Mapping[str, float]]) -> str:
         """Say what is wrong where no judged document is relevant; an empty string otherwise."""
         grades = [grade for judged in judgements for grade in judged.values()]
-        highest = max(grades, default=0.0)
+        highest = float(max(grades, default=0.0))
         if not grades or highest >= self.relevant_from:
             return ""
         message = f"no document is relevant: no grade reaches {self.relevant_from:g}"

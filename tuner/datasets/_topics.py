@@ -17,9 +17,10 @@ _BEGIN = re.compile(r"<(top|topic)(?P<attributes>\s[^<>]*)?>", re.IGNORECASE)
 _TOPIC = re.compile(
     _BEGIN.pattern + r"(?P<body>.*?)(?:</\1\s*>|(?=<\1[\s>])|\Z)", re.DOTALL | re.IGNORECASE
 )
-# A field goes to its own end where it has one, else to the next tag.
+# A field goes to its own end where it has one, else to the next tag; "a < b" holds none.
 _FIELD = re.compile(
-    r"<(?P<name>[a-z][\w.-]*)(?:\s[^<>]*)?>(?P<text>.*?(?=</(?P=name)\s*>)|[^<]*)",
+    r"<(?P<name>[a-z][\w.-]*)(?:\s[^<>]*)?>"
+    r"(?P<text>.*?(?=</(?P=name)\s*>)|(?:[^<]|<(?![/!?]?[a-z]))*)",
     re.DOTALL | re.IGNORECASE,
 )
 _ATTRIBUTE = re.compile(r"""([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
@@ -29,7 +30,7 @@ _TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]\w{1,30});", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?:Number|Topic|Description)\s*:", re.IGNORECASE)
 
-# By track; the first that is there counts.
+# By track; the first that is there, and not empty, counts.
 _NUMBERS = ("num", "number", "id", "qid", "identifier", "topicid", "topic-id", "topic_id")
 _TEXTS = ("title", "query", "question", "description", "desc", "summary")
 _NEEDED = (
@@ -115,7 +116,8 @@ def _topic(attributes: str, body: str) -> tuple[str, str | None]:
 
 
 def _first(names: tuple[str, ...], there: Mapping[str, str]) -> str | None:
-    return next((there[name] for name in names if name in there), None)
+    given = [there[name] for name in names if name in there]
+    return next((text for text in given if text.strip()), given[0] if given else None)
 
 
 def _plain(marked: str) -> str:

@@ -28,6 +28,38 @@ def check_ids(query_id: object, document_ids: Iterable[object], where: str) -> N
                 raise MetricError(f"query {query_id!r}: {where} {id_!r}; document ids are strings")
 
 
+def check_mapping(given: object, what: str, wanted: str) -> None:
+    """Refuse qrels, a run or judgements that are no mapping.
+
+    Raises:
+        MetricError: says what to write.
+    """
+    if not isinstance(given, Mapping):
+        raise MetricError(f"{what} of type {type(given).__name__}; write {wanted}")
+
+
+def numbers(values: Iterable[object], total: int) -> FloatArray | None:
+    """Return ``total`` numbers in one row; None where one of them is none, such as ``"0.9"``."""
+    listed = list(values)
+    # By types first, of which there are few; numpy would read the text of a number.
+    if any(issubclass(kind, str | bytes) for kind in {*map(type, listed)}):
+        return None
+    try:
+        return np.fromiter(listed, np.float64, total)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def as_number(value: object) -> float:
+    """Return a value as a number, NaN where it is none or larger than any."""
+    if isinstance(value, str | bytes | np.ndarray):
+        return math.nan
+    try:
+        return float(value)  # type: ignore[arg-type]  # the point is to find out
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def padded(values: FloatArray, lengths: IntArray, fill: float = 0.0) -> FloatArray:
     """Lay out consecutive rows of the given lengths as a matrix, filled up at the right.
 
@@ -67,25 +99,14 @@ def grade_values(
     """
     for query, judgement in zip(query_ids, judgements, strict=True):
         check_ids(query, judgement, "the qrels hold")
-    flat = chain.from_iterable(map(methodcaller("values"), judgements))
-    try:
-        grades = np.fromiter(flat, np.float64, total)
-    except (TypeError, ValueError):
-        grades = None
+    grades = numbers(chain.from_iterable(map(methodcaller("values"), judgements)), total)
     if grades is None or not np.isfinite(grades).all():
         for query, judgement in zip(query_ids, judgements, strict=True):
             for document, grade in judgement.items():
-                if not _is_finite(grade):
+                if not math.isfinite(as_number(grade)):
                     raise MetricError(
                         f"query {query!r}, document {document!r}: the grade is {grade!r}; "
                         "it must be a finite number"
                     )
         raise MetricError("the judgements changed while they were read")
     return grades
-
-
-def _is_finite(value: object) -> bool:
-    try:
-        return math.isfinite(value)  # type: ignore[arg-type]  # the point is to find out
-    except (TypeError, ValueError, OverflowError):
-        return False

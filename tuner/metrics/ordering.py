@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
-from tuner.metrics.judgements import check_ids, padded
+from tuner.metrics.judgements import as_number, check_ids, numbers, padded
 
 Answer = Mapping[str, float] | Sequence[str]
 Duplicates = Literal["error", "first"]
@@ -142,12 +143,8 @@ def _scores(
     query_ids: Sequence[str], answers: Sequence[Mapping[str, float]], total: int
 ) -> FloatArray:
     """Return all scores in one row, in order."""
-    flat = chain.from_iterable(map(methodcaller("values"), answers))
-    try:
-        scores = np.fromiter(flat, np.float64, total)
-    except (TypeError, ValueError, OverflowError):
-        raise _bad_score(query_ids, answers) from None
-    if np.isnan(scores).any():
+    scores = numbers(chain.from_iterable(map(methodcaller("values"), answers)), total)
+    if scores is None or np.isnan(scores).any():
         raise _bad_score(query_ids, answers)
     return scores
 
@@ -155,11 +152,7 @@ def _scores(
 def _bad_score(query_ids: Sequence[str], answers: Sequence[Mapping[str, float]]) -> MetricError:
     for query_id, answer in zip(query_ids, answers, strict=True):
         for document, score in answer.items():
-            try:
-                is_number = not np.isnan(np.float64(score))
-            except (TypeError, ValueError, OverflowError):
-                is_number = False
-            if not is_number:
+            if math.isnan(as_number(score)):
                 return MetricError(
                     f"query {query_id!r}, document {document!r}: the score is {score!r}; "
                     "it must be a number"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, repeat
 
 import numpy as np
@@ -13,7 +13,13 @@ from tuner.core.grades import RELEVANT_FROM, GradeScale, OfWhat
 from tuner.core.rankings import FloatArray
 from tuner.metrics.aggregate import Undefined, mean_defined
 from tuner.metrics.base import Judged
-from tuner.metrics.judgements import check_ids, grade_values, ideal_gains, padded
+from tuner.metrics.judgements import (
+    check_ids,
+    check_mapping,
+    grade_values,
+    ideal_gains,
+    padded,
+)
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.ordering import Answer, Duplicates, top_documents
 from tuner.metrics.tops import zero_without_relevant
@@ -82,8 +88,12 @@ def evaluate_run_metrics(
     The same as ``evaluate_run`` for each, but the run is ordered and judged once, and only down
     to the deepest cut-off.
     """
-    if isinstance(metrics, str):
-        raise MetricError(f"several metrics are a list of names: [{metrics!r}]")
+    if isinstance(metrics, str | bytes) or not isinstance(metrics, Collection):
+        raise MetricError(f"several metrics are a list of names, such as ['mrr']; got {metrics!r}")
+    check_mapping(qrels, "the qrels are", "{query: {document: grade}}")
+    check_mapping(run, "the answers of a run are", "{query: {document: score}}")
+    for query_id, graded in qrels.items():
+        check_mapping(graded, f"query {query_id!r}: the judgements are", "{document: grade}")
     # Before they are keys: a list among them has no hash.
     parsed = {metric.name: metric for metric in map(_ranking_metric, metrics)}
     depth = depth_needed(parsed.values())

@@ -72,7 +72,8 @@ def run_study(
     trial why it makes no sense to go on (likewise), or more than half of the study's trials failed.
     First is by number, not by time, so that this ends a study at the same trial wherever it runs;
     others may be under way then. In a run that resumes a study which ended so, or one with a
-    success, the count begins anew. From where ``is_time_up`` on, no trial is asked but a first one,
+    success, the count begins anew; where one succeeded, those that had failed before and are asked
+    again are not counted. From where ``is_time_up`` on, no trial is asked but a first one,
     those under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
     ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
     ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
@@ -161,6 +162,8 @@ class _InOrder:
         has_success = any(trial.state is not TrialState.FAILED for trial in evaluated)
         # A run that was killed among its first failures goes on counting.
         self._failures: int | None = 0 if has_success else len(evaluated) % FIRST_FAILURES
+        # Where others succeed, they say nothing new of the system when they fail once more.
+        self._not_counted = study.failed_before if has_success else frozenset()
 
     def reason_to_end(self, told: Iterable[Trial]) -> str | None:
         """Take in what was told, and return why it is of no use to go on, or None."""
@@ -176,6 +179,8 @@ class _InOrder:
     def _all_failed(self, trial: Trial) -> str | None:
         if trial.state is not TrialState.FAILED or self._failures is None:
             self._failures = None
+            return None
+        if trial.number in self._not_counted:
             return None
         self._failures += 1
         if self._failures < FIRST_FAILURES:

@@ -74,8 +74,11 @@ class Study:
         goals: Goals | None = None,
         trials: Mapping[int, Trial] | None = None,
         suspects: frozenset[int] = frozenset(),
+        failed_before: frozenset[int] = frozenset(),
     ) -> None:
         self.header = header
+        # Numbers of trials that have failed once and are asked again, or were.
+        self.failed_before = failed_before
         # Numbers of trials that were under way when a run died: one of them may have killed it.
         self.suspects = suspects
         self.journal = journal
@@ -197,6 +200,7 @@ class Study:
                 goals=goals,
                 trials=content.trials,
                 suspects=content.suspects,
+                failed_before=_asked_again(content.notes),
             )
         except BaseException:
             journal.close()
@@ -296,6 +300,7 @@ class Study:
             failed = [trial for trial in self._trials if trial.state is TrialState.FAILED]
             if failed and self.journal is not None:
                 self.journal.note(RETRIED, trials=[trial.number for trial in failed])
+            self.failed_before |= {trial.number for trial in failed}
             for trial in failed:
                 self._trials[trial.number] = trial.reopened()
                 if trial.shared_from is None:
@@ -450,6 +455,11 @@ class Study:
         trials = self._trials
         while self._told_before < len(trials) and trials[self._told_before].is_told:
             self._told_before += 1
+
+
+def _asked_again(notes: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    retried = (note["trials"] for note in notes if note.get("kind") == RETRIED)
+    return frozenset(number for numbers in retried for number in numbers)
 
 
 def _with_baseline(header: StudyHeader, arms: Sequence[Arm], space: SearchSpace) -> list[Arm]:

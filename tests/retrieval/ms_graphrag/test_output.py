@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from tuner.core.errors import InputError
 from tuner.retrieval.ms_graphrag import MsGraphrag
@@ -125,6 +127,16 @@ class TestBroken:
         assert len(told) == 21
         assert told[-1].endswith(": and 21 more like these")
 
+    @pytest.mark.parametrize("value", [5, "['a', 'b']"])
+    def test_text_unit_ids_that_are_no_lists(self, folder: Path, value: object) -> None:
+        path = folder / "entities.parquet"
+        titles = parquet.read_table(path, columns=["title"])["title"]
+        ids = pyarrow.array([value] * len(titles))
+        parquet.write_table(pyarrow.table({"title": titles, "text_unit_ids": ids}), path)
+        assert problems(folder) == [
+            "entities.parquet: text_unit_ids: is to hold lists of the ids of text units"
+        ]
+
     def test_no_folder_and_the_folder_above(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no such folder"):
             read_output(tmp_path / "outptu")
@@ -150,3 +162,9 @@ def test_tables_of_graphrag_0_and_1_are_one_report(tmp_path: Path, place: str) -
     (told,) = problems(tmp_path)
     assert f"holds create_final_*.parquet{where}, made by GraphRAG 0 or 1" in told
     assert "version 2 or 3 are needed: index again, or migrate" in told
+
+
+def test_a_folder_with_none_of_the_tables_is_one_report(tmp_path: Path) -> None:
+    (tmp_path / "entities.csv").write_text("id,title\n")
+    (told,) = problems(tmp_path)
+    assert "path: holds none of GraphRAG's tables (documents.parquet, text_units.parquet" in told

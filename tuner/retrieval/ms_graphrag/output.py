@@ -170,6 +170,10 @@ class _Reader:
         if table_path(below, "text_units").is_file():
             message = f"holds no GraphRAG tables; did you mean {str(below)!r}?"
             raise InputError(message, file=str(self.folder), key=("path",))
+        if not any(table_path(self.folder, table).exists() for table in COLUMNS):
+            names = ", ".join(f"{table}.parquet" for table in COLUMNS)
+            message = f"holds none of GraphRAG's tables ({names}); is it where the index was made?"
+            raise InputError(message, file=str(self.folder), key=("path",))
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table by the names in ``COLUMNS``; nothing after a report."""
@@ -189,6 +193,10 @@ class _Reader:
                 return
             # Rows of dictionaries would convert the long texts of columns that nobody reads.
             columns = parquet.read_table(path, columns=list(column_of.values())).to_pydict()
+            for column in {"text_unit_ids"} & columns.keys():
+                if any(not isinstance(value, list | None) for value in columns[column]):
+                    self.report("is to hold lists of the ids of text units", table, column)
+                    return
         except FileNotFoundError:
             self.report("no such file", table)
         except (OSError, ArrowException) as error:
