@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tuner.assemble import Assembly, assemble, versions
+from tuner.conclusion import Conclusion, probe
 from tuner.config import Config, load_config
-from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
-from tuner.core.errors import InputError, OutageError, TunerError
-from tuner.core.outages import is_outage
-from tuner.core.rankings import FloatArray
+from tuner.core.calls import TRIALS
+from tuner.core.errors import InputError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.steps import (
     REPORT,
@@ -30,12 +29,10 @@ from tuner.core.steps import (
     watched,
 )
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
-from tuner.core.trial import Params, Trial, best_trial
+from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
-from tuner.evaluation.system_metrics import serve_one
-from tuner.execution._plain import one_line
-from tuner.inspection import NothingFound, remarks
-from tuner.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
+from tuner.inspection import NothingFound
+from tuner.judge import LevelOf
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.planning import make_plan, waits
 from tuner.retrieval._remembered import Remembered
@@ -54,36 +51,15 @@ from tuner.run_dir import (
     write_best,
     write_config,
 )
-from tuner.side_by_side import (
-    SideBySide,
-    by_query,
-    put_side_by_side,
-    write_side_by_side,
-)
 from tuner.study.arms import Arm, Fixed
-from tuner.study.failures import Failures
-from tuner.study.goals import chance_of, front_notes, goal_changes, ran_beside
 from tuner.study.loop import Event, run_study
-from tuner.study.outages import is_answering
-from tuner.study.pareto import front_record
-from tuner.study.reading import ENDING, read_journal
-from tuner.study.results import (
-    BASELINE_ARM,
-    HoldoutResult,
-    ScoreHoldout,
-    asked_in_trials,
-    summarise,
-)
-from tuner.study.ruling import Reason, Ruling
+from tuner.study.reading import read_journal
 from tuner.study.study import Study
-from tuner.study.winner import choose_winner
-from tuner.study.wording import tell, to_record, weakened
 from tuner.tracking.mlflow import Mlflow
 from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
-Result = TypeVar("Result")
 
 
 def _never() -> bool:
@@ -133,14 +109,16 @@ class Session:
         """Tune to the end, or until interrupted, and write everything down.
 
         The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
-        it before its budget is spent. A level that ``level_of`` gives the verdict has paid for
-        earlier looks at these queries, so the verdict does not warn of them. ``phases`` is the
-        clock of the command that this is part of, and tells how far each phase is.
+        it before its budget is spent. ``level_of`` is for the verdict: see ``Conclusion``.
+        ``phases`` is the clock of the command that this is part of, and tells how far each phase
+        is.
         """
         phases = phases or Phases()
         tracker = _tracker(self.assembly.config, say)
         study = self.study
         before_s = earlier_seconds(self.run_dir)
+        is_measured = isinstance(self.assembly.retriever, Measures)
+        conclusion = Conclusion(self.assembly, study, self.run_dir, say, level_of)
 
         try:
             with phases.phase(SEARCH), _system_metrics(tracker):
@@ -154,10 +132,10 @@ class Session:
                     on_event=on_event,
                     doubt=NothingFound(self.assembly, study.trials),
                     is_time_up=is_time_up,
-                    probe=None if isinstance(self.assembly.retriever, Measures) else self._probe,
+                    probe=None if is_measured else partial(probe, self.assembly),
                 )
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
-                summary = self._sum_up(state, say, level_of)
+                summary = conclusion.sum_up(state)
             summary = _timed(summary, phases, before_s)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
@@ -189,144 +167,6 @@ class Session:
         expected = 3 * len(self.assembly.holdout_queries)
         return lambda: (min(calls.total() - before, expected), expected)
 
-    def _sum_up(self, state: str, say: Say, level_of: LevelOf | None) -> StudySummary:
-        """Sum up, which asks the system; where it does not answer, the study is interrupted."""
-        study = self.study
-        try:
-            summary = self._summarise(state, say, level_of)
-            rows = self._put_side_by_side(summary, say)
-            summary = self._with_goals(summary, rows, say)
-        except OutageError as error:
-            study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
-            say(study.stopped_by)
-            if study.journal is not None:
-                study.journal.note(ENDING, state="interrupted", reason=study.stopped_by)
-            summary = self._summarise("interrupted", say, level_of)
-        calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
-        return replace(summary, queries_asked=calls)
-
-    def _summarise(self, state: str, say: Say, level_of: LevelOf | None) -> StudySummary:
-        """Return the summary without the times, which are known later."""
-        trials, header = self.study.trials, self.study.header
-        failures = Failures.of(trials)
-        if state != "finished":
-            reason = self.study.stopped_by
-            if state == "failed":
-                reason = f"Failed: {reason}" if reason else failures.sentence
-            return summarise(state, header, trials, seconds=0.0, reason=reason)
-        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=say)
-        winner = choose_winner(trials, values)
-        summary = summarise(
-            state,
-            header,
-            trials,
-            seconds=0.0,
-            score_holdout=self._score_holdout(say),
-            winner=winner,
-        )
-        objective = self.assembly.plan.objective
-        verdict = self._verdict(winner, values, say, level_of)
-        if verdict is not None:
-            verdict = weakened(verdict, failures.caveats)
-        chance = chance_of(objective, self.run_dir / JOURNAL_FILE, trials)
-        return replace(
-            summary,
-            verdict=verdict,
-            remarks=() if winner is None else self._remarks(winner, say),
-            front=front_record(trials, objective.pareto, objective.goals, chance),
-        )
-
-    def _with_goals(
-        self, summary: StudySummary, rows: Sequence[SideBySide], say: Say
-    ) -> StudySummary:
-        """Add what became of each goal, where several were sought, and why the winner won."""
-        objective, winner, baseline = (
-            self.assembly.plan.objective,
-            summary.winner,
-            summary.baseline,
-        )
-        if not objective.pareto or winner is None:
-            return summary
-        trials = self.study.trials
-        summary = replace(summary, front_notes=front_notes(summary, objective.pareto, trials))
-        if baseline is None or winner.trial == baseline.trial:
-            return summary
-        try:
-            changes = goal_changes(
-                objective,
-                winner,
-                baseline,
-                partial(by_query, rows),
-                confidence=1.0 - float(self.assembly.config.verdict.alpha),
-                is_beside=ran_beside(trials),
-                seed=self.study.header.seed,
-            )
-        except Exception as error:  # the search is done: its result must not be lost
-            say(f"the goals of winner and baseline could not be compared: {error}")
-            return summary
-        return replace(summary, goals=changes)
-
-    def _remarks(self, winner: Trial, say: Say) -> tuple[str, ...]:
-        try:
-            look_at = partial(remarks, self.assembly, winner.params, self.study.trials)
-            return tuple(self._answered(look_at))
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            say(f"the parameters could not be looked at one by one: {error}")
-            return ()
-
-    def _verdict(
-        self,
-        winner: Trial | None,
-        values: Mapping[int, FloatArray],
-        say: Say,
-        level_of: LevelOf | None,
-    ) -> dict[str, Any] | None:
-        """Return the verdict as a record; None without a baseline, or where it cannot be had."""
-        assembly = self.assembly
-        arms = (trial for trial in self.study.trials if trial.arm == BASELINE_ARM)
-        baseline = next((trial for trial in arms if trial.is_scored), None)
-        if winner is None or baseline is None:
-            return None
-        if not any(winner.metrics.get(name) for name in assembly.plan.objective.weights):
-            return None  # nothing relevant was found, so there is nothing to choose from
-        if not winner.is_feasible:
-            nobody = Ruling("keep the baseline", Reason.INFEASIBLE)
-            return to_record(nobody, tell(nobody), (), {})
-        if not assembly.holdout_queries:
-            journal = self.run_dir / JOURNAL_FILE
-            few = judge_without_holdout(
-                assembly,
-                winner,
-                baseline,
-                self.study.trials,
-                values,
-                journal,
-                level_of=level_of,
-            )
-            return None if few is None else few.to_record()
-        both = [key_of(assembly, trial.params) for trial in (winner, baseline)]
-        looks = look(self.run_dir.parent, assembly, both)
-        try:
-            verdict = self._answered(
-                lambda: judge(
-                    assembly,
-                    winner.params,
-                    baseline.params,
-                    assembly.holdout_queries,
-                    looks=looks if level_of is None else None,
-                    level_of=level_of,
-                )
-            )
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            again = f"once that is mended: tuner resume {self.run_dir}"
-            say(f"no verdict: the held-out queries could not be answered: {error}; {again}")
-            return None
-        return verdict.to_record()
-
     def _write_report(self, say: Say, advance: Advance) -> None:
         from tuner.report.writing import write_report
 
@@ -337,70 +177,6 @@ class Session:
         except (Exception, KeyboardInterrupt) as error:  # the study is complete without its report
             reason = str(error) or type(error).__name__
             say(f"no report ({reason}); make it with: tuner report {self.run_dir}")
-
-    def _put_side_by_side(self, summary: StudySummary, say: Say) -> tuple[SideBySide, ...]:
-        winner, baseline = summary.winner, summary.baseline
-        if winner is None or baseline is None:
-            return ()
-        try:
-            assembly = self.assembly.counting(SIDE_BY_SIDE)
-            put = partial(put_side_by_side, assembly, winner.params, baseline.params)
-            rows: tuple[SideBySide, ...] = self._answered(put)
-            write_side_by_side(self.run_dir, rows)
-            return rows
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            say(f"winner and baseline could not be put side by side: {error}")
-        return ()
-
-    def _score_holdout(self, say: Say) -> ScoreHoldout | None:
-        if not self.assembly.holdout_queries:
-            return None
-        assembly = self.assembly.counting(HOLDOUT)
-        evaluator = assembly.evaluator(assembly.holdout_queries)
-        objective = assembly.plan.objective
-
-        def score(params: Params) -> HoldoutResult | None:
-            try:
-                metrics = self._answered(partial(evaluator, params)).metrics
-                return HoldoutResult(objective.score(metrics).objective, metrics)
-            except OutageError:
-                raise
-            except Exception as error:  # the search is done: its result must not be lost
-                say(f"cannot score {params} on the held-out queries: {error}")
-                return None
-
-        return score
-
-    def _answered(self, step: Callable[[], Result]) -> Result:
-        """Do a step that asks the system; once more where it got no answer and would get one now.
-
-        Raises:
-            OutageError: the system does not answer now either.
-            TunerError: it does, but not what this step asks.
-        """
-        for is_last in (False, True):
-            try:
-                return step()
-            except Exception as error:
-                if not is_outage(error):
-                    raise
-                if not is_answering(self.study.trials, self._probe):
-                    said = str(error) if isinstance(error, TunerError) else one_line(error)
-                    raise OutageError(said) from error
-                if is_last:
-                    raise TunerError(str(error)) from error
-        raise AssertionError("a step ends, or is the last one")
-
-    def _probe(self, params: Params) -> None:
-        """Ask one query, past what is remembered; a system that measures itself, all of it."""
-        assembly = self.assembly.counting(PROBE)
-        if isinstance(assembly.retriever, Measures):
-            assembly.evaluator(())(params)
-        else:
-            params = {**assembly.fixed, **params}
-            serve_one(assembly.retriever, assembly.tune_queries[0], params)
 
 
 def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = None) -> Session:

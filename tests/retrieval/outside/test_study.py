@@ -13,7 +13,7 @@ from tuner.config import load_config
 from tuner.core.trial import TrialState
 from tuner.planning import make_plan
 from tuner.run_dir import read_run
-from tuner.tuning import begin
+from tuner.tuning import begin, reopen
 
 FUNCTION = """
 import os
@@ -94,3 +94,48 @@ def test_every_fault_costs_its_own_trial(folder, kind):
         assert "query 'q0': the command ended by SIGKILL" in reasons["killed"]
         assert "query 'q2': the command ended with exit code 1" in reasons["raises"]
         assert "ValueError: the index is on fire" in reasons["raises"]
+
+
+LATER = """
+from pathlib import Path
+def search(query, order):
+    if Path("broken").exists():
+        raise ValueError("the index is on fire")
+    return ["d1", "d0"] if order == "worse" else ["d0", "d1"]
+"""
+
+
+@pytest.mark.parametrize("holdout", [0.0, 0.5])
+def test_a_system_that_fails_after_the_search_costs_the_verdict_and_not_the_result(folder, holdout):
+    (folder / "later_search.py").write_text(LATER, encoding="utf-8")
+    config = {
+        "dataset": {"path": "data", "split": {"holdout": holdout}},
+        "retriever": {"kind": "function", "function": "later_search:search"},
+        "space": {"order": {"type": "categorical", "choices": ["worse", "better"]}},
+        "objective": {"maximize": {"mrr@10": 1.0}},
+        "baseline": {"order": "worse"},
+        "verdict": {"guardrails": {"mrr@10": {"max_decrease": 0.1}}},
+        "backends": [{"kind": "grid", "trials": 2}],
+        "execution": {"kind": "inline", "workers": 1},
+        "tracking": None,
+    }
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
+    loaded, source = load_config("config.yaml")
+    assembly = assemble(loaded, source, make_plan(loaded, source), say=print)
+    session, said = begin(assembly), []
+
+    def on_event(event):
+        if session.study.is_done:
+            (folder / "broken").touch()
+
+    summary = session.run(on_event=on_event, say=said.append).summary
+    assert (summary.state, summary.verdict) == ("finished", None)
+    assert summary.winner.params == {"order": "better"}
+    told = [line for line in said if line.startswith("no verdict: the ")]
+    assert len(told) == 1
+    assert "the index is on fire" in told[0]
+    assert f"tuner resume {session.run_dir}" in told[0]
+    assert (session.run_dir / "best.yaml").is_file()
+    (folder / "broken").unlink()
+    summary = reopen(session.run_dir, say=said.append).run(on_event=print, say=said.append).summary
+    assert summary.verdict["outcome"] == "not enough queries"
