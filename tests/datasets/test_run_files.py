@@ -114,6 +114,8 @@ TABLES = {
     "pandas": ("\tquery-id\tcorpus-id\tscore\n0\tq1\td1\t2\n1\tq2\td3\t1\n", INDEX),
     "pandas, read and written": ("Unnamed: 0\tquery-id\tdoc\tscore\n0\tq1\td1\t2\n", INDEX),
     "R": ('"query-id"\t"doc"\t"score"\n"1"\t"q1"\t"d1"\t2\n"2"\t"q2"\t"d3"\t1\n', INDEX),
+    "a German spreadsheet": ("query-id;doc;score\nq1;d1;2\n", "are separated by ';'"),
+    "csv": ("query-id,doc,score\nq1,d1,2\nq2,d3,1\n", "the fields are separated by ','; write"),
     "R, in quotes and blanks": ('"q1" "0" "d1" 2\n"q2" "0" "d3" 1\n', "the fields are in quotes"),
 }
 
@@ -127,6 +129,14 @@ def test_what_other_tools_add_to_a_table_is_named_once(written, read, written_by
     told = messages(read, written(content))
     assert reason in told
     assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("header", ["", "query-id\tdoc\tscore\t\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_tab_at_the_end_of_every_line_is_no_column(written, header, end):
+    file = written(f"{header}q1\td1\t2\t\nq2\td3\t1\t\n".replace("\n", end))
+    assert read_qrels(file).grades == {"q1": {"d1": 2.0}, "q2": {"d3": 1.0}}
+    assert read_run(file).answers == {"q1": {"d1": 2.0}, "q2": {"d3": 1.0}}
 
 
 def test_an_empty_ranking_is_a_ranking(written):

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from tuner.core.errors import Problem
 from tuner.datasets._lines import (
+    HALF_A_PAIR,
     ProblemLog,
     as_string,
     is_encodable,
@@ -222,5 +223,5 @@ def _is_object(item: Item, value: object) -> bool:
 def _has_half_a_pair(item: Item) -> bool:
     if is_encodable(item.values):
         return False
-    item.report("surrogate", "holds half of a surrogate pair (\\ud800 to \\udfff)")
+    item.report("surrogate", HALF_A_PAIR)
     return True

@@ -23,6 +23,8 @@ LARGE_FILE = 10_000
 ABSENT = "judged, absent"
 """The kind of a judgement about a document that the corpus lacks; see `open_dataset`."""
 
+HALF_A_PAIR = "holds half of a surrogate pair (\\ud800 to \\udfff)"
+
 _RECORD = re.compile(r"record \d+")
 
 
@@ -261,7 +263,7 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
     if not id_.strip():
         return broken("id", f"{id_key!r} is empty")
     if "\\ud" in text.lower() and not is_encodable(values):
-        return broken("surrogate", "holds half of a surrogate pair (\\ud800 to \\udfff)")
+        return broken("surrogate", HALF_A_PAIR)
     return Record(number, id_, values)
 
 

@@ -190,8 +190,10 @@ def _format_of(path: Path) -> str:
     head = peek(path)
     if head.lstrip()[:1] in ("{", "["):
         return "json"
-    lines = list(islice((line for line in head.split("\n") if line.strip()), _LINES_LOOKED_AT))
-    header = lines[0].split("\t") if lines else [""]
+    lines = list(
+        islice((line.rstrip("\r") for line in head.split("\n") if line.strip()), _LINES_LOOKED_AT)
+    )
+    header = lines[0].rstrip("\t").split("\t") if lines else [""]
     if len(header) > 2 and (index_before(header) or _header(header)):
         return "tsv"  # whatever the rows look like: with an index they have four fields
     seen = Counter(kind for kind in map(_kind_of_line, lines) if kind)
@@ -199,8 +201,9 @@ def _format_of(path: Path) -> str:
 
 
 def _kind_of_line(line: str) -> str:
-    if line.count("\t") == 2:  # before the others: an id may hold blanks here
-        return "tsv"
+    columns = line.count("\t") + 1
+    if columns == 3 or (columns == 4 and line.endswith("\t")):
+        return "tsv"  # before the others: an id may hold blanks here
     return {4: "trec qrels", 6: "trec run"}.get(len(line.split()), "")
 
 
@@ -212,6 +215,11 @@ def _unknown(path: Path, what: str, formats: str) -> InputError:
     if first is None:
         return InputError("is empty", file=str(path))
     number, line = first
+    mark = next((mark for mark in ";,|" if line.count(mark) > 1 and "\t" not in line), "")
+    if mark:
+        message = f"the fields are separated by {mark!r}; write them separated by tabs"
+        message = f"not a known format of {what}: {message}"
+        return InputError(message, file=str(path), line=number)
     message = f"not a known format of {what}: {line[:60]!r}; write {formats}"
     return InputError(message, file=str(path), line=number)
 

@@ -25,6 +25,9 @@ def read_separated(file: Path, log: ProblemLog) -> list[tuple[int, str, list[str
         rows = [(number, line, [unquoted(f) for f in fields]) for number, line, fields in rows]
     if not rows:
         return rows
+    # A tab at the end of every line is a habit of some tools, and no column.
+    if all(len(fields) > 3 and not fields[-1].strip() for _, _, fields in rows):
+        rows = [(number, line, fields[:-1]) for number, line, fields in rows]
     number, _, header = rows[0]
     name = index_before(header)
     if name is None and _is_first(header[0]) and len(rows) > 1:

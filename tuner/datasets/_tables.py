@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tuner.datasets._lines import ProblemLog, json_type
+from tuner.datasets._lines import HALF_A_PAIR, ProblemLog, is_encodable, json_type
 
 _BLANK = frozenset(("", "nan", "na", "n/a", "null", "none"))
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -59,7 +59,9 @@ def json_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, dic
         except (ValueError, RecursionError) as error:
             log.add("json", f"not valid JSON: {error}", file, number)
             continue
-        if isinstance(record, dict):
+        if "\\ud" in line.lower() and not is_encodable(record):
+            log.add("surrogate", HALF_A_PAIR, file, number)
+        elif isinstance(record, dict):
             yield number, record
         else:
             log.add(

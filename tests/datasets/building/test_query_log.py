@@ -107,6 +107,10 @@ def test_every_broken_line_is_named(tmp_path):
     assert "log.jsonl:3: a line must be a JSON object" in said
     assert "log.jsonl:4: not valid JSON" in said
 
+    file = write(tmp_path, '{"query": "a"}\n{"query": "caf\\udce9"}\n', "log.jsonl")
+    with pytest.raises(InputError, match=r"log\.jsonl:2: holds half of a surrogate pair"):
+        read_query_log(file)
+
 
 @pytest.mark.parametrize("text", ["", "query\n", "query\n ?? \n"])
 def test_a_log_without_queries_is_refused(tmp_path, text):
