@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tuner.assemble import Assembly
 from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
-from tuner.core.errors import OutageError, TunerError
+from tuner.core.errors import OutageError, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import JOURNAL_FILE
@@ -18,7 +18,6 @@ from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.evaluation.system_metrics import serve_one
-from tuner.execution._plain import one_line
 from tuner.inspection import remarks
 from tuner.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
 from tuner.retrieval.base import Measures

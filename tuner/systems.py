@@ -16,7 +16,7 @@ from tuner.config.model import (
 )
 from tuner.core import registry
 from tuner.core.corpus import Corpus, Document
-from tuner.core.errors import InputError, Problem, TunerError, did_you_mean
+from tuner.core.errors import InputError, Problem, TunerError, did_you_mean, one_line
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance, unheard
@@ -194,7 +194,6 @@ def explained(config: Config) -> Iterator[None]:
     except TunerError:
         raise
     except Exception as error:
-        kind, reason = type(error).__name__, " ".join(str(error).split())
         raise TunerError(
-            f"the retriever {config.retriever.kind!r} could not start: {kind}: {reason}"
+            f"the retriever {config.retriever.kind!r} could not start: {one_line(error)}"
         ) from error

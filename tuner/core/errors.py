@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from tuner.core.shown import shown
+from tuner.core.json_text import encodable
+from tuner.core.shown import shortened, shown
+
+LONGEST_ERROR = 500
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
@@ -28,6 +31,20 @@ class OutageError(TunerError):
     """A system gave no answer, for a reason that may be gone when it has been started anew."""
 
     exit_code = EXIT_INTERRUPTED
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's class and message in one line of at most 500 characters.
+
+    >>> one_line(ValueError("the index\\nis empty")), one_line(KeyError())
+    ('ValueError: the index is empty', 'KeyError')
+    """
+    try:
+        message = " ".join(str(error).split())
+    except BaseException:  # a broken __str__ must not hide the failure itself, even by sys.exit()
+        message = "(its message cannot be shown)"
+    name = type(error).__name__
+    return shortened(encodable(f"{name}: {message}" if message else name), LONGEST_ERROR)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean, one_line
 
 # Modules of a family that hold its protocol or shared subject matter instead of a kind.
 _NOT_KINDS = {"base", "building", "dataset", "split", "names"}
@@ -136,6 +136,6 @@ def _load_outside(family: str, kind: str) -> Any:
     except AttributeError as error:
         raise InputError(f"module {module_name!r} has no {attribute!r}") from error
     except Exception as error:  # whatever the module does when it is imported
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = one_line(error)
         what = _ONE_OF.get(family, family)
         raise InputError(f"cannot import the {what} {kind!r}: {reason}") from error

@@ -26,6 +26,15 @@ def shown(text: object) -> str:
     return _UNSEEN.sub(_written, str(text).replace("\r\n", "\n"))
 
 
+def shortened(text: str, longest: int) -> str:
+    """Cut a text that is too long for its place.
+
+    >>> shortened("graph and text", 6), shortened("graph", 6)
+    ('graph…', 'graph')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def is_formula(text: str) -> bool:
     """Say whether a spreadsheet would run a cell, or, with its leading quote off, might."""
     return _FORMULA.match(text) is not None

@@ -7,9 +7,10 @@ import threading
 import time
 from dataclasses import replace
 
+from tuner.core.errors import one_line
 from tuner.core.outages import blame_of
 from tuner.core.trial import Blame, Outcome, Trial
-from tuner.execution._plain import one_line, plain
+from tuner.execution._plain import plain
 from tuner.execution.base import Evaluate
 
 

@@ -21,8 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
-from tuner.execution._plain import one_line
+from tuner.core.errors import InputError, one_line
 from tuner.execution.base import Evaluate
 
 MANIFEST = "manifest.json"

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, one_line
 from tuner.core.json_text import encodable
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Blame, Outcome, Race
 
-LONGEST_ERROR = 500
 # The names of per-query values become names of files in an archive.
 LONGEST_NAME = 200
 
@@ -37,16 +36,6 @@ def plain(outcome: Outcome) -> Outcome:
     race = outcome.race if error is None and isinstance(outcome.race, Race) else None
     blame = outcome.blame if isinstance(outcome.blame, Blame) else Blame.PARAMS
     return Outcome(metrics, per_query, seconds, error, race, blame)
-
-
-def one_line(error: BaseException) -> str:
-    """Return an exception's class and message in one line of at most 500 characters."""
-    try:
-        message = " ".join(str(error).split())
-    except BaseException:  # a broken __str__ must not hide the failure itself, even by sys.exit()
-        message = "(its message cannot be shown)"
-    name = type(error).__name__
-    return _cut(encodable(f"{name}: {message}" if message else name))
 
 
 def _each(
@@ -100,7 +89,3 @@ def _text(error: object) -> str | None:
     if not isinstance(error, str):
         return f"the outcome's error is a {type(error).__name__}; it must be text or None"
     return encodable(" ".join(error.split())) or "failed without a reason"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 1] + "…"

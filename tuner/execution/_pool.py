@@ -12,9 +12,9 @@ from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
 
+from tuner.core.errors import one_line
 from tuner.core.trial import Blame, Outcome, Trial
 from tuner.execution._call import failed, timed_out
-from tuner.execution._plain import one_line
 from tuner.execution._worker import Worker, enter, evaluate_here, load
 from tuner.execution.base import Evaluate
 

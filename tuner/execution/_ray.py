@@ -12,11 +12,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError, one_line
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._cluster import ANSWER_GRACE_S, LostError, knock
 from tuner.execution._folders import Package, archive
-from tuner.execution._plain import one_line
 from tuner.execution._pool import START_TIMEOUT_S, CannotSendError
 from tuner.execution._seat import Seat
 from tuner.execution._slots import LONGEST_WAIT_S

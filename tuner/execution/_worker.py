@@ -10,9 +10,9 @@ import threading
 import time
 from typing import Any
 
+from tuner.core.errors import one_line
 from tuner.core.trial import Outcome, Trial
 from tuner.execution._call import call, failed
-from tuner.execution._plain import one_line
 
 PARENT_CHECK_S = 1.0
 

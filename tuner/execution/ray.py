@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, one_line
 from tuner.execution._cluster import Cluster, knock
 from tuner.execution._folders import Package
 from tuner.execution._on_cluster import OnCluster, System
-from tuner.execution._plain import one_line
 from tuner.execution._ray import RayCluster
 
 

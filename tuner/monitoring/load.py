@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, one_line
+from tuner.core.shown import shortened
 from tuner.monitoring.latency import TOTAL, LatencyTracker
 
 Ask = Callable[[int], Mapping[str, float]]
@@ -257,8 +258,7 @@ class _Book:
 
 
 def _reason(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+    return shortened(one_line(error), _LONGEST_REASON)
 
 
 def _started(work: Callable[[int], None], number: int) -> threading.Thread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tuner.core.shown import shortened
 from tuner.core.steps import duration, where_it_went
 from tuner.core.study_record import Standing, StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
@@ -14,7 +15,6 @@ from tuner.report.parts import (
     Headline,
     counted,
     percent,
-    shortened,
     shown,
     shown_param,
     signed,

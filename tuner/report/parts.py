@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tuner.core.shown import shortened
 from tuner.core.trial import Scalar
 from tuner.report.chart import Chart
 
@@ -194,15 +195,6 @@ def shown_params(params: Mapping[str, Scalar]) -> str:
     """Write parameters on one line, long values cut."""
     texts = ((name, shown_param(value)) for name, value in params.items())
     return ", ".join(f"{name} {shortened(text, LONGEST_VALUE)}" for name, text in texts)
-
-
-def shortened(text: str, longest: int) -> str:
-    """Cut a text that is too long for its place.
-
-    >>> shortened("graph and text", 6), shortened("graph", 6)
-    ('graph…', 'graph')
-    """
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tuner.core.parameters import Categorical, Integer, Parameter
+from tuner.core.shown import shortened
 from tuner.core.trial import Scalar
 from tuner.report.chart import Axis
-from tuner.report.parts import shortened, shown_param
+from tuner.report.parts import shown_param
 
 # A range with more values than this is cut into so many equal cells.
 CELLS = 10

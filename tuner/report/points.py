@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tuner.core.shown import shortened
 from tuner.core.study_record import Standing
 from tuner.core.trial import Trial, TrialState
 from tuner.report.chart import Role, Series, spread
-from tuner.report.parts import shortened, shown, shown_params
+from tuner.report.parts import shown, shown_params
 from tuner.report.review import Review
 from tuner.study.failures import reason_of
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tuner.core.shown import shortened
 from tuner.core.study_record import is_clear
 from tuner.evaluation.system_metrics import largest_difference
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
@@ -20,7 +21,6 @@ from tuner.report.parts import (
     Table,
     Text,
     counted,
-    shortened,
     shown,
     signed,
 )

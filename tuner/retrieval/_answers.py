@@ -14,6 +14,7 @@ import numpy as np
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Rankings
+from tuner.core.shown import shortened
 from tuner.core.words import count_tokens
 
 Passages = Mapping[str, int] | None
@@ -132,8 +133,7 @@ def with_tokens(rankings: Rankings, known: Passages) -> Rankings:
 def shown(value: Any) -> str:
     """Return a value as text that is short enough for an error."""
     text = repr(value) if not isinstance(value, str) else value
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return shortened(" ".join(text.split()), _SHOWN)
 
 
 def _typed(value: Any) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tuner.core.shown import shortened
 from tuner.core.trial import Trial, TrialState
 from tuner.study.ruling import Caveat, CaveatKind
 
@@ -58,7 +59,7 @@ class Failures:
         """
         return (
             f"Failed: {self.failed:,} of {self.told:,} trials could not be evaluated, "
-            f"most often by: {_short(self.reason)}"
+            f"most often by: {shortened(self.reason, LONGEST_REASON)}"
         )
 
     @property
@@ -66,7 +67,11 @@ class Failures:
         """Return what this takes from a verdict; nothing where few enough failed."""
         if self.failed <= UNNOTICED_SHARE * self.told:
             return ()
-        figures = {"failed": self.failed, "told": self.told, "reason": _short(self.reason)}
+        figures = {
+            "failed": self.failed,
+            "told": self.told,
+            "reason": shortened(self.reason, LONGEST_REASON),
+        }
         return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
@@ -84,7 +89,3 @@ def by_cause(failed: Sequence[Trial]) -> list[list[Trial]]:
 def reason_of(trial: Trial) -> str:
     """Return why a trial failed."""
     return trial.error or "no reason was given"
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"

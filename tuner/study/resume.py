@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tuner.core.errors import InputError, Problem
+from tuner.core.shown import shortened
 from tuner.core.study_record import StudyHeader
 
 # What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
@@ -52,5 +53,4 @@ def _differences(name: str, then: Any, now: Any) -> list[tuple[str, Any, Any]]:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)

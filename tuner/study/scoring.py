@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, one_line
 from tuner.core.trial import Outcome, Race, TrialState
-from tuner.execution._plain import one_line
 
 
 class Score(Protocol):

@@ -19,7 +19,7 @@ from tuner.core.run_files import (
     REPORT_FILE,
     TABLE_FILE,
 )
-from tuner.core.shown import shown
+from tuner.core.shown import shortened, shown
 from tuner.core.steps import duration
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 from tuner.tracking._saved_views import WORKFLOW
@@ -307,5 +307,4 @@ def _plain(text: Any, *, longest: int = 600) -> str:
 
 
 def _short(text: Any, *, longest: int = _LONGEST_CELL) -> str:
-    one_line = " ".join(shown(text).split())
-    return one_line if len(one_line) <= longest else f"{one_line[:longest]}…"
+    return shortened(" ".join(shown(text).split()), longest)

@@ -29,7 +29,7 @@ from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking._system import SystemSample
 from tuner.tracking._view import Target, open_view
-from tuner.tracking._writer import TrackingStatus, Writer, one_line
+from tuner.tracking._writer import TrackingStatus, Writer, message_of
 
 _PROGRESS_EVERY_S = 0.2
 # The child keeps to the time it is given; this much longer, and it is killed.
@@ -100,7 +100,7 @@ class ProcessWriter:
                 start_new_session=True,  # Ctrl-C is the study's: it ends the child in good order
             )
         except OSError as error:
-            self._lose(f"its process cannot be started: {one_line(error)}")
+            self._lose(f"its process cannot be started: {message_of(error)}")
             return
         reader = threading.Thread(
             target=self._read, args=[process], name="tuner-mlflow-in", daemon=True
@@ -117,7 +117,7 @@ class ProcessWriter:
         except OSError:
             return  # the child has ended; the reader says why
         except (TypeError, ValueError) as error:
-            self._lose(f"this cannot be sent to its process: {one_line(error)}")
+            self._lose(f"this cannot be sent to its process: {message_of(error)}")
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         is_done = False

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tuner.core.shown import shortened
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
@@ -132,7 +133,7 @@ class Writer:
                         if not self._tries_again_after(error):
                             return
         except Exception as error:
-            self._error = one_line(error)
+            self._error = message_of(error)
             self._say(f"MLflow cannot be used ({self._error}); the study goes on without it")
 
     def _write_view(self) -> None:
@@ -192,7 +193,7 @@ class Writer:
         except Exception as error:
             tries = self._tries.get(trial.number, 0) + 1
             if tries >= (_TRIES_IF_REFUSED if isinstance(error, Refused) else _TRIES):
-                self._say(f"MLflow does not take trial {trial.number}: {one_line(error)}")
+                self._say(f"MLflow does not take trial {trial.number}: {message_of(error)}")
                 tries = _TRIES
             self._tries[trial.number] = tries
             # It is the trial that fails, not the store: the time to wait for that one starts anew.
@@ -239,17 +240,16 @@ def reason_of(error: Exception) -> str:
     >>> reason_of(OSError("… (Caused by ResponseError('too many 503 error responses'))"))
     'it answers 503'
     """
-    text = one_line(error, longest=1000)
+    text = message_of(error, longest=1000)
     if found := _SYSTEM_ERROR.findall(text):
         return str(found[-1])
     if status := _HTTP_STATUS.search(text):
         return f"it answers {status[1] or status[2]}"
     if "timed out" in text.lower():
         return "no answer in time"
-    return one_line(error, longest=150)
+    return message_of(error, longest=150)
 
 
-def one_line(error: Exception, *, longest: int = 300) -> str:
+def message_of(error: Exception, *, longest: int = 300) -> str:
     """Return what an error says, in one line of bounded length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= longest else f"{text[:longest]}…"
+    return shortened(" ".join(str(error).split()) or type(error).__name__, longest)

@@ -11,7 +11,7 @@ from tuner.tracking._client import quiet
 from tuner.tracking._records import ROLE, STUDY_ID
 from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, sqlite_path
 from tuner.tracking._uri import without_password as hide
-from tuner.tracking._writer import one_line
+from tuner.tracking._writer import message_of
 
 _PAGE = 1000
 
@@ -53,7 +53,7 @@ def read_history(
     except InputError:
         raise
     except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-        reason = hide(one_line(error), uri)
+        reason = hide(message_of(error), uri)
         raise TunerError(f"cannot read from MLflow at {mask(uri)}: {reason}") from error
     if tags is None or ROLE not in tags:
         return [run for run in runs if run.tags.get(ROLE, "study") == "study"]

@@ -29,7 +29,7 @@ from tuner.tracking._uri import (
     without_password,
 )
 from tuner.tracking._view import Target, open_view
-from tuner.tracking._writer import TrackingStatus, Writer, one_line, reason_of
+from tuner.tracking._writer import TrackingStatus, Writer, message_of, reason_of
 from tuner.tracking.base import EXPERIMENT
 
 __all__ = ["Mlflow", "TrackingStatus", "serve_ui"]
@@ -214,7 +214,7 @@ class Mlflow:
             if getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST":
                 raise InputError(f"there is no run {run_id} in {mask(uri)}") from error
             what = f"cannot get run {run_id} from {mask(uri)}"
-            raise TunerError(f"{what}: {without_password(one_line(error), uri)}") from error
+            raise TunerError(f"{what}: {without_password(message_of(error), uri)}") from error
         return str(run.info.run_id)
 
     @staticmethod
@@ -235,7 +235,7 @@ class Mlflow:
                 )
         except Exception as error:
             what = f"cannot get {name} of run {run_id} from {mask(uri)}"
-            raise TunerError(f"{what}: {without_password(one_line(error), uri)}") from error
+            raise TunerError(f"{what}: {without_password(message_of(error), uri)}") from error
         return Path(path)
 
     def _target(self, header: StudyHeader, run_dir: Path) -> Target:

@@ -11,7 +11,7 @@ from tuner.tracking._client import quiet, sole_opener
 from tuner.tracking._model import model_name
 from tuner.tracking._uri import absolute, check_uri, mask, sqlite_path, without_password
 from tuner.tracking._versions import CHALLENGER, CHAMPION, ModelVersion, find_versions
-from tuner.tracking._writer import one_line
+from tuner.tracking._writer import message_of
 
 __all__ = ["CHALLENGER", "CHAMPION", "ModelVersion", "Registry", "model_name"]
 
@@ -122,11 +122,11 @@ class Registry:
                     yield client
                 except MlflowException as error:
                     if error.error_code == "INVALID_PARAMETER_VALUE":
-                        raise InputError(without_password(one_line(error), self._uri)) from error
+                        raise InputError(without_password(message_of(error), self._uri)) from error
                     raise
         except TunerError:
             raise
         except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-            reason = without_password(one_line(error), self._uri)
+            reason = without_password(message_of(error), self._uri)
             where = f"MLflow's registry at {mask(self._uri)}"
             raise TunerError(f"cannot {what_for} {where}: {reason}") from error

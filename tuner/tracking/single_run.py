@@ -11,7 +11,7 @@ from tuner.core.errors import TunerError
 from tuner.tracking._client import Client, quiet
 from tuner.tracking._records import Point, RunContent
 from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
-from tuner.tracking._writer import one_line
+from tuner.tracking._writer import message_of
 
 
 def log_single_run(
@@ -47,6 +47,6 @@ def log_single_run(
                 client.log_file(run.run_id, file)
             client.end(run.run_id, "FINISHED", round(time.time() * 1000))
     except Exception as error:
-        reason = without_password(one_line(error), uri)
+        reason = without_password(message_of(error), uri)
         raise TunerError(f"cannot write a run to MLflow at {mask(uri)}: {reason}") from error
     return run.run_id

@@ -12,7 +12,7 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, did_you_mean, one_line
 
 KEY = ("function",)
 
@@ -86,6 +86,6 @@ def _import(module_name: str, search_path: Sequence[str]) -> Any:
         message = f"module {module_name!r} cannot be imported: {error}"
         raise InputError(message, key=KEY) from error
     except Exception as error:  # whatever the user's module does when it is imported
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = one_line(error)
         message = f"module {module_name!r} cannot be imported: {reason}"
         raise InputError(message, key=KEY) from error

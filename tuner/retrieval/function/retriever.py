@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.errors import InputError, OutageError, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
@@ -180,7 +180,7 @@ class Function:
         except TunerError:
             raise
         except Exception as error:
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            reason = one_line(error)
             failed = OutageError if is_outage(error) else TunerError
             raise failed(f"{self.target.name}.retrieve raised {reason}") from error
         if isinstance(answer, Rankings):

@@ -25,7 +25,7 @@ from graphrag.query.structured_search.local_search.mixed_context import LocalSea
 from graphrag.tokenizer.get_tokenizer import get_tokenizer
 from graphrag_vectors import VectorStore, VectorStoreDocument, VectorStoreSearchResult
 
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, one_line
 from tuner.retrieval._embedding import Float32Array
 from tuner.retrieval.ms_graphrag.output import table_path
 from tuner.retrieval.ms_graphrag_local.options import CLAIMS, Settings
@@ -137,7 +137,7 @@ def open_builder(
             tokenizer=_tokenizer(encoding),
         )
     except (OSError, KeyError, ValueError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = one_line(error)
         raise InputError(f"GraphRAG cannot read it: {reason}", file=str(folder)) from error
     return Builder(mixed, mixed.tokenizer.num_tokens)
 
