@@ -16,6 +16,7 @@ from mlflow import MlflowClient
 from tuner.core.errors import InputError
 from tuner.tracking._server import ui_command, ui_environment
 from tuner.tracking._uri import absolute, holds_password, mask, without_password
+from tuner.tracking._writer import message_of
 from tuner.tracking.mlflow import Mlflow
 
 
@@ -151,6 +152,13 @@ def test_a_password_is_hidden_decoded_too():
 
 def test_a_short_password_leaves_the_text_readable():
     assert without_password("cannot open e: e", "http://me:e@host") == "cannot open ***: ***"
+
+
+def test_the_beginning_of_a_password_is_out_of_sight_too():
+    uri = "http://me:correct-horse@host:5000"
+    cut = message_of(OSError(f"no answer from {uri}/api"), longest=35)
+    assert cut == "no answer from http://me:correct-h…"
+    assert without_password(cut, uri) == "no answer from http://me:***…"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from tuner.cli._dataset_options import (
     format_option,
     path_argument,
     qrels_option,
+    read_shown,
     relevant_from_option,
 )
-from tuner.cli._options import FiniteRange, note, showing
+from tuner.cli._options import FiniteRange, note
 from tuner.cli._out import echo
-from tuner.core.steps import READING
 
 
 @click.command("convert", short_help="Write a data set in another layout.")
@@ -40,16 +40,10 @@ def convert(
     relevant_from: float,
 ) -> None:
     """Write the data set at PATH to the new folder OUT, with the same content and fingerprint."""
-    from tuner.core.grades import GradeScale
-    from tuner.datasets import open_dataset
     from tuner.datasets.building.writing import refuse_full, write_dataset
 
     refuse_full(Path(out))
-    scale = GradeScale(relevant_from)
-    with showing(READING) as advance:
-        dataset = open_dataset(
-            path, format=format_name, split_name=qrels, scale=scale, advance=advance
-        )
+    dataset = read_shown(path, format_name, qrels, relevant_from)
     for warning in dataset.warnings:
         note(f"warning: {warning}")
     copy = write_dataset(dataset, Path(out), layout=layout)
@@ -93,17 +87,12 @@ def split(
 
     Both have the whole corpus. Queries of one group stay together.
     """
-    from tuner.core.grades import GradeScale
-    from tuner.datasets import open_dataset, split_queries
+    from tuner.datasets import split_queries
     from tuner.datasets.building.statistics import duplicate_queries, near_duplicate_queries
     from tuner.datasets.building.writing import refuse_full, write_dataset
 
     refuse_full(Path(out))
-    scale = GradeScale(relevant_from)
-    with showing(READING) as advance:
-        dataset = open_dataset(
-            path, format=format_name, split_name=qrels, scale=scale, advance=advance
-        )
+    dataset = read_shown(path, format_name, qrels, relevant_from)
     tune, held = split_queries(dataset.queries, holdout=holdout, stratify_by=fields, seed=seed)
     alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
     alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]

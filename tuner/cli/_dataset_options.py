@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from tuner.cli._options import FiniteRange
+from tuner.cli._options import FiniteRange, showing
+from tuner.core.steps import READING
+
+if TYPE_CHECKING:
+    from tuner.datasets import Dataset
 
 AT_LEAST_1 = click.IntRange(min=1)
 
@@ -34,3 +40,27 @@ relevant_from_option = click.option(
 qrels_option = click.option(
     "--qrels", metavar="NAME", help="Which of several sets of judgements, such as dev."
 )
+
+
+def read_shown(
+    path: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+    *,
+    is_strict: bool = True,
+) -> Dataset:
+    """Read a data set by these options, and show how far that is where it takes long."""
+    from tuner.core.grades import GradeScale
+    from tuner.datasets import open_dataset
+
+    scale = GradeScale(relevant_from)
+    with showing(READING) as advance:
+        return open_dataset(
+            path,
+            format=format_name,
+            split_name=qrels,
+            is_strict=is_strict,
+            scale=scale,
+            advance=advance,
+        )

@@ -12,6 +12,7 @@ from tuner.cli._dataset_options import (
     format_option,
     path_argument,
     qrels_option,
+    read_shown,
     relevant_from_option,
     threshold_option,
 )
@@ -19,7 +20,6 @@ from tuner.cli._options import note, showing
 from tuner.cli._out import echo
 from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import json_text
-from tuner.core.steps import READING
 
 if TYPE_CHECKING:
     from tuner.datasets import Dataset
@@ -51,19 +51,7 @@ def stats(
     words, of walks of 1, 2, ... hops through the graph that the built-in engine makes of the
     corpus, and of words and walks together. Only vectors may find the rest.
     """
-    from tuner.core.grades import GradeScale
-    from tuner.datasets import open_dataset
-
-    scale = GradeScale(relevant_from)
-    with showing(READING) as advance:
-        dataset = open_dataset(
-            path,
-            format=format_name,
-            split_name=qrels,
-            is_strict=False,
-            scale=scale,
-            advance=advance,
-        )
+    dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     with showing("counting"):
         found = _describe(dataset, threshold)
     with showing("reach"):
@@ -104,19 +92,7 @@ def check(
 
     The exit code is 2 if there is an error; warnings are only told.
     """
-    from tuner.core.grades import GradeScale
-    from tuner.datasets import open_dataset
-
-    scale = GradeScale(relevant_from)
-    with showing(READING) as advance:
-        dataset = open_dataset(
-            path,
-            format=format_name,
-            split_name=qrels,
-            is_strict=False,
-            scale=scale,
-            advance=advance,
-        )
+    dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     found = _describe(dataset, threshold)
     errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
     if strict:

@@ -20,6 +20,8 @@ _OPEN = re.compile(r"[-+.:\d]{1,12}|true|false", re.IGNORECASE)
 _TOKEN = re.compile(r"://([^:@/?#\s]+)@")
 # A shorter password is looked for as a whole word only: a text must stay readable without its "e".
 _SHORT = 6
+# What is left of a password that was cut off says less than this many letters of it.
+_SHORTEST_BEGINNING = 4
 
 
 def holds_password(uri: str) -> bool:
@@ -34,6 +36,8 @@ def holds_password(uri: str) -> bool:
 def without_password(text: str, uri: str) -> str:
     """Return the text with the URI's passwords, if it has any, replaced by stars.
 
+    So are their beginnings where the text was cut short in the middle of one.
+
     >>> without_password("no answer from http://me:word@host", "http://me:word@host")
     'no answer from http://me:***@host'
     """
@@ -43,6 +47,8 @@ def without_password(text: str, uri: str) -> str:
     for password in passwords:
         word = re.escape(password)
         text = re.sub(word if len(password) >= _SHORT else rf"(?<!\w){word}(?!\w)", _STARS, text)
+        for length in range(len(password) - 1, _SHORTEST_BEGINNING - 1, -1):
+            text = text.replace(f"{password[:length]}…", f"{_STARS}…")
     return text
 
 
