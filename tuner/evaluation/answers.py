@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import FloatArray
 from tuner.metrics.answers import Similarity
 from tuner.stats import (
@@ -121,7 +121,7 @@ def ask_by_turns(
             try:
                 answer = sides[side](contexts[side][row], query.text)
             except Exception as error:  # whatever code from outside raises
-                errors[side][query.id] = f"{type(error).__name__}: {error}"
+                errors[side][query.id] = one_line(error)
                 answer = None
             text = "" if answer is None else str(answer)
             texts[side][query.id] = text

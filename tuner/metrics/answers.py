@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.core import registry
-from tuner.core.errors import InputError, MetricError, did_you_mean
+from tuner.core.errors import InputError, MetricError, did_you_mean, one_line
 from tuner.core.words import fold, is_unspaced
 
 ARTICLES = frozenset({"a", "an", "the"})
@@ -53,7 +53,7 @@ class Similarity:
         try:
             value = float(self.function(answer, expected, **more))
         except Exception as error:  # whatever code from outside raises
-            reason = f"{type(error).__name__}: {error}"
+            reason = one_line(error)
             raise MetricError(f"{self.name} failed for {answer[:60]!r}: {reason}") from error
         if math.isinf(value):
             raise MetricError(f"{self.name} is infinite for {answer[:60]!r}; return a number")

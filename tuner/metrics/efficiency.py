@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from tuner.core import registry
-from tuner.core.errors import InputError, MetricError, did_you_mean
+from tuner.core.errors import InputError, MetricError, did_you_mean, one_line
 from tuner.core.rankings import FloatArray
 from tuner.core.words import split_words
 from tuner.metrics.base import MetricFamily
@@ -36,7 +36,7 @@ def load_tokenizer(name: str) -> Tokenizer:
         tokens = tokenizer("Lima is in Peru.")
         len(tokens)
     except Exception as error:  # whatever code from outside raises
-        reason = f"{type(error).__name__}: {error}"
+        reason = one_line(error)
         raise InputError(
             f"the tokenizer {name!r} must turn a text into a list of tokens; it raised {reason}"
         ) from error

@@ -9,7 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
-from tuner.core.errors import MetricError
+from tuner.core.errors import MetricError, one_line
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Rankings
 from tuner.core.words import split_words, terms
 from tuner.metrics.base import Judged
@@ -240,7 +240,7 @@ def _counts(tokenizer: Tokenizer, document_ids: Sequence[str], texts: Sequence[s
         try:
             counts.append(len(tokenizer(text)))
         except Exception as error:  # whatever code from outside raises
-            reason = f"{type(error).__name__}: {error}"
+            reason = one_line(error)
             raise MetricError(f"the tokenizer failed on document {id_!r}: {reason}") from error
     return counts
 

@@ -200,7 +200,13 @@ def _checked(score: Any, last: float, place: int) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # a whole number may be larger than any other
+        return False
+    return True
 
 
 def _of_all(values: Sequence[float | bool | None], name: str) -> Any:

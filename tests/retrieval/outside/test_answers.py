@@ -65,6 +65,8 @@ def test_answers_that_are_read(raw, ids, scores):
             {"results": ["a"], "context_tokens": "12"},
             "context_tokens is the string '12', not a number",
         ),
+        ([("a", 10**400)], "the score of result 1 is 1000"),
+        ({"results": ["a"], "context_tokens": 10**400}, "context_tokens is 1000"),
         ({"results": ["a"], "graph_used": 1}, "graph_used is 1, not true or false"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -503,3 +504,23 @@ def test_what_an_object_raises_fails_the_trial_in_one_line(make, queries):
     )
     with pytest.raises(TunerError, match=r"search.retrieve raised KeyError: 'no such node'"):
         function.retrieve(queries, {"top_k": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("'y' * 10**6", r"query '\w+': ValueError: y{400,}…$"),
+        ("'caf\\udce9'", r"ValueError: caf\\udce9$"),
+        ("'one\\ntwo'", "ValueError: one two$"),
+        ("Unshown()", r"ValueError: \(its message cannot be shown\)$"),
+    ],
+)
+def test_whatever_a_function_raises_is_told_in_a_line(make, queries, text, reason):
+    function = make(
+        "class Unshown:\n  def __str__(self): raise RuntimeError\n"
+        f"def search(query, top_k=5): raise ValueError({text})"
+    )
+    with pytest.raises(TunerError) as raised:
+        function.retrieve(queries, {"top_k": 2})
+    assert re.search(reason, str(raised.value))
+    assert len(str(raised.value)) < 600

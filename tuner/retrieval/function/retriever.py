@@ -235,6 +235,6 @@ class Function:
 
 
 def _with_query(query: Query, error: Exception) -> TunerError:
-    reason = str(error) if isinstance(error, TunerError) else f"{type(error).__name__}: {error}"
+    reason = str(error) if isinstance(error, TunerError) else one_line(error)
     kind = OutageError if is_outage(error) else TunerError
     return kind(f"query {query.id!r}: {reason}")
