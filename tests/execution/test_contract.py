@@ -612,6 +612,8 @@ def bad_outcomes() -> dict[str, tuple[Outcome, str]]:
         "objects": (Outcome(per_query={"m": np.array([object()])}), "object of shape (1,)"),
         "matrix": (Outcome(per_query={"m": np.ones((2, 2))}), "shape (2, 2)"),
         "name": (Outcome(per_query={"a\0b": np.ones(2)}), "is no name"),
+        "long name": (Outcome({"n" * 10**6: 1.0}), "… is no name"),
+        "long error": (Outcome(error="y" * 10**6), "yyy…"),
         "metric": (Outcome({"m": "good"}), "metric 'm' is a str"),  # type: ignore[dict-item]
     }
 
@@ -622,7 +624,16 @@ def test_a_bad_outcome_is_an_error_of_its_trial(name: str) -> None:
     ((_, outcome),) = make("inline").run(lambda params: bad, trials(1))
     assert outcome.error is not None
     assert reason in outcome.error
+    assert len(outcome.error) <= 500
     assert outcome.seconds.keys() == {"total"}
+
+
+def test_a_metric_without_a_value_is_undefined_and_no_failure() -> None:
+    outcome: Any = Outcome({"quality": 0.5, "cost": None})  # type: ignore[dict-item]
+    ((_, told),) = make("inline").run(lambda params: outcome, trials(1))
+    assert told.error is None
+    assert told.metrics["quality"] == 0.5
+    assert np.isnan(told.metrics["cost"])
 
 
 def test_an_exception_that_cannot_be_shown_costs_its_own_trial() -> None:

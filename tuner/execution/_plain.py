@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tuner.core.errors import InputError, one_line
+from tuner.core.errors import LONGEST_ERROR, InputError, one_line
 from tuner.core.json_text import encodable
 from tuner.core.rankings import FloatArray
+from tuner.core.shown import shortened
 from tuner.core.trial import Blame, Outcome, Race
 
 # The names of per-query values become names of files in an archive.
@@ -52,12 +53,16 @@ def _each(
             try:
                 found[_name(name)] = read(value)
             except InputError as problem:
-                problems.append(f"{what} {name!r} {problem}")
+                problems.append(f"{what} {_quoted(name)} {problem}")
             except Exception as problem:
-                problems.append(f"{what} {name!r}: {one_line(problem)}")
+                problems.append(f"{what} {_quoted(name)}: {one_line(problem)}")
     except Exception as problem:  # a mapping, or a name, that breaks when it is looked at
         problems.append(f"every {what} must be readable: {one_line(problem)}")
     return found
+
+
+def _quoted(name: object) -> str:
+    return shortened(repr(name), LONGEST_NAME)
 
 
 def _name(name: object) -> str:
@@ -68,6 +73,8 @@ def _name(name: object) -> str:
 
 
 def _number(value: object) -> float:
+    if value is None:
+        return math.nan  # undefined
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"is a {type(value).__name__}, not a number")
     return float(value)
@@ -88,4 +95,5 @@ def _text(error: object) -> str | None:
         return one_line(error)
     if not isinstance(error, str):
         return f"the outcome's error is a {type(error).__name__}; it must be text or None"
-    return encodable(" ".join(error.split())) or "failed without a reason"
+    words = encodable(" ".join(error.split()))
+    return shortened(words, LONGEST_ERROR) or "failed without a reason"
