@@ -117,6 +117,9 @@ class _Process:
         self._executor: Any = None
         self._pid = 0
         self._started: Any = None
+        self._process: Any = None
+        # The thread that evaluates and the one that closes may both come to kill.
+        self._killing = threading.Lock()
         self._is_busy = False
         self._is_closed = False
         self.has_crashed = False
@@ -145,13 +148,15 @@ class _Process:
         try:
             if self._is_closed:  # in another thread, perhaps since this one looked
                 raise CannotSendError("the workers were told to end")
-            self._pid, problem = self._executor.submit(load).result(START_TIMEOUT_S)
+            loading = self._executor.submit(load)
+            self._process = _leave_results_to_the_worker(self._executor)
+            self._pid, problem = loading.result(START_TIMEOUT_S)
         except TimeoutError:
             problem = f"it was not loaded within {START_TIMEOUT_S:g} s"
         except CannotSendError as error:
             problem = str(error)
         except Exception as error:
-            problem = _death(error)
+            problem = _death(error, self._process)
         if problem is not None:
             self._kill()
             raise CannotSendError(problem)
@@ -193,7 +198,7 @@ class _Process:
 
     def _attempt(self, trial: Trial, timeout_s: float | None, begin: float) -> Outcome | None:
         """Return the outcome; None where the process was dead before the evaluation began."""
-        future = None
+        future, process = None, self._process
         try:
             future = self._executor.submit(evaluate_here, trial)
             outcome: Outcome = future.result(timeout_s)
@@ -209,7 +214,9 @@ class _Process:
             if not has_begun:
                 return None
             self.has_crashed = True
-            reason = f"the worker process died while it evaluated this trial: {_death(error)}"
+            reason = (
+                f"the worker process died while it evaluated this trial: {_death(error, process)}"
+            )
             return failed(reason, time.perf_counter() - begin)
         except Exception as error:  # such as an outcome that cannot be pickled
             self._started.acquire(block=False)
@@ -219,7 +226,8 @@ class _Process:
         return outcome
 
     def _kill(self) -> None:
-        executor, self._executor = self._executor, None
+        with self._killing:
+            executor, self._executor = self._executor, None
         if executor is None:
             return
         self.kill_group()
@@ -231,6 +239,23 @@ class _Process:
         if self._pid and hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
+
+
+def _leave_results_to_the_worker(executor: Any) -> Any:
+    """Close this process's own end of the pipe of results, and return the worker process.
+
+    This process never writes there. As long as it could, loky would wait for ever for the rest of a
+    result whose worker died in the middle of it. The end is taken over by another file and not
+    closed, since loky's thread closes it as well.
+    """
+    results, workers = executor._result_queue, list(executor._processes.values())
+    if results is not None and os.name == "posix":
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, results._writer.fileno(), inheritable=False)
+        finally:
+            os.close(nowhere)
+    return workers[0] if workers else None
 
 
 def _start_tracker() -> None:
@@ -257,8 +282,13 @@ def _pickled(evaluate: Evaluate) -> bytes:
         raise CannotSendError(f"it cannot be pickled: {one_line(error)}") from error
 
 
-def _death(error: Exception) -> str:
-    """Say how a process ended, by its exit code where loky tells: ``exit code 3``, ``SIGKILL``."""
+def _death(error: Exception, process: Any) -> str:
+    """Say how a process ended, where that is known: ``exit code 3``, ``SIGKILL``."""
+    code = None if process is None else process.exitcode
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    if code:
+        return f"exit code {code}"
     codes = re.findall(r"(?:EXIT\((\d+)\)|(SIG\w+)\(-?\d+\))", str(error))
     if not codes:
         return one_line(error)
