@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tuner.cli._out import echo
-from tuner.core.steps import Advance, Phases, Say
+from tuner.core.steps import START, Advance, Phases, Say
 from tuner.progress import progress_for
 
 config_argument = click.argument("config", metavar="CONFIG")
@@ -44,12 +44,14 @@ def load(
     to_run: bool = False,
 ) -> Any:
     """Read, check and assemble a configuration; see ``tuner.assemble``."""
-    from tuner.assemble import assemble
-    from tuner.config import load_config
-    from tuner.planning import make_plan
+    phases = phases or Phases()
+    with phases.phase(START):  # to import what the study needs takes seconds on a busy machine
+        from tuner.assemble import assemble
+        from tuner.config import load_config
+        from tuner.planning import make_plan
 
-    loaded, source = load_config(config, settings)
-    plan = make_plan(loaded, source, to_run=to_run)
+        loaded, source = load_config(config, settings)
+        plan = make_plan(loaded, source, to_run=to_run)
     return assemble(loaded, source, plan, say=say, phases=phases)
 
 

@@ -22,13 +22,13 @@ _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT
 
 def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json: bool) -> int:
     """Open a session, run it, print how it ended, and return the exit code."""
-    from tuner.planning import decided_by_clock
-
     with progress_for(quiet=quiet) as progress:
         phases = Phases(progress.step)
         session = opened(progress, phases)
         told = [trial for trial in session.study.trials if trial.is_told]
         if not quiet:
+            from tuner.planning import decided_by_clock  # it takes long, and the clock runs here
+
             progress.say(_headline(session))
             if (remark := decided_by_clock(session.assembly.config)) is not None:
                 progress.say(remark)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.core.steps import START
+
 if TYPE_CHECKING:
     from tuner.core.steps import Phases
     from tuner.progress import Progress
@@ -32,7 +34,8 @@ def command(
     from tuner.cli._tuning import tune
 
     def reopened(progress: Progress, phases: Phases) -> Session:
-        from tuner.tuning import reopen
+        with phases.phase(START):
+            from tuner.tuning import reopen
 
         return reopen(
             run_dir,

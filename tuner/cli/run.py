@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli._options import config_argument, load, set_option
+from tuner.core.steps import START
 
 if TYPE_CHECKING:
     from tuner.core.steps import Phases
@@ -41,8 +42,9 @@ def command(
     from tuner.cli._tuning import tune
 
     def begun(progress: Progress, phases: Phases) -> Session:
-        from tuner.assemble import check_can_tune
-        from tuner.tuning import begin
+        with phases.phase(START):
+            from tuner.assemble import check_can_tune
+            from tuner.tuning import begin
 
         assembly = load(config, settings, say=progress.say, phases=phases, to_run=True)
         check_can_tune(assembly)

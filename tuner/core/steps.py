@@ -17,6 +17,7 @@ Advance = Callable[[int, int], None]
 Say = Callable[[str], None]
 
 # The phases of a command, as they are told, in their usual order.
+START = "start"
 READING = "reading"
 INDEX = "index"
 PREPARATION = "preparation"
