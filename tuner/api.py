@@ -309,6 +309,10 @@ def _objective(
     if isinstance(maximize, Objective):
         return maximize
     if maximize is not None:
+        given: object = maximize
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            message = f"must weigh metrics by their names, as {{'recall': 1.0}}; got {given!r}"
+            raise InputError(message, key=("maximize",))
         return Objective(maximize)
     return _WhateverIsReturned(Objective(DEFAULT_WEIGHTS), Objective({"objective": 1.0}))
 
