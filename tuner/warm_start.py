@@ -32,7 +32,7 @@ EARLIER_ARM = "earlier"
 STARTING_POINTS = 5
 # What has to be equal for an earlier objective to mean the same now. The split is among them:
 # a study of another split has been tuned on queries that this one holds out.
-_SAME = ("space", "dataset", "split", "fixed", "retriever")
+SAME = ("space", "dataset", "split", "fixed", "retriever")
 
 # The key of a line that holds a starting point, in place of a trial.
 _START = "start"
@@ -203,7 +203,7 @@ def _check_same(
 ) -> bool:
     """Check that a study was of the same thing; return whether only its data were others."""
     now, then = assembly.fingerprints(), content.header.fingerprints
-    changed = [name for name in _SAME if then.get(name) != now.get(name)]
+    changed = [name for name in SAME if then.get(name) != now.get(name)]
     config = assembly.config.model_dump(mode="json")
     if _measuring(content.header.config) != _measuring(config):
         changed.append("measuring")

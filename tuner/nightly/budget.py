@@ -19,11 +19,10 @@ from tuner.core.trial import Params
 from tuner.nightly.data import params_key
 from tuner.nightly.records import Night, Records
 from tuner.study.looks import SHARE_THAT_COUNTS, query_digest
-from tuner.warm_start import STARTING_POINTS, Earlier, gather
+from tuner.warm_start import SAME, STARTING_POINTS, Earlier, gather
 
 # So many trials tell a search where to look; the model of a Gaussian process costs their cube.
 MOST_EARLIER_TRIALS = 300
-_SAME = ("space", "dataset", "split", "fixed", "retriever")
 
 
 def with_budget(config: Config) -> Config:
@@ -121,7 +120,7 @@ def _nights(count: int) -> str:
 
 def _is_on_the_same(assembly: Assembly, night: Night) -> bool:
     then, now = night.data["fingerprints"], assembly.fingerprints()
-    return all(then.get(name) == now.get(name) for name in _SAME)
+    return all(then.get(name) == now.get(name) for name in SAME)
 
 
 def _is_apart(assembly: Assembly, records: Records, header: StudyHeader) -> bool:
