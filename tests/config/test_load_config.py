@@ -281,6 +281,14 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
         load_config(tmp_path / "c.yaml")
 
 
+def test_a_whole_surrogate_pair_as_json_escapes_it_is_one_character(tmp_path):
+    file = tmp_path / "params.json"
+    params = {"mode": "\U0001f355 and café", "\U0001f355": 1}
+    file.write_text(json.dumps(params), encoding="utf-8")
+    assert "\\ud83c\\udf55" in file.read_text(encoding="utf-8")
+    assert read_params_file(file) == params
+
+
 def test_very_long_values_are_cut_in_messages(tmp_path):
     (tmp_path / "c.yaml").write_text(f"study: {{name: {'x' * 20_000}!}}\n{'k' * 1_000}: 1\n")
     with pytest.raises(InputError) as caught:

@@ -207,15 +207,22 @@ def _construct(loader: _Loader, node: yaml.Node, key: Key, lines: dict[Key, int]
                 shown = str(getattr(node, "value", ""))[:60]
                 message = f"{shown!r} does not fit its type: {error}"
                 raise InputError(message, file=file, line=line, key=key) from error
+            if isinstance(value, str):
+                value = _joined(value)
             if isinstance(value, str) and encodable(value) != value:
                 message = f"{value!r} holds half of a surrogate pair (\\ud800 to \\udfff)"
                 raise InputError(message, file=file, line=line, key=key)
             return value
 
 
+def _joined(text: str) -> str:
+    """Return text in which the two halves of a character, as JSON escapes it, are one again."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def _key_name(node: yaml.Node, file: str) -> str:
     if isinstance(node, yaml.ScalarNode):
-        return str(node.value)
+        return _joined(str(node.value))
     raise InputError(
         "a key must be a plain word, not a list or a mapping",
         file=file,
