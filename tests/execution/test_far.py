@@ -49,7 +49,7 @@ def test_a_run_whose_cluster_dies_ends_in_words_and_can_be_resumed(
     run = project.start("run", "far.yaml")
     project.wait(run, lambda: len(project.events("told")) >= 8, "eight results")
     cluster.lose_head()
-    said = project.end(run, 1)
+    said = project.end(run, 130)  # interrupted: it can go on
     assert f"at {cluster.address} is gone" in said
     before = project.told()
     (project.folder / "go").touch()

@@ -65,7 +65,7 @@ def test_your_own_rules_are_used_and_checked(tmp_path, monkeypatch):
     assert load_classifier("own_rules:by_length")("ab") == ("short", "")
     with pytest.raises(InputError, match=r"own_rules:wrong returned 'long' for 'ab'; it must"):
         load_classifier("own_rules:wrong")("ab")
-    with pytest.raises(InputError, match="is no function"):
+    with pytest.raises(InputError, match="which cannot be called; it must take a query"):
         load_classifier("own_rules:LIMIT")
     with pytest.raises(InputError, match="has no 'by_lenght'"):
         load_classifier("own_rules:by_lenght")
