@@ -524,3 +524,9 @@ def test_whatever_a_function_raises_is_told_in_a_line(make, queries, text, reaso
         function.retrieve(queries, {"top_k": 2})
     assert re.search(reason, str(raised.value))
     assert len(str(raised.value)) < 600
+
+
+def test_a_function_that_exits_fails_and_does_not_end_the_command(make, queries):
+    function = make("def search(query, top_k=5): raise SystemExit(3)")
+    with pytest.raises(TunerError, match=r"query '\w+': SystemExit: 3$"):
+        function.retrieve(queries, {"top_k": 2})

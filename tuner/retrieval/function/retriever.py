@@ -211,7 +211,7 @@ class Function:
         def called(row: int) -> None:
             try:
                 raw = calls[row]()
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
                 raise _with_query(queries[row], error) from error
             answers[row] = self._read(queries[row], raw)
 
@@ -234,7 +234,7 @@ class Function:
             raise TunerError(f"query {query.id!r}: {error}") from error
 
 
-def _with_query(query: Query, error: Exception) -> TunerError:
+def _with_query(query: Query, error: BaseException) -> TunerError:
     reason = str(error) if isinstance(error, TunerError) else one_line(error)
     kind = OutageError if is_outage(error) else TunerError
     return kind(f"query {query.id!r}: {reason}")
