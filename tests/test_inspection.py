@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +14,8 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial
-from tuner.inspection import NothingFound, dead_knobs, is_alive_elsewhere
+from tuner.inspection import NothingFound, dead_knobs, is_alive_elsewhere, query_ms
+from tuner.retrieval._counted import Counted
 
 QUERIES = [Query(f"q{n}", "") for n in range(30)]
 SPACE = SearchSpace.from_mapping(
@@ -156,3 +160,53 @@ def test_a_resumed_study_whose_system_returns_strange_ids_ends_at_once() -> None
     assert reason is not None
     assert "the first 3 evaluations found no relevant document" in reason
     assert "it returned 'x1', …, and judged are 'd9'" in reason
+
+
+@dataclass
+class Timed:
+    """Answers a query after so many seconds, ``queries_at_once`` side by side."""
+
+    queries_at_once: int
+    seconds: float
+    knobs = ()
+    fingerprint = "timed"
+
+    def prepare(self, queries):
+        pass
+
+    def retrieve(self, queries, params):
+        time.sleep(self.seconds)
+        return Rankings.from_ids([query.id for query in queries], [["a"] for _ in queries])
+
+
+def timed_ms(at_once: int, workers: int, *, trial_s: float, query_s: float) -> tuple[float, int]:
+    """Return how long a query is said to take, and how many were asked to know that."""
+    calls: Counter[str] = Counter()
+    retriever = Timed(at_once, query_s)
+    assembly: Any = SimpleNamespace(
+        retriever=retriever,
+        counting=lambda purpose: SimpleNamespace(retriever=Counted(retriever, purpose, calls)),
+        tune_queries=QUERIES,
+        fixed={},
+        plan=SimpleNamespace(execution=SimpleNamespace(slots=workers)),
+    )
+    trials = [Trial(n, "tpe", {}, objective=0.5, seconds={"retrieve": trial_s}) for n in range(3)]
+    return query_ms(assembly, {}, trials), calls["query_time"]
+
+
+@pytest.mark.parametrize(("at_once", "workers"), [(1, 4), (4, 1), (4, 4), (16, 1), (16, 8)])
+def test_a_query_that_waited_for_others_does_not_take_that_long(at_once: int, workers: int) -> None:
+    # The trials say at least 10 s a query; by itself it is answered in a thousandth of that.
+    took_ms, asked = timed_ms(at_once, workers, trial_s=300.0, query_s=0.01)
+    assert 10.0 <= took_ms < 5000.0
+    assert asked in (1, 2)
+    # A slow one is slow by itself as well, and no more than two are asked to know it.
+    took_ms, asked = timed_ms(at_once, workers, trial_s=300.0, query_s=0.06)
+    assert 60.0 <= took_ms < 5000.0
+    assert asked == 2
+    # Where even with the waiting it is quick, nothing is asked.
+    assert timed_ms(at_once, workers, trial_s=0.03, query_s=0.06)[1] == 0
+
+
+def test_one_query_after_the_other_in_one_worker_is_timed_by_the_trials() -> None:
+    assert timed_ms(1, 1, trial_s=18.0, query_s=9.0) == (600.0, 0)

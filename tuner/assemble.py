@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from tuner.core.policy import Policy, is_policy
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
+from tuner.datasets.building.statistics import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
@@ -39,6 +40,8 @@ from tuner.tracking._git import git_commit
 # What stands in the place of a data set where the system measures itself.
 NO_DATASET = Dataset("", "", Corpus(()), (), {})
 
+# So many groups of queries with the same text are named.
+SHOWN_COPIES = 3
 _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 
 
@@ -243,7 +246,7 @@ def assemble(
             stratify_by=section.split.stratify_by,
             seed=config.study.seed,
         )
-    for warning in dataset.warnings:
+    for warning in (*dataset.warnings, *_on_both_sides(dataset, set(holdout_ids))):
         say(f"note: {warning}")
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
@@ -305,6 +308,23 @@ def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
         if policy is not None:
             raise InputError("a policy needs queries, and the retriever measures itself")
     return Assembly(config, plan, NO_DATASET, (), (), system, baseline)
+
+
+def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]:
+    """Yield a warning of queries that are tuned on and held out as well, under another id."""
+    split = [
+        ", ".join(map(repr, ids))
+        for ids in (duplicate_queries(dataset) if held_out else ())
+        if len({id_ in held_out for id_ in ids}) > 1
+    ]
+    if not split:
+        return
+    rest = f"; and {len(split) - SHOWN_COPIES} more like this" if split[SHOWN_COPIES:] else ""
+    yield (
+        f"queries with the same text stand on both sides of the split, so the held-out ones are "
+        f"not all fresh: {'; '.join(split[:SHOWN_COPIES])}{rest}; remove one of each, or give them "
+        "the same `group` in queries.jsonl"
+    )
 
 
 def _without_token_counts(plan: Plan, say: Say) -> Plan:

@@ -25,6 +25,7 @@ from tuner.side_by_side import SideBySide, by_query, put_side_by_side, write_sid
 from tuner.study.failures import Failures
 from tuner.study.few_queries import FewQueriesVerdict
 from tuner.study.goals import chance_of, front_notes, goal_changes, ran_beside
+from tuner.study.looks import EarlierLooks
 from tuner.study.outages import is_answering
 from tuner.study.pareto import front_record
 from tuner.study.reading import ENDING
@@ -172,14 +173,18 @@ class Conclusion:
     def _on_holdout(self, winner: Trial, baseline: Trial) -> Verdict:
         assembly = self.assembly
         both = [key_of(assembly, trial.params) for trial in (winner, baseline)]
-        looks = look(self.run_dir.parent, assembly, both)
+
+        def look_at() -> EarlierLooks | None:
+            looks = look(self.run_dir.parent, assembly, both)
+            return looks if self.level_of is None else None
+
         return self._answered(
             lambda: judge(
                 assembly,
                 winner.params,
                 baseline.params,
                 assembly.holdout_queries,
-                looks=looks if self.level_of is None else None,
+                look_at=look_at,
                 level_of=self.level_of,
             )
         )

@@ -16,6 +16,7 @@ from tuner.core.parameters import Categorical, Parameter
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
+from tuner.evaluation.system_metrics import served_ms
 from tuner.retrieval._counted import at_once_of
 from tuner.retrieval.base import Measures
 from tuner.study.results import BASELINE_ARM
@@ -30,6 +31,8 @@ PROBED_QUERIES = 10
 # A knob that is dead around the chosen configuration is turned at so many others: the weight of a
 # leg changes nothing where the other leg has none.
 OTHER_PLACES = 2
+# So often a query is timed by itself: a pause of the machine, or a new connection, is not its time.
+TIMED_QUERIES = 2
 # Where a query takes so long, a user pays for it: with waiting, or, for a service, with money.
 SLOW_QUERY_MS = 50.0
 SHOWN_IDS = 3
@@ -131,7 +134,7 @@ def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -
     setting = assembly.config.inspection
     if setting == "off" or isinstance(assembly.retriever, Measures):
         return
-    took_ms = query_ms(assembly, trials)
+    took_ms = 0.0 if setting == "on" else query_ms(assembly, chosen, trials)
     if setting == "auto" and took_ms >= SLOW_QUERY_MS:
         most = PROBED_QUERIES * (1 + OTHER_VALUES * len(assembly.plan.space.names))
         yield (
@@ -142,18 +145,31 @@ def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -
     yield from _dead_knob_remarks(assembly.counting(calls.DEAD_KNOBS), chosen, trials)
 
 
-def query_ms(assembly: Assembly, trials: Sequence[Trial]) -> float:
-    """Return how long a query took in the trials of a study: the median of the scored ones.
+def query_ms(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> float:
+    """Return how long a query takes: as in the trials of a study, the median of the scored ones.
 
-    A query of those that are answered side by side takes longer than its share of the time. 0
-    where nothing was scored.
+    A query of those that are answered side by side takes longer than its share of the time; and it
+    waits for the others, of its own trial and of those beside it. So where that time is long, up to
+    two queries are asked by themselves, and the quicker one tells. 0 where nothing was scored.
     """
     if isinstance(assembly.retriever, Measures):
         return 0.0
     queries = len(assembly.tune_queries)
-    rounds = math.ceil(queries / (at_once_of(assembly.retriever) or 1))
+    at_once = at_once_of(assembly.retriever) or 1
+    rounds = math.ceil(queries / at_once)
     spent = [t.seconds["retrieve"] for t in trials if t.is_scored and "retrieve" in t.seconds]
-    return 1000.0 * float(np.median(spent)) / rounds if spent else 0.0
+    in_trials = 1000.0 * float(np.median(spent)) / rounds if spent else 0.0
+    is_alone = at_once == 1 and assembly.plan.execution.slots == 1
+    if in_trials < SLOW_QUERY_MS or is_alone:
+        return in_trials
+    retriever = assembly.counting(calls.QUERY_TIME).retriever
+    assert not isinstance(retriever, Measures)
+    alone = in_trials
+    for query in _spread(assembly.tune_queries, TIMED_QUERIES):
+        alone = min(alone, served_ms(retriever, query, {**assembly.fixed, **chosen}))
+        if alone < SLOW_QUERY_MS:
+            break
+    return alone
 
 
 def dead_knobs(

@@ -54,6 +54,8 @@ Choice = Params | Policy
 Answering = tuple[Retriever, Params]
 # The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
 LevelOf = Callable[[Measured, Measured], float]
+# Remembers a look at held-out queries, and returns the earlier ones that a verdict is to warn of.
+LookAt = Callable[[], EarlierLooks | None]
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,15 @@ def duel(
         raise InputError(f"{kind!r} measures itself: there are no queries to compare two on")
     is_held_out = part == "holdout"
     called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
-    looks = None
+    seed = assembly.config.study.seed
+    a, b = (measure(assembly, choice, queries) for choice in (first, second))
+    looks = None  # counted now that there are answers to look at
     if part != "tune" and assembly.holdout_queries and first != second:
         looks = look(
             Path(assembly.config.study.runs_dir),
             assembly,
             [key_of(assembly, one) for one in (first, second)],
         )
-    seed = assembly.config.study.seed
-    a, b = (measure(assembly, choice, queries) for choice in (first, second))
     comparisons = {
         name: _directed(name, compare_paired(b.metrics[name], a.metrics[name], seed=seed))
         for name in a.metrics
@@ -136,7 +138,7 @@ def duel(
             second,
             first,
             queries,
-            looks=looks if is_held_out else None,
+            look_at=lambda: looks if is_held_out else None,
             names=Names("B", "A", called, "A and B are the same"),
         ),
         {
@@ -215,16 +217,18 @@ def judge(
     baseline: Choice,
     queries: Sequence[Query],
     *,
-    looks: EarlierLooks | None = None,
+    look_at: LookAt | None = None,
     names: Names = THE_WINNER,
     level_of: LevelOf | None = None,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide; see ``decide``.
 
+    ``look_at`` counts this look at the queries; without answers there is none.
     ``level_of`` takes the place of the configured alpha.
     """
     section = assembly.config.verdict
     pair = measured_pair(assembly, winner, baseline, queries)
+    looks = None if look_at is None else look_at()
     return decide(
         *pair,
         query_types=[query.query_type for query in queries],

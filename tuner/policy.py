@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +119,12 @@ def derive_policy(
         )
     else:
         both = [key_of(assembly, choice) for choice in (policy, policy.default)]
-        looks = look(run_dir.parent, assembly, both)
         verdict = judge(
             assembly,
             policy,
             policy.default,
             assembly.holdout_queries,
-            looks=looks,
+            look_at=partial(look, run_dir.parent, assembly, both),
             names=Names("the policy", "the fixed parameters"),
         )
     seed = assembly.config.study.seed

@@ -193,3 +193,44 @@ def test_a_service_that_goes_away_twice(tuner_here, service: Service, kind: str,
         sum(service.answered.values())
         <= 10 * trials + sum(besides.values()) + 2 * workers * (AT_ONCE[kind])
     )
+
+
+def test_a_comparison_without_answers_is_no_look(tuner_here, service: Service):
+    configure(tuner_here.folder, service, "http", 1)
+    looks = tuner_here.folder / "runs" / "holdouts.jsonl"
+    compare = ("compare", "config.yaml", "--b", '{"title_weight": 3.0, "top_k": 4}')
+    evaluate = ("evaluate", "config.yaml", "--queries", "holdout")
+    service.stop()
+    for command in (compare, evaluate):
+        done = tuner_here(*command, code=None)
+        assert done.returncode != 0
+        assert "look" not in done.stderr
+    service.start(answers=13)  # A's 10 queries, and not all of B's
+    assert tuner_here(*compare, code=None).returncode != 0
+    assert not looks.exists()
+    service.stop()
+    service.start()
+    assert "remembered as a look" in tuner_here(*compare).stderr
+    assert len(looks.read_text(encoding="utf-8").splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_service_answered_is_counted_and_no_more(tuner_here, service: Service, kind: str):
+    configure(tuner_here.folder, service, kind, 1)
+    tuner_here.edit("execution:", "inspection: off\nexecution:")
+    tuner_here.edit("trials: 6", "trials: 2")
+    service.stop()
+    service.start(answers=64)  # the trials take 50 at most, the verdict 30: it dies within a batch
+    tuner_here("run", "config.yaml", code=130)
+    (run_dir,) = tuner_here.runs()
+
+    def counted() -> int:
+        notes = (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+        summaries = [event for line in notes if "queries_asked" in (event := json.loads(line))]
+        return sum(summaries[-1]["queries_asked"].values())
+
+    assert service.is_away()
+    assert counted() == sum(service.answered.values()) == 64
+    service.start()
+    tuner_here("resume", str(run_dir), "--quiet")
+    assert counted() == sum(service.answered.values())

@@ -45,6 +45,17 @@ def test_an_overlap_of_a_tenth_or_more_counts_as_a_look(tmp_path):
     assert (more.count, more.seen) == (2, 50)
 
 
+def test_the_latest_look_is_one_that_counts_and_says_how_much_it_shared(tmp_path):
+    looked(tmp_path, queries(*range(40)), study="half")
+    looked(tmp_path, queries(*range(18), *range(100, 122)), study="fast")
+    looked(tmp_path, queries(0, *range(200, 239)), study="elsewhere")  # shares too few to count
+    earlier = looked(tmp_path, queries(*range(40)), study="now")
+    assert (earlier.count, earlier.seen) == (2, 40)
+    assert (earlier.last_study, earlier.last_seen) == ("fast", 18)
+    few = looked(tmp_path, queries(238, *range(300, 339)))  # where none counts, it is named still
+    assert (few.count, few.last_study, few.last_seen) == (0, "elsewhere", 1)
+
+
 def test_the_same_configurations_again_are_no_further_look(tmp_path):
     def looked_at(*configurations, asked=range(50)):
         found = count_look(

@@ -165,6 +165,13 @@ def test_an_overlap_with_an_earlier_holdout_is_said():
     assert verdict.looks == 0
 
 
+def test_a_latest_look_at_some_of_the_queries_says_at_how_many():
+    part = EarlierLooks(2, 100, 100, "fast", "2026-11-28", last_seen=18)
+    assert "last on 2026-11-28 by the study fast (18 of them): by now" in decided(part).sentence
+    whole = EarlierLooks(2, 100, 100, "fast", "2026-11-28", last_seen=100)
+    assert "by the study fast: by now" in decided(whole).sentence
+
+
 def test_fresh_queries_are_not_remarked_on():
     assert "looked at" not in decided(EarlierLooks(0, 0, 100)).sentence
     assert "looked at" not in decided(None).sentence

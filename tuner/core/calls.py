@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 TRIALS = "trials"
 DEAD_KNOBS = "dead_knobs"
+QUERY_TIME = "query_time"
 NOTHING_FOUND = "nothing_found"
 PROBE = "probe"
 HOLDOUT = "holdout"
@@ -22,6 +23,7 @@ PURPOSES: Mapping[str, str] = {
     LATENCY: "to time winner and baseline by turns",
     SIDE_BY_SIDE: "to put winner and baseline side by side",
     DEAD_KNOBS: "to look for parameters without effect (inspection: off leaves them out)",
+    QUERY_TIME: "to see how long one takes by itself",
     NOTHING_FOUND: "to see why nothing relevant was found",
     PROBE: "to see whether the system still answers",
 }

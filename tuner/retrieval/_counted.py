@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.core.corpus import Query
+from tuner.core.errors import TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import AnswersOneByOne, Explains, Knob, Retriever, Serves
@@ -14,7 +15,7 @@ from tuner.retrieval.base import AnswersOneByOne, Explains, Knob, Retriever, Ser
 
 @dataclass(frozen=True)
 class Counted:
-    """Answers as the retriever does; ``calls`` adds up the queries, under ``purpose``."""
+    """Answers as the retriever does; ``calls`` adds up the answered queries, under ``purpose``."""
 
     retriever: Retriever
     purpose: str
@@ -40,9 +41,15 @@ class Counted:
         self.retriever.prepare(queries)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
-        """Count the queries, and ask the retriever."""
+        """Ask the retriever, and count the queries that it answered, also where it then failed."""
+        try:
+            rankings = self.retriever.retrieve(queries, params)
+        except TunerError as error:
+            if isinstance(error.answered, Rankings):
+                self.calls[self.purpose] += len(error.answered.query_ids)
+            raise
         self.calls[self.purpose] += len(queries)
-        return self.retriever.retrieve(queries, params)
+        return rankings
 
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
         """Return the rankings with names and paths, where the retriever can tell them."""
@@ -51,11 +58,13 @@ class Counted:
         return self.retriever.explain(queries, params, rankings)
 
     def serve(self, query: Query, params: Params) -> Rankings:
-        """Count the query, and ask the retriever as live traffic would."""
-        self.calls[self.purpose] += 1
+        """Ask the retriever as live traffic would, and count the query once it is answered."""
         if isinstance(self.retriever, Serves):
-            return self.retriever.serve(query, params)
-        return self.retriever.retrieve([query], params)
+            rankings = self.retriever.serve(query, params)
+        else:
+            rankings = self.retriever.retrieve([query], params)
+        self.calls[self.purpose] += 1
+        return rankings
 
 
 def at_once_of(retriever: Retriever) -> int | None:

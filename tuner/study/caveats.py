@@ -57,6 +57,7 @@ def _figures(looks: EarlierLooks, alpha: float) -> dict[str, float | str]:
         "count": looks.count,
         "last_study": looks.last_study,
         "last_date": looks.last_date,
+        "last_seen": looks.last_seen,
         "alpha": alpha,
         "by_chance": min((looks.count + 1) * alpha / 2.0, 1.0),
     }

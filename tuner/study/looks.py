@@ -32,11 +32,13 @@ class EarlierLooks:
             configurations took part.
         seen: how many of these queries any of them asked.
         queries: how many queries there are.
-        last_study: the study of the latest look that shares a query, else "".
+        last_study: the study of the latest look that counts, or, where none does, of the latest
+            that shares a query, else "".
         last_date: its date, such as "2026-11-30", else "".
         unreadable: how many lines are damaged, so that there may have been more.
         is_new: whether this look told anything that none before did, so that it was remembered.
         unwritten: why it could not be written down, else "".
+        last_seen: how many of these queries that latest look asked; 0 where that is not known.
     """
 
     count: int = 0
@@ -47,6 +49,7 @@ class EarlierLooks:
     unreadable: int = 0
     is_new: bool = True
     unwritten: str = ""
+    last_seen: int = 0
 
     def told(self, runs_dir: Path) -> str:
         """Return what became of this look, for people."""
@@ -98,6 +101,7 @@ def count_look(
     count = 0
     is_new = True
     last: dict[str, Any] = {}
+    is_last_counted = False
     records, unreadable = _read(text)
     asked = set(configurations)
     for record in records:
@@ -109,8 +113,10 @@ def count_look(
         common = now.intersection(record["queries"])
         if common:
             seen |= common
-            count += len(common) >= SHARE_THAT_COUNTS * len(now)
-            last = record
+            is_counted = len(common) >= SHARE_THAT_COUNTS * len(now)
+            count += is_counted
+            if is_counted or not is_last_counted:
+                last, is_last_counted = record, is_counted
     if is_new and not unwritten:
         line = {
             "time": time.time(),
@@ -125,15 +131,18 @@ def count_look(
             append_lines(path, json.dumps(line, ensure_ascii=False))
         except OSError as error:  # what was measured must not be lost for it
             unwritten = error.strerror or str(error)
+    digests = [query_digest(query.text) for query in queries]
+    last_asked = set(last.get("queries", ()))
     return EarlierLooks(
         count,
-        sum(query_digest(query.text) in seen for query in queries),
+        sum(digest in seen for digest in digests),
         len(queries),
         str(last.get("study", "")),
         time.strftime("%Y-%m-%d", time.localtime(last["time"])) if last else "",
         unreadable,
         is_new,
         unwritten,
+        sum(digest in last_asked for digest in digests),
     )
 
 

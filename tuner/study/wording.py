@@ -481,6 +481,8 @@ def _looked_at(figures: Figures) -> str:
     else:
         some = f"{seen:,} of the {queries:,} held-out queries {'was' if seen == 1 else 'were'}"
     last = f"last on {figures['last_date']} by the study {figures['last_study']}"
+    if 0 < figures.get("last_seen", 0) < seen:
+        last += f" ({figures['last_seen']:,} of them)"
     if not count:
         return f"{some} looked at before, {last}: too few to count as a further look."
     by_chance, at_first = figures["by_chance"], figures["alpha"] / 2.0
