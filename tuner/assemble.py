@@ -16,9 +16,12 @@ from typing import Any
 
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
+from tuner.config.params import read_params_file
+from tuner.config.source import read_source
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.policy import Policy, is_policy
+from tuner.core.run_files import BEST_FILE
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
@@ -34,6 +37,7 @@ from tuner.retrieval._policy import POLICY, PolicyRetriever, WithPolicy
 from tuner.retrieval._remembered import Remembered
 from tuner.retrieval.base import Knob, Measures, Notes, Retriever, prepare
 from tuner.study.few_queries import FEWEST_TO_SPLIT
+from tuner.study.tuned_on import TunedOn
 from tuner.systems import build_retriever, explained, measured, resolved
 from tuner.tracking._git import git_commit
 
@@ -49,8 +53,9 @@ _PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "j
 class Assembly:
     """A configuration with its data opened and its index built, ready to evaluate.
 
-    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it. ``calls`` adds
-    up the queries that were asked beside trials, by purpose (``core.calls``).
+    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
+    ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
+    ``calls`` adds up the queries that were asked beside trials, by purpose (``core.calls``).
     """
 
     config: Config
@@ -61,6 +66,7 @@ class Assembly:
     retriever: Retriever | Measures
     baseline: Params | None
     policy: Policy | None = None
+    baseline_tuned_on: TunedOn | None = None
     calls: Counter[str] = field(default_factory=Counter)
 
     def counting(self, purpose: str) -> Assembly:
@@ -274,7 +280,24 @@ def assemble(
         retriever=retriever,
         baseline=baseline,
         policy=policy,
+        baseline_tuned_on=_baseline_origin(config, source),
     )
+
+
+def origin_of(written: str) -> TunedOn | None:
+    """Return what the configuration in a file or run directory was tuned on; None: not said."""
+    path = Path(written).expanduser()
+    return TunedOn.from_record(
+        read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")
+    )
+
+
+def _baseline_origin(config: Config, source: Source) -> TunedOn | None:
+    written = source.data.get("baseline")
+    # A night's champion may have taken the place of what the file holds.
+    if not isinstance(written, str) or read_params_file(written) != config.baseline:
+        return None
+    return origin_of(written)
 
 
 def _baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None, Policy | None]:

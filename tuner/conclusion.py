@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ class Conclusion:
         return replace(
             summary,
             verdict=verdict,
-            remarks=() if winner is None else self._remarks(winner),
+            remarks=() if winner is None else (*self._flattered(verdict), *self._remarks(winner)),
             front=front_record(trials, objective.pareto, objective.goals, chance),
         )
 
@@ -131,6 +131,16 @@ class Conclusion:
             self.say(f"the goals of winner and baseline could not be compared: {error}")
             return summary
         return replace(summary, goals=changes)
+
+    def _flattered(self, verdict: dict[str, Any] | None) -> Iterator[str]:
+        """Yield on how many of the held-out queries the baseline was tuned, where it was."""
+        assembly, origin = self.assembly, self.assembly.baseline_tuned_on
+        if verdict is None or origin is None or not assembly.holdout_queries:
+            return
+        queries = assembly.holdout_queries
+        remark = origin.remark("the baseline", assembly.dataset, queries, which="the held-out")
+        if remark is not None:
+            yield remark
 
     def _remarks(self, winner: Trial) -> tuple[str, ...]:
         try:

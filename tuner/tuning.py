@@ -55,9 +55,12 @@ from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import read_journal
 from tuner.study.study import Study
+from tuner.study.tuned_on import TunedOn
 from tuner.tracking.mlflow import Mlflow
 from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 
+# Says what the baseline was tuned on, where it came from a file that does.
+BASELINE_NOTE = "baseline"
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
 
@@ -194,6 +197,9 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
     study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly, earlier))
+    if study.journal is not None and assembly.baseline_tuned_on is not None:
+        # The study's own copy of the configuration holds the parameters, not their file.
+        study.journal.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 
@@ -226,7 +232,12 @@ def reopen(
         again = study.retry_failed()
         say(f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again")
     try:
-        summary = last_summary(read_journal(run_dir / JOURNAL_FILE))
+        content = read_journal(run_dir / JOURNAL_FILE)
+        for told in content.notes:
+            if told.get("kind") == BASELINE_NOTE:
+                origin = TunedOn.from_record(told.get("tuned_on"))
+                assembly = replace(assembly, baseline_tuned_on=origin)
+        summary = last_summary(content)
     except InputError:  # this run writes another one
         summary = None
     if summary is not None:

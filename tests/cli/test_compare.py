@@ -7,6 +7,16 @@ import json
 import pytest
 import yaml
 
+# What a study of another version of the data would say that it was tuned on.
+ORIGIN = {
+    "study": "old",
+    "dataset": "data",
+    "fingerprint": "another",
+    "seed": 4,
+    "holdout": 0.5,
+    "stratify_by": ["query_type"],
+}
+
 
 def test_the_figures_are_those_of_evaluate(tuner_here):
     a, b = {"title_weight": 0.0, "top_k": 3}, {"title_weight": 4.0, "top_k": 12}
@@ -71,6 +81,53 @@ def test_queries_that_b_was_tuned_on_are_said_to_flatter_it(tuner_here):
     assert ("that A was tuned on" in a, "that B was tuned on" in b) == (True, True)
     done = tuner_here("compare", "config.yaml", "--b", str(run_dir), "--queries", "tune")
     assert "All these 10 queries were among those that B was tuned on" in done.stdout
+
+
+def test_a_baseline_that_was_tuned_on_held_out_queries_is_said_to_be_flattered(tuner_here):
+    tuner_here("run", "config.yaml", "--quiet")
+    (first,) = tuner_here.runs()
+    tuner_here.edit("baseline: {title_weight: 1.0, top_k: 10}", f"baseline: {first}")
+
+    def flattered(record):
+        return [one for one in record["remarks"] if "that the baseline was tuned on" in one]
+
+    same = tuner_here("run", "config.yaml", "--json", "--name", "same")
+    assert flattered(json.loads(same.stdout)) == []  # its tune queries are tuned on again
+    other = ("config.yaml", "--set", "study.seed=4")
+    b = ("--b", '{"title_weight": 4.0, "top_k": 2}', "--json")
+    (compared,) = json.loads(tuner_here("compare", *other, *b).stdout)["remarks"]
+    assert "of these 10 queries were among those that A was tuned on" in compared
+    expected = compared.replace("these", "the held-out").replace(
+        "that A was", "that the baseline was"
+    )
+    run = json.loads(tuner_here("run", *other, "--name", "moved", "--json").stdout)
+    assert flattered(run) == [expected]
+    resumed = json.loads(tuner_here("resume", run["run_dir"], "--json").stdout)
+    assert flattered(resumed) == [expected]
+    shown = tuner_here("resume", run["run_dir"]).stdout
+    assert " ".join(expected.split()) in " ".join(shown.split())
+
+
+def test_a_hand_edited_origin_of_the_baseline_costs_no_run(tuner_here):
+    best = {"params": {"title_weight": 1.0, "top_k": 9}}
+    for origin in (
+        "yesterday",
+        {"study": 1},
+        {**ORIGIN, "holdout": "half"},
+        {**ORIGIN, "seed": []},
+    ):
+        text = yaml.safe_dump({**best, "tuned_on": origin})
+        (tuner_here.folder / "old.yaml").write_text(text, encoding="utf-8")
+        again = (
+            "config.yaml",
+            "--set",
+            "baseline=old.yaml",
+            "--set",
+            "backends=[{kind: random, trials: 1}]",
+        )
+        record = json.loads(tuner_here("run", *again, "--json").stdout)
+        assert record["state"] == "finished"
+        assert not any("tuned on" in remark for remark in record["remarks"])
 
 
 def test_a_new_version_of_the_data_leaves_open_what_b_was_tuned_on(tuner_here):

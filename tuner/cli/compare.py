@@ -13,7 +13,6 @@ from tuner.cli._out import echo
 from tuner.cli._params import read_params
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
-from tuner.core.run_files import BEST_FILE
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
@@ -100,7 +99,8 @@ def command(
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
     b = assembly.choice(read_params(second, "--b"))
-    origins = (_tuned_on(first), _tuned_on(second))
+    origin = assembly.baseline_tuned_on if first is None else _tuned_on(first)
+    origins = (origin, _tuned_on(second))
     with showing("comparison"):
         result = duel(assembly, a, b, part, tuned_on=origins)
     if result.looks is not None:
@@ -111,17 +111,11 @@ def command(
     _print(result, assembly.part(part))
 
 
-def _tuned_on(written: str | None) -> TunedOn | None:
+def _tuned_on(written: str) -> TunedOn | None:
     """Return what the configuration in a file was tuned on; None where none says so."""
-    from tuner.config.source import read_source
-    from tuner.study.tuned_on import TunedOn
+    from tuner.assemble import origin_of
 
-    if written is None or written.lstrip().startswith("{"):
-        return None
-    path = Path(written).expanduser()
-    return TunedOn.from_record(
-        read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")
-    )
+    return None if written.lstrip().startswith("{") else origin_of(written)
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:

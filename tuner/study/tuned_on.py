@@ -9,6 +9,7 @@ from typing import Any
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.study_record import StudyHeader
+from tuner.core.typed import read_as
 from tuner.datasets import Dataset, split_queries
 
 
@@ -43,7 +44,7 @@ class TunedOn:
     def from_record(cls, record: Mapping[str, Any] | None) -> TunedOn | None:
         """Read it back from ``best.yaml``; None where it is not there or not whole."""
         try:
-            return None if record is None else cls(**dict(record))
+            return None if record is None else read_as(cls, record)
         except (TypeError, ValueError):
             return None
 
@@ -51,15 +52,18 @@ class TunedOn:
         """Return it as plain data, the content of ``tuned_on`` in ``best.yaml``."""
         return {**asdict(self), "stratify_by": list(self.stratify_by)}
 
-    def remark(self, called: str, dataset: Dataset, queries: Sequence[Query]) -> str | None:
+    def remark(
+        self, called: str, dataset: Dataset, queries: Sequence[Query], *, which: str = "these"
+    ) -> str | None:
         """Say how many of these queries the configuration was tuned on; None where it was on none.
 
+        ``which`` says of them which they are, such as "the held-out".
         Another data set's queries are fresh. Another version of the same one cannot be told.
         """
         if self.fingerprint != dataset.fingerprint:
             return (
                 f"{called} was tuned on another version of {dataset.name} (study {self.study}): "
-                "whether these queries were among those cannot be told."
+                f"whether {which} queries were among those cannot be told."
                 if self.dataset == dataset.name
                 else None
             )
@@ -78,6 +82,6 @@ class TunedOn:
         some = "all" if seen == len(queries) else f"{seen} of"
         were = "was" if seen == 1 else "were"
         return (
-            f"{some} these {len(queries)} queries {were} among those that {called} was tuned on "
+            f"{some} {which} {len(queries)} queries {were} among those that {called} was tuned on "
             f"(study {self.study}), which flatters it."
         )
