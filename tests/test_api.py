@@ -108,6 +108,18 @@ def test_run_dir_keeps_every_trial_and_a_second_call_goes_on(tmp_path):
         tuner.tune(counted, SPACE, seed=99, **options)
 
 
+def test_a_metric_that_the_default_weights_lack_is_answered_by_maximize():
+    def measure(params):
+        return {"recall": params["graph_weight"], "ndcg": 0.5}
+
+    study = tuner.tune(measure, SPACE, backends=["random"], trials=2)
+    assert "metric 'mrr' is missing" in study.summary.reason
+    assert "maximize={'recall': 1.0}" in study.summary.reason
+    weights = {"recall": 0.6, "ndcg": 0.4}
+    best = tuner.tune(measure, SPACE, backends=["random"], trials=2, maximize=weights).best
+    assert best.objective == pytest.approx(0.6 * best.params["graph_weight"] + 0.4 * 0.5)
+
+
 def test_frame_has_a_row_a_trial():
     frame = tuner.tune(quality, SPACE, backends=["random"], trials=3).frame()
     assert len(frame) == 3

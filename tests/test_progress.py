@@ -64,7 +64,7 @@ def test_a_long_one_has_a_line_now_and_then_with_the_time_left(lines):
     assert lines(4.0, Step(INDEX, 40, 100)) == ""
     assert lines(7.0, Step(INDEX, 70, 100)) == "index: 70%, about 3.0 s left\n"
     assert lines(13.0) == "index: 70%, about 5.6 s left\n"
-    assert lines(19.0, Step(INDEX, 100, 100)) == "index: since 19.0 s\n"  # what is left is unknown
+    assert lines(19.0, Step(INDEX, 100, 100)) == "index: 19.0 s so far\n"  # what is left is unknown
 
 
 def test_what_takes_minutes_has_fewer_lines(lines):
@@ -74,10 +74,10 @@ def test_what_takes_minutes_has_fewer_lines(lines):
     assert [later - now for now, later in pairwise(told)][-1] > 50
 
 
-def test_one_that_cannot_tell_how_far_it_is_says_since_when(lines):
+def test_one_that_cannot_tell_how_far_it_is_says_for_how_long(lines):
     lines(10.0, Step("reading"))
-    assert lines(12.5) == "reading: since 2.5 s\n"
-    assert lines(200.0) == "reading: since 3 min 10 s\n"
+    assert lines(12.5) == "reading: 2.5 s so far\n"
+    assert lines(200.0) == "reading: 3 min 10 s so far\n"
 
 
 def test_of_the_search_the_trials_tell(lines):
@@ -142,7 +142,9 @@ def test_the_examples_of_the_docstrings_hold(module):
 
 def test_small_parts_are_left_out_and_what_is_in_no_phase_is_the_rest():
     seconds = {"reading": 2.0, "index": 0.4, "search": 5.0}
-    assert where_it_went(seconds, 10.0) == "reading 2.0 s, search 5.0 s, the rest 2.6 s"
+    assert where_it_went(seconds, 10.0) == "reading 2.0 s, search 5.0 s, the rest 3.0 s"
+    # 86.9 - 78.7: what is in no phase, and what is too small to be named
+    assert where_it_went({"search": 78.7, "verdict": 3.5}, 86.9) == "search 78.7 s, the rest 8.2 s"
     assert where_it_went({}, 0.0) == ""
     assert [duration(s) for s in (0.04, 99.94, 100.0, 5999.0, 7260.0)] == [
         "0.0 s", "99.9 s", "1 min 40 s", "99 min 59 s", "2 h 1 min",

@@ -114,8 +114,14 @@ class _WhateverIsReturned:
 
     def score(self, metrics: Mapping[str, float], /) -> Score:
         """Score by ``objective`` where it is the only metric, else by the weights."""
-        chosen = self.plain if set(metrics) == {"objective"} else self.weighted
-        return chosen.score(metrics)
+        if set(metrics) == {"objective"}:
+            return self.plain.score(metrics)
+        missing = [name for name in self.weighted.weights if name not in metrics]
+        if missing:
+            example = f"maximize={{{next(iter(metrics), 'recall')!r}: 1.0}}"
+            hint = did_you_mean(missing[0], metrics)
+            raise InputError(f"metric {missing[0]!r} is missing{hint}; or weigh others: {example}")
+        return self.weighted.score(metrics)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the weights that a mapping of metrics is added up by."""

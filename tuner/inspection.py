@@ -138,8 +138,8 @@ def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -
     if setting == "auto" and took_ms >= SLOW_QUERY_MS:
         most = PROBED_QUERIES * (1 + OTHER_VALUES * len(assembly.plan.space.names))
         yield (
-            f"parameters without effect were not looked for, as a query takes {took_ms:.0f} ms "
-            f"here, and this asks up to {most} of them: inspection: on looks all the same"
+            f"parameters without effect were not looked for: that asks up to {most} queries, of "
+            f"{took_ms:.0f} ms each. To look all the same, write inspection: on"
         )
         return
     yield from _dead_knob_remarks(assembly.counting(calls.DEAD_KNOBS), chosen, trials)

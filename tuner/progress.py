@@ -151,7 +151,7 @@ class Stand:
     def text(self, now: float) -> str:
         """Return how far it is: a share and the time left where they are known."""
         if not self.of or not self.done or self.done >= self.of:
-            return f"since {duration(now - self.began)}"
+            return f"{duration(now - self.began)} so far"
         left = (now - self.began) * (self.of - self.done) / self.done
         return f"{min(1.0, self.done / self.of):4.0%}, about {duration(max(left, 0.0))} left"
 

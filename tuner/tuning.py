@@ -230,7 +230,8 @@ def reopen(
     study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
     if retry_failed:
         again = study.retry_failed()
-        say(f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again")
+        some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
+        say(some if again else "no trial failed, so there is none to evaluate again")
     try:
         content = read_journal(run_dir / JOURNAL_FILE)
         for told in content.notes:

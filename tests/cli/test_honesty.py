@@ -259,7 +259,7 @@ def test_a_study_of_which_most_trials_failed_gives_no_advice(tuner_here):
     shallow(tuner_here, deepest=4)
     done = tuner_here("run", "config.yaml", code=1)
     sentence = "Failed: 8 of 13 trials could not be evaluated, most often by: "
-    reason = f"{sentence}TunerError: query 'q0-river': RuntimeError: top_k 5 is too deep"
+    reason = f"{sentence}query 'q0-river': RuntimeError: top_k 5 is too deep"
     # The reasons differ by the number only: they are one cause, of which one is shown.
     (said,) = [line for line in done.stdout.splitlines() if line.startswith(sentence)]
     assert "is too deep" in said
@@ -293,13 +293,17 @@ def test_failures_below_the_limit_stand_in_the_verdict(tuner_here):
     share = "2 of 13 trials, 15 %, failed, most often by: "
     assert share in done.stdout
     assert "2 failed (15%)" in done.stdout
+    assert "Error: query" not in done.stdout  # in words, without the name of a class
     (run_dir,) = tuner_here.runs()
+    shown = f"tuner resume {run_dir.relative_to(tuner_here.folder)} --retry-failed"
+    assert f"try again      {shown}" in done.stdout
     summary, page, note, run = summary_and_views(run_dir)
     assert share in summary.verdict["sentence"]
     assert share in yaml.safe_load((run_dir / "best.yaml").read_text())["verdict"]
     for shown in (page, note):
         assert share in shown
         assert "2 failed (15%)" in shown
+        assert "--retry-failed" in shown
     assert share in run.tags["tuner.verdict"]
     assert run.metrics["failed_share"] == pytest.approx(2 / 13)
 
@@ -319,6 +323,9 @@ def test_failed_trials_are_evaluated_again_and_their_new_results_count(tuner_her
     (tuner_here.folder / "deepest.txt").write_text("12", encoding="utf-8")
     record = json.loads(tuner_here("resume", str(run_dir), "--retry-failed", "--json").stdout)
     assert (record["state"], record["failed_trials"]) == ("finished", 0)
+    done = tuner_here("resume", str(run_dir), "--retry-failed")
+    assert "no trial failed, so there is none to evaluate again" in done.stderr
+    assert "--retry-failed" not in done.stdout
     assert "failed" not in record["verdict"]["sentence"]
     journal = (run_dir / "journal.jsonl").read_bytes()
     assert journal.startswith(before)  # it only grows
@@ -367,8 +374,8 @@ def test_it_is_left_out_by_default_where_a_query_is_slow(tuner_here):
     shallow(tuner_here, deepest=12, slow_s=0.055)
     tuner_here.edit("grid, trials: 12", "grid, trials: 2")
     done = tuner_here("run", "config.yaml")
-    assert "parameters without effect were not looked for, as a query takes" in done.stdout
-    assert "inspection: on looks all the same" in done.stdout
+    assert "parameters without effect were not looked for: that asks up to" in done.stdout
+    assert "To look all the same, write inspection: on" in done.stdout
     (run_dir,) = tuner_here.runs()
     assert "dead_knobs" not in summary_and_views(run_dir)[0].queries_asked
     tuner_here.edit("execution:", "inspection: on\nexecution:")

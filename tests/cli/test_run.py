@@ -15,10 +15,14 @@ from tuner.run_dir import last_summary, timed_summary
 from tuner.study.reading import read_journal
 
 
+def test_what_has_no_difficulty_is_counted_under_a_name(tuner):
+    assert re.search(r"difficulties +\(none\): \d", tuner("check", "config.yaml").stdout)
+
+
 def test_run_prints_the_table_and_writes_everything(tuner):
     done = tuner("run", "config.yaml")
     (run_dir,) = tuner.runs()
-    for word in ("tune", "holdout", "baseline", "grid", "random", "best (", "finished after"):
+    for word in ("tune", "holdout", "baseline", "grid", "random", "best", "finished after"):
         assert word in done.stdout
     assert str(run_dir.relative_to(tuner.folder)) in done.stdout
     best = yaml.safe_load((run_dir / "best.yaml").read_text())
@@ -27,6 +31,9 @@ def test_run_prints_the_table_and_writes_everything(tuner):
     content = read_journal(run_dir / "journal.jsonl")
     assert [trial.arm for trial in content.trials.values()].count("random") == 6
     assert content.trials[0].arm == "baseline"
+    summary = last_summary(content)
+    called = "best, winner" if summary.best == summary.winner else "winner"
+    assert f"\n{called} ({summary.winner.arm})" in done.stdout
     assert all(trial.is_told for trial in content.trials.values())
     assert (run_dir / "trials" / "0.npz").exists()
 

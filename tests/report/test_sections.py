@@ -11,10 +11,11 @@ import pytest
 import tuner
 from tuner.core.parameters import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
-from tuner.report import comparison, failures, queries
+from tuner.report import comparison, convergence, failures, queries
 from tuner.report.compared import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
+from tuner.report.headline import headline
 from tuner.report.palette import arm_places
 from tuner.report.places import axis, edges, place
 from tuner.report.plotly_view import wrapped
@@ -37,6 +38,35 @@ def test_the_best_so_far_rises_over_failures_and_ties():
     objectives = [None, 0.5, 0.4, 0.5, 0.7, None]
     steps = best_so_far([trial(n, objective) for n, objective in enumerate(objectives)])
     assert [(count, best.objective) for count, best in steps] == [(2, 0.5), (5, 0.7)]
+
+
+@pytest.mark.parametrize(
+    ("count", "found_at", "said"),
+    [
+        (40, 5, "No arm improved in the last tenth of its trials"),  # 4 trials
+        (20, 5, "With so few trials"),  # 2 trials
+        (20, 18, "grid still improved in its last trials"),
+        (40, 37, "grid still improved in its last trials"),
+        (40, 36, "No arm improved in the last tenth of its trials"),
+        (6, 6, "With so few trials"),
+    ],
+)
+def test_a_search_has_settled_only_where_enough_trials_say_so(study, count, found_at, said):
+    review = read_review(study())
+    trials = [trial(n, 0.9 if n == found_at else 0.5) for n in range(1, count + 1)]
+    told = convergence.section(replace(review, trials=tuple(trials)))
+    (chart,) = told.blocks[0].charts
+    assert chart.caption.startswith(said)
+
+
+def test_how_long_the_last_session_took_adds_up_and_all_of_them_are_beside_it(study):
+    review = read_review(study())
+    summary = replace(
+        review.summary, seconds=95.2, seconds_by_phase={"search": 9.9}, seconds_in_all=106.0
+    )
+    facts = headline(replace(review, summary=summary)).facts
+    remark = "finished; 1 min 46 s with the sessions before; search 9.9 s, the rest 85.3 s"
+    assert ("took", "95.2 s", remark) in facts
 
 
 def test_what_keeps_the_constraints_goes_before_what_is_better():
@@ -227,7 +257,7 @@ def test_failures_of_one_cause_are_one_row_whatever_their_numbers(study, pair):
     assert [len(one) for one in by_cause(failed)] == [3, 1]
     rows = failures.section(replace(review, trials=tuple(failed))).blocks[1].rows
     assert [row[1] for row in rows] == ["3", "1"]
-    assert rows[0][0] == f"{pair[0]} (and 1 like it, with other numbers or names)"
+    assert rows[0][0] == f"{pair[0]} (numbers or names in it differ from trial to trial)"
     assert rows[1][0] == "a cause of its own"
 
 

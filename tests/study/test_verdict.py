@@ -190,7 +190,7 @@ def test_an_interval_that_rests_on_few_queries_is_said_to():
 def test_fewer_queries_than_the_intervals_promise_holds_for_are_said(queries, is_warned):
     values = 0.6 + ALTERNATING[:queries]
     verdict = decide(measured("new", values), measured("old", np.full(queries, 0.5)))
-    assert ("(There are fewer than 50 queries:" in verdict.sentence) == is_warned
+    assert ("(There are fewer than 50 held-out queries:" in verdict.sentence) == is_warned
 
 
 def test_identical_values_are_said_to_be():

@@ -236,8 +236,8 @@ SAID = {
     ),
     "better, few queries": (
         "Deploy: the winner is better by 0.060 in the composite on 40 held-out queries (95 % "
-        "interval +0.057 to +0.063). (There are fewer than 50 queries: the truth lies outside "
-        "such an interval more often than it promises.)"
+        "interval +0.057 to +0.063). (There are fewer than 50 held-out queries: the truth lies "
+        "outside such an interval more often than it promises.)"
     ),
     "better, of a system that moves": (
         "Deploy: the winner is better by 0.060 in the composite on 100 held-out queries (95 % "
@@ -338,7 +338,7 @@ SAID = {
         "Keep the baseline: the winner scored 0.020 higher in the composite on 40 held-out "
         "queries (95 % interval -0.012 to +0.052), which may be chance, and latency_p95_ms "
         "broke its guard-rail (worse by 125 %, 10 % is allowed). (There are fewer than 50 "
-        "queries: the truth lies outside such an interval more often than it promises.)"
+        "held-out queries: the truth lies outside such an interval more often than it promises.)"
     ),
     "rail broken, another in doubt": (
         "Keep the baseline: the winner is better by 0.060 in the composite on 100 held-out "
@@ -362,20 +362,20 @@ SAID = {
         "Not enough queries: the winner scored 0.020 higher in the composite on 40 held-out "
         "queries (95 % interval -0.012 to +0.052), which may be chance. About 164 more held-out"
         " queries would show a difference of 0.020 with 80 % power. (There are fewer than 50 "
-        "queries: the truth lies outside such an interval more often than it promises.)"
+        "held-out queries: the truth lies outside such an interval more often than it promises.)"
     ),
     "chance, half held out": (
         "Not enough queries: the winner scored 0.020 higher in the composite on 40 held-out "
         "queries (95 % interval -0.012 to +0.052), which may be chance. About 164 more held-out"
         " queries would show a difference of 0.020 with 80 % power (with 50 % held out: 328 "
-        "queries to label). (There are fewer than 50 queries: the truth lies outside such an "
-        "interval more often than it promises.)"
+        "queries to label). (There are fewer than 50 held-out queries: the truth lies outside "
+        "such an interval more often than it promises.)"
     ),
     "chance, compared": (
         "Not enough queries: B scored 0.020 higher in the composite on 40 tune queries (95 % "
         "interval -0.012 to +0.052), which may be chance. About 164 more queries would show a "
-        "difference of 0.020 with 80 % power. (There are fewer than 50 queries: the truth lies "
-        "outside such an interval more often than it promises.)"
+        "difference of 0.020 with 80 % power. (There are fewer than 50 tune queries: the truth "
+        "lies outside such an interval more often than it promises.)"
     ),
     "chance, hopeless": (
         "Not enough queries: the winner scored 0.008 higher in the composite on 60 held-out "
@@ -410,7 +410,8 @@ SAID = {
         "Not enough queries: the winner scored 0.071 higher in the composite on 41 held-out "
         "queries (95 % interval -0.012 to +0.154), which may be chance. A few large differences"
         " decide it, so that several times as many queries would be needed. (There are fewer "
-        "than 50 queries: the truth lies outside such an interval more often than it promises.)"
+        "than 50 held-out queries: the truth lies outside such an interval more often than it "
+        "promises.)"
     ),
     "loss open": (
         "Not enough queries: the winner is cheaper (403 instead of 2,403 context tokens) and "

@@ -85,6 +85,7 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
 **What next**
 
 - Put the winner into service: its parameters are in `best.yaml`.
+- To evaluate the failed trials again: `tuner resume '/runs/a b' --retry-failed`.
 - In MLflow: [all trials](#/experiments/1/runs).
 - `plots` (artifact): the figures.
 - `best.yaml` (artifact): the winner, ready for `tuner compare` and for a service.
@@ -164,3 +165,20 @@ def test_what_became_of_each_goal_stands_after_the_verdict(study):
     assert "- latency\\_p95\\_ms 22.9 against 10, +129 %: worse\n- The winner, tpe \\#5" in note
     assert "because of &lt;b&gt;\\*that\\*&lt;/b&gt;." in note
     assert note.index("latency\\_p95\\_ms 22.9") < note.index("| measured |")
+
+
+def test_how_long_all_sessions_took_stands_beside_the_last_one(judged):
+    header, summary = judged
+    alone = replace(summary, seconds_in_all=summary.seconds)
+    assert "in 61.5 s, on atlas" in study_note(header, alone, files=(), links={})
+    resumed = replace(summary, seconds_in_all=106.0)
+    shown = "in 61.5 s (1 min 46 s with the sessions before), on atlas"
+    assert shown in study_note(header, resumed, files=(), links={})
+
+
+def test_failed_trials_are_worth_another_try_only_where_there_are_many(judged):
+    header, summary = judged
+    few = replace(summary, finished_trials=30)
+    assert "--retry-failed" not in study_note(header, few, files=(), links={})
+    without = replace(header, config={})  # a study of a function from Python
+    assert "--retry-failed" not in study_note(without, summary, files=(), links={})

@@ -102,7 +102,8 @@ def _rows(summary: StudySummary) -> list[tuple[str, Standing, str]]:
     if summary.baseline is not None:
         rows.insert(0, ("baseline", summary.baseline, ""))
     if summary.best is not None:
-        rows.append((f"best ({summary.best.arm})", summary.best, "bold"))
+        called = "best, winner" if summary.winner == summary.best else "best"
+        rows.append((f"{called} ({summary.best.arm})", summary.best, "bold"))
     if summary.winner is not None and summary.winner != summary.best:
         rows.append((f"winner ({summary.winner.arm})", summary.winner, "bold"))
     return rows

@@ -82,10 +82,10 @@ def _print(tuned: Tuned, session: Session) -> None:
 
 def _times(summary: StudySummary) -> str:
     """Say what the user waited for, and where it went."""
-    total, in_all = summary.seconds, summary.seconds_in_all or 0.0
-    parts = where_it_went(summary.seconds_by_phase, total)
-    earlier = f" ({duration(in_all)} with the sessions before)" if in_all > 1.001 * total else ""
-    return f"{summary.state} after {duration(total)}{earlier}: {parts}".removesuffix(": ")
+    parts = where_it_went(summary.seconds_by_phase, summary.seconds)
+    earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
+    took = f"{duration(summary.seconds)}{earlier}"
+    return f"{summary.state} after {took}: {parts}".removesuffix(": ")
 
 
 def _counts(summary: StudySummary) -> str:
@@ -102,7 +102,7 @@ def _counts(summary: StudySummary) -> str:
 def _reason(summary: StudySummary) -> list[str]:
     """Say what interrupted a study, where it was not the user."""
     is_interrupted = summary.state == "interrupted" and summary.reason
-    return [f"stopped, as    {summary.reason}"] if is_interrupted else []
+    return [f"stopped        {summary.reason}"] if is_interrupted else []
 
 
 def _savings(summary: StudySummary) -> list[str]:
@@ -143,11 +143,11 @@ def _next_steps(tuned: Tuned, session: Session) -> list[str]:
     if tuned.summary.state == "interrupted":
         return [f"go on with     tuner resume {tuned.run_dir}"]
     look = [f"look at it     tuner ui {tuned.run_dir}"] if tuned.mlflow_run_id else []
-    if tuned.summary.best is None:
+    if tuned.summary.is_worth_retrying:
+        look.append(f"{'try again':<15}tuner resume {tuned.run_dir} --retry-failed")
+    if tuned.summary.best is None or tuned.summary.state == "failed":
         return look
     verdict = tuned.summary.verdict
-    if tuned.summary.state == "failed":
-        return [*look, f"{'try again':<15}tuner resume {tuned.run_dir} --retry-failed"]
     is_undecided = verdict is None and session.study.header.baseline is not None
     is_refused = verdict is not None and verdict["outcome"] != "deploy"
     is_doubtful = is_undecided or is_refused

@@ -34,7 +34,9 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in facts.items():
         shown = (
-            ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, dict) else value
+            ", ".join(f"{k or '(none)'}: {v}" for k, v in value.items())
+            if isinstance(value, dict)
+            else value
         )
         table.add_row(name.replace("_", " "), str(shown))
     console().print(table)

@@ -36,14 +36,20 @@ class OutageError(TunerError):
 def one_line(error: BaseException) -> str:
     """Return an exception's class and message in one line of at most 500 characters.
 
+    What is explained in words already goes without its class.
+
     >>> one_line(ValueError("the index\\nis empty")), one_line(KeyError())
     ('ValueError: the index is empty', 'KeyError')
+    >>> one_line(TunerError("the index is empty"))
+    'the index is empty'
     """
     try:
         message = " ".join(str(error).split())
     except BaseException:  # a broken __str__ must not hide the failure itself, even by sys.exit()
         message = "(its message cannot be shown)"
     name = type(error).__name__
+    if message and isinstance(error, TunerError):
+        return shortened(encodable(message), LONGEST_ERROR)
     return shortened(encodable(f"{name}: {message}" if message else name), LONGEST_ERROR)
 
 

@@ -28,6 +28,8 @@ TRACKING = "MLflow"
 
 # A smaller share of the whole is not worth a reader's time.
 SMALLEST_SHARE = 0.05
+# A rest of less would be shown as none.
+SMALLEST_SHOWN_S = 0.05
 _TELLS = 100
 _LOOK_EVERY_S = 0.2
 
@@ -131,17 +133,16 @@ def portion(advance: Advance, begin: float, end: float) -> Advance:
 
 
 def where_it_went(seconds: Mapping[str, float], total: float) -> str:
-    """Return the phases that took more than a twentieth of the whole, for people.
+    """Return the phases that took more than a twentieth of the whole, and the rest, for people.
 
     >>> where_it_went({"reading": 3.1, "search": 2.0, "verdict": 0.1}, 6.0)
-    'reading 3.1 s, search 2.0 s, the rest 0.8 s'
+    'reading 3.1 s, search 2.0 s, the rest 0.9 s'
     """
-    rest = total - sum(seconds.values())
-    return ", ".join(
-        f"{name} {duration(spent)}"
-        for name, spent in {**seconds, "the rest": rest}.items()
-        if spent > SMALLEST_SHARE * total
-    )
+    parts = {name: spent for name, spent in seconds.items() if spent > SMALLEST_SHARE * total}
+    rest = total - sum(parts.values())
+    if rest >= SMALLEST_SHOWN_S:
+        parts["the rest"] = rest
+    return ", ".join(f"{name} {duration(spent)}" for name, spent in parts.items())
 
 
 def duration(seconds: float) -> str:

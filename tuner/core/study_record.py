@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tuner.core.steps import duration
 from tuner.core.trial import Params
 from tuner.core.typed import read_as
 
@@ -21,6 +22,10 @@ def is_clear(adjusted_p: float | None) -> bool:
     ``adjusted_p`` is corrected for their number; None, for a type that was not tested, is not.
     """
     return adjusted_p is not None and adjusted_p < _CLEAR
+
+
+# Where more than this failed, part of the space may not have been searched: worth a word.
+UNNOTICED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,18 @@ class StudySummary:
     def failed_share(self) -> float:
         """Return which share of the trials that have ended failed."""
         return self.failed_trials / self.told_trials if self.told_trials else 0.0
+
+    @property
+    def is_worth_retrying(self) -> bool:
+        """Say whether so many trials failed that it pays to evaluate them again."""
+        return self.failed_share > UNNOTICED_SHARE
+
+    @property
+    def with_earlier_sessions(self) -> str:
+        """Return how long all sessions took, in words; empty where there was one."""
+        in_all = self.seconds_in_all or 0.0
+        is_more = in_all > 1.001 * self.seconds
+        return f"{duration(in_all)} with the sessions before" if is_more else ""
 
     @property
     def chosen(self) -> Standing | None:

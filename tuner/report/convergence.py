@@ -20,8 +20,10 @@ from tuner.report.parts import (
 from tuner.report.review import Review
 from tuner.study.results import BASELINE_ARM
 
-# An improvement within this last share of an arm's trials says that it had not settled.
+# An improvement within this last share of an arm's trials says that it had not settled; of so few
+# that the share is under 3 trials, nothing can be said but that it improved in the last 3.
 LATE = 0.1
+FEWEST_LATE = 3
 
 
 def best_so_far(trials: Sequence[Trial]) -> list[tuple[int, Trial]]:
@@ -125,13 +127,16 @@ def _late(arms: Sequence[tuple[str, Sequence[Trial]]]) -> str:
     late = []
     for arm, trials in arms:
         steps = best_so_far(trials)
-        if len(trials) >= 1 / LATE and steps and steps[-1][0] > len(trials) * (1 - LATE):
+        last = max(FEWEST_LATE, LATE * len(trials))
+        if len(trials) >= 1 / LATE and steps and steps[-1][0] > len(trials) - last:
             late.append(arm)
-    if not late:
-        return "No arm improved in the last tenth of its trials: more of them promise little."
-    whose = "its" if len(late) == 1 else "their"
-    still = f"{', '.join(late)} still improved in the last tenth of {whose} trials"
-    return f"{still}: a larger budget may find more."
+    if late:
+        whose = "its" if len(late) == 1 else "their"
+        still = f"{', '.join(late)} still improved in {whose} last trials"
+        return f"{still}: a larger budget may find more."
+    if any(LATE * len(trials) < FEWEST_LATE for _, trials in arms):
+        return "With so few trials an arm, nobody can say whether more of them would find more."
+    return "No arm improved in the last tenth of its trials: more of them promise little."
 
 
 def _table(review: Review, arms: Sequence[tuple[str, Sequence[Trial]]]) -> Table:

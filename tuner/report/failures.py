@@ -73,4 +73,4 @@ def _variants(trials: Sequence[Trial]) -> str:
     reasons = {reason_of(trial) for trial in trials}
     if len(reasons) == 1:
         return ""
-    return f" (and {len(reasons) - 1:,} like it, with other numbers or names)"
+    return " (numbers or names in it differ from trial to trial)"

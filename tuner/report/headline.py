@@ -113,6 +113,15 @@ def _so_far(review: Review) -> str:
 
 
 def _next_step(review: Review) -> str:
+    """Say what to do now, and what besides where trials failed."""
+    step, is_over = _main_step(review), review.summary.state == "finished"
+    if not (is_over and review.header.config and review.summary.is_worth_retrying):
+        return step
+    again = f"tuner resume {review.run_dir} --retry-failed"
+    return f"{step} To evaluate the failed trials again: {again}".lstrip()
+
+
+def _main_step(review: Review) -> str:
     state, outcome = review.summary.state, review.verdict.get("outcome")
     if state in ("interrupted", UNFINISHED):
         return f"Go on with: tuner resume {review.run_dir}"
@@ -204,11 +213,10 @@ def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
     if data:
         size = f"{data.get('documents', 0):,} documents"
         facts.append(("queries", f"{data.get('queries', 0):,}", f"of {data.get('name')}, {size}"))
-    took = summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all
-    facts.append(("took", duration(took), _where_time_went(summary)))
+    facts.append(("took", duration(summary.seconds), _where_time_went(summary)))
     return tuple(facts)
 
 
 def _where_time_went(summary: StudySummary) -> str:
-    parts = where_it_went(summary.seconds_by_phase, sum(summary.seconds_by_phase.values()))
-    return f"{summary.state}; {parts}" if parts else summary.state
+    parts = where_it_went(summary.seconds_by_phase, summary.seconds)
+    return "; ".join(filter(None, (summary.state, summary.with_earlier_sessions, parts)))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from tuner.stats import PairedComparison
 from tuner.study.looks import EarlierLooks
+from tuner.study.more_queries import HELD_OUT
 from tuner.study.price import FEWEST_THAT_DIFFER
-from tuner.study.ruling import Caveat, CaveatKind
+from tuner.study.ruling import Caveat, CaveatKind, Figures
 
 # With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
 # (experiments/statistics/README.md).
@@ -22,11 +23,12 @@ def caveats(
     run_shift: float = 0.0,
     looks: EarlierLooks | None = None,
     worse_on: Sequence[str] = (),
+    queries: str = HELD_OUT,
 ) -> tuple[Caveat, ...]:
     """Return every caveat that applies.
 
     ``asked`` is how many queries were asked, also those without a value; ``worse_on`` names the
-    query types that clearly lose.
+    query types that clearly lose, and ``queries`` is what the queries are called.
     """
     found = [Caveat(CaveatKind.WORSE_TYPES, {"types": list(worse_on)})] if worse_on else []
     lacking = asked - comparison.n
@@ -36,7 +38,8 @@ def caveats(
     if comparison.interval_kind == "t" and differ < FEWEST_THAT_DIFFER:
         found.append(Caveat(CaveatKind.FEW_DIFFER, {"differ": differ}))
     elif comparison.interval_kind == "t" and comparison.n < FEWEST_QUERIES:
-        found.append(Caveat(CaveatKind.FEW_QUERIES, {"fewest": FEWEST_QUERIES}))
+        few: Figures = {"fewest": FEWEST_QUERIES, "queries": queries}
+        found.append(Caveat(CaveatKind.FEW_QUERIES, few))
     if run_shift:
         found.append(Caveat(CaveatKind.MOVES, {"shift": run_shift}))
     if looks is not None and looks.seen:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.core.shown import shortened
+from tuner.core.study_record import UNNOTICED_SHARE
 from tuner.core.trial import Trial, TrialState
 from tuner.study.ruling import Caveat, CaveatKind
 
 # A study that failed more often than this has not searched its space.
 LARGEST_FAILED_SHARE = 0.5
-# Where more than this failed, part of the space may not have been searched: worth a word.
-UNNOTICED_SHARE = 0.05
 LONGEST_REASON = 200
 # What differs between two failures of one cause: addresses, paths, ids and numbers.
 _VARYING = re.compile(

@@ -227,6 +227,7 @@ def decide(
             run_shift=run_shift,
             looks=looks,
             worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
+            queries=names.queries,
         ),
     )
     return Verdict(

@@ -458,7 +458,7 @@ def _few_differ(figures: Figures) -> str:
 
 
 def _few_queries(figures: Figures) -> str:
-    return _covers_less(f"There are fewer than {figures['fewest']} queries")
+    return _covers_less(f"There are fewer than {figures['fewest']} {figures['queries']}")
 
 
 def _covers_less(few: str) -> str:

@@ -73,7 +73,7 @@ def study_note(
         _arms(header, summary),
         _remarks(summary),
     ]
-    end = _next(summary, files, links, run_dir)
+    end = _next(header, summary, files, links, run_dir)
     text = "\n\n".join(head)
     for part in parts:
         # Whole parts only: half a table is none.
@@ -143,7 +143,8 @@ def _counts(header: StudyHeader, summary: StudySummary) -> str:
     ):
         trials += f", {count} {what}" if count else ""
     data = header.dataset
-    took = duration(summary.seconds if summary.seconds_in_all is None else summary.seconds_in_all)
+    earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
+    took = f"{duration(summary.seconds)}{earlier}"
     if not data:
         return f"{trials}, in {took}."
     return (
@@ -252,6 +253,7 @@ def _remarks(summary: StudySummary) -> str:
 
 
 def _next(
+    header: StudyHeader,
     summary: StudySummary,
     files: Collection[str],
     links: Mapping[str, str],
@@ -265,6 +267,9 @@ def _next(
         lines.append(f"Once that is solved: `tuner resume {place} --retry-failed`.")
     elif summary.verdict is not None:
         lines.append(_ADVICE.get(str(summary.verdict["outcome"]), ""))
+    if summary.state == "finished" and header.config and summary.is_worth_retrying:
+        again = f"`tuner resume {place} --retry-failed`"
+        lines.append(f"To evaluate the failed trials again: {again}.")
     if links:
         shown = ", ".join(f"[{what}]({where})" for what, where in links.items())
         lines.append(f"In MLflow: {shown}.")
