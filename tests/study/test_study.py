@@ -204,7 +204,7 @@ def test_a_baseline_may_lie_outside_the_space() -> None:
         ({"score": math.inf}, "not a finite number"),
         ({"score": "high"}, "is a str, not a number"),
         ({"score": True}, "is a bool, not a number"),
-        ({"score": None}, "is a NoneType, not a number"),
+        ({"score": None}, "undefined for every query"),
         ({"score": np.array([1.0])}, "is a ndarray, not a number"),
         (None, "a mapping from each metric to its value is needed"),
     ],
