@@ -82,5 +82,7 @@ def test_a_metric_that_is_no_name_is_told_what_to_write(name):
 
 
 def test_several_metrics_are_a_list():
-    with pytest.raises(MetricError, match=r"several metrics are a list of names, such as \['mrr'\]; got 'mrr'"):
+    with pytest.raises(
+        MetricError, match=r"several metrics are a list of names, such as \['mrr'\]; got 'mrr'"
+    ):
         evaluate_run_metrics({"q": {"a": 1}}, {"q": ["a"]}, "mrr")
