@@ -250,7 +250,7 @@ def test_another_model_behind_the_same_name_is_another_index(build, corpus, embe
         ({"embedder": "nowhere"}, "must name a function as package.module:function"),
         ({"embedder": "no_such_module:embed"}, "cannot import the embedder"),
         ({"embedder": "odd_embedders:missing"}, "has no 'missing'"),
-        ({"embedder": "odd_embedders:NOT_A_FUNCTION"}, "is no function"),
+        ({"embedder": "odd_embedders:NOT_A_FUNCTION"}, "which cannot be called"),
         ({"working_dir": "somewhere"}, "needs the embedder"),
     ],
 )
