@@ -54,7 +54,7 @@ from tuner.run_dir import (
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import read_journal
-from tuner.study.study import Study
+from tuner.study.study import Study, never
 from tuner.study.tuned_on import TunedOn
 from tuner.tracking.mlflow import Mlflow
 from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
@@ -63,10 +63,6 @@ from tuner.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_e
 BASELINE_NOTE = "baseline"
 # About a second's work for MLflow on sqlite.
 SLOW_TO_WRITE = 60
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class Session:
         *,
         on_event: Callable[[Event], None],
         say: Say,
-        is_time_up: Callable[[], bool] = _never,
+        is_time_up: Callable[[], bool] = never,
         level_of: LevelOf | None = None,
         phases: Phases | None = None,
     ) -> Tuned:

@@ -180,7 +180,7 @@ class Seats:
     def _look_for_places(self) -> int:
         with self._changed:
             self._look()
-            return sum(worker.capacity for worker in self._workers.values())
+            return self.capacity
 
     def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
         """Evaluate on a free seat; where the worker is lost, once more, alone on a worker.

@@ -17,7 +17,7 @@ from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
 from tuner.study.outages import is_answering, without_outages
 from tuner.study.reading import ENDING
-from tuner.study.study import Study
+from tuner.study.study import Study, never
 from tuner.tracking.base import Tracker
 
 # So many failures, without a success before them, are no accident.
@@ -46,10 +46,6 @@ def _ignore(event: Event) -> None:  # noqa: ARG001  # the form of a listener
     return None
 
 
-def _never() -> bool:
-    return False
-
-
 def _no_doubt(trial: Trial) -> None:  # noqa: ARG001  # the form of a doubt
     return None
 
@@ -62,7 +58,7 @@ def run_study(
     tracker: Tracker | None = None,
     on_event: Callable[[Event], None] = _ignore,
     doubt: Callable[[Trial], str | None] = _no_doubt,
-    is_time_up: Callable[[], bool] = _never,
+    is_time_up: Callable[[], bool] = never,
     probe: Callable[[Params], object] | None = None,
     grace_s: float = GRACE_S,
 ) -> State:

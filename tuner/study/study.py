@@ -31,7 +31,8 @@ from tuner.study.scoring import Objective, Result, result_of
 LONGEST_WAIT_S = 0.2
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Return False: nothing ends it."""
     return False
 
 
@@ -230,7 +231,7 @@ class Study:
             return is_told and self._next_arm() is None
 
     def asks(
-        self, *, is_over: Callable[[], bool] = _never, teller: int | None = None
+        self, *, is_over: Callable[[], bool] = never, teller: int | None = None
     ) -> Iterator[Trial]:
         """Yield trials to evaluate until the arms are done, ``is_over``, or ``stop`` is called.
 
