@@ -1,9 +1,9 @@
-"""Take the README's screenshots: a study in MLflow's pages, and its report.
+"""Take the screenshots of the documents: a study in MLflow's pages, and its report.
 
     pip install '.[browser]' && python experiments/screenshots/take.py [FOLDER]
 
 Runs configs/graphrag.yaml against a real `mlflow server`, opens the pages in chromium, and writes
-PNGs of few colours, each of at most 200 kB, beside this file or to FOLDER.
+PNGs of few colours, each of at most 200 kB, to docs/images or to FOLDER.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from pages import chromium, mlflow_server, reads, wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
+SHOWN_IN_PAGES = PROJECT / "docs" / "images"
 LARGEST_BYTES = 200_000
 WORKFLOW = "workflowType=machine_learning"
 
@@ -30,7 +31,7 @@ def run_study(folder: Path, address: str) -> dict[str, Any]:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tuner", "run", str(PROJECT / "configs" / "graphrag.yaml")),
-            # In one process a busy machine changes no order: the README's figures come out.
+            # In one process a busy machine changes no order: the documents' figures come out.
             *("--quiet", "--json", "--set", "execution.kind=inline"),
             *("--set", f"tracking.uri={address}"),
         ],
@@ -98,7 +99,7 @@ def take_report(window: Any, page: Path, *, heading: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
+    parser.add_argument("folder", nargs="?", type=Path, default=SHOWN_IN_PAGES)
     target: Path = parser.parse_args().folder.absolute()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
