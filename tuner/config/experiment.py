@@ -27,15 +27,17 @@ Column = Annotated[str, Field(min_length=1)]
 class RatioSection(Section):
     """Sums over a unit's rows: of one column, for each of another; for each row where left out."""
 
-    of: Column
-    per: Column | None = None
+    of: Column = Field(description="the column that is summed")
+    per: Column | None = Field(
+        default=None, description="the column that it is divided by; left out: the number of rows"
+    )
 
 
 class QuantileSection(Section):
     """A quantile over rows, such as 0.95 of latency_ms."""
 
-    of: Column
-    at: Number = Field(gt=0, lt=1)
+    of: Column = Field(description="the column whose quantile is taken")
+    at: Number = Field(gt=0, lt=1, description="which quantile, such as 0.95")
 
 
 class MetricSection(Section):
@@ -43,11 +45,17 @@ class MetricSection(Section):
 
     mean: Column | None = Field(default=None, description="a unit's mean over its rows")
     sum: Column | None = Field(default=None, description="a unit's sum over its rows")
-    ratio: RatioSection | None = None
-    quantile: QuantileSection | None = None
-    better: Literal["higher", "lower"]
+    ratio: RatioSection | None = Field(
+        default=None, description="a column's sum divided by another's, or by the number of rows"
+    )
+    quantile: QuantileSection | None = Field(
+        default=None, description="a quantile over rows, such as the 95th percentile of a time"
+    )
+    better: Literal["higher", "lower"] = Field(description="which direction is the good one")
     before: Column | RatioSection | None = Field(
-        default=None, description="the unit's value from before the experiment, for CUPED"
+        default=None,
+        description="the unit's value from before the experiment, which makes the test sharper "
+        "(CUPED)",
     )
 
     @model_validator(mode="after")
@@ -92,15 +100,22 @@ class MetricSection(Section):
 class PrimarySection(Section):
     """The one metric that decides, and the smallest gain in it that would matter."""
 
-    metric: str
-    min_effect: AmountField
+    metric: str = Field(description="a name below `metrics`")
+    min_effect: AmountField = Field(
+        description="the smallest gain that would matter: a number in the metric's unit, or a "
+        "share such as 2%"
+    )
 
 
 class LimitSection(Section):
     """How much worse a metric may become: a number in its unit, or a share such as 5%."""
 
-    max_increase: AmountField | None = None
-    max_decrease: AmountField | None = None
+    max_increase: AmountField | None = Field(
+        default=None, description="for a metric where lower is better: how much it may rise"
+    )
+    max_decrease: AmountField | None = Field(
+        default=None, description="for a metric where higher is better: how much it may fall"
+    )
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:
@@ -120,43 +135,68 @@ class LimitSection(Section):
 class LayerSection(Section):
     """The part of the units of a layer that the experiment may use; parts exclude each other."""
 
-    name: str = Field(pattern=_NAME)
-    start: Number = Field(default=0, ge=0, lt=1)
-    end: Number = Field(default=1, gt=0, le=1)
+    name: str = Field(pattern=_NAME, description="the layer's name")
+    start: Number = Field(
+        default=0, ge=0, lt=1, description="where the experiment's part of the layer begins"
+    )
+    end: Number = Field(
+        default=1, gt=0, le=1, description="where the experiment's part of the layer ends"
+    )
 
 
 class ExperimentConfig(Section):
     """A whole online experiment."""
 
-    name: str = Field(pattern=_NAME)
+    name: str = Field(pattern=_NAME, description="the name of the experiment")
     salt: str | None = Field(
-        default=None, pattern=_NAME, description="what the assignment hangs on; default: the name"
+        default=None,
+        pattern=_NAME,
+        description="the text that is hashed with each id to choose its arm; left out: the name",
     )
     arms: dict[str, dict[str, Any]] = Field(
-        min_length=2, description="arm -> its parameters; one arm is called control"
+        min_length=2,
+        description="arm -> its parameters; one arm is called control: what runs today",
     )
     split: dict[str, Number] | None = Field(
         default=None,
-        description="arm -> share of the units; default: equal; what is missing to 1 is left out",
+        description="arm -> its share of the units; left out: equal shares; where the shares add "
+        "up to less than 1, the other units take no part",
     )
-    layer: LayerSection | None = None
-    unit: Column = Field(default="user", description="the column of what was assigned")
+    layer: LayerSection | None = Field(
+        default=None,
+        description="experiments in different parts of one layer share no units; left out: the "
+        "experiment may use every unit",
+    )
+    unit: Column = Field(default="user", description="the column of what is assigned to an arm")
     arm: Column = Field(default="arm", description="the column of the unit's arm")
     date: Column = Field(default="date", description="the column of dates in a baseline file")
-    metrics: dict[str, MetricSection] = Field(min_length=1)
-    primary: PrimarySection
-    guardrails: dict[str, LimitSection] = Field(default_factory=dict)
+    metrics: dict[str, MetricSection] = Field(
+        min_length=1, description="metric -> how it is measured"
+    )
+    primary: PrimarySection = Field(description="the one metric that decides")
+    guardrails: dict[str, LimitSection] = Field(
+        default_factory=dict, description="metric -> how much worse it may become"
+    )
     minimum_sample_size: StrictInt = Field(
         ge=2, description="units in each arm before anything is decided"
     )
-    alpha: Number = Field(default=0.05, gt=0, lt=0.5)
-    power: Number = Field(default=0.8, ge=0.5, lt=1)
+    alpha: Number = Field(
+        default=0.05, gt=0, lt=0.5, description="how often an arm that is no better may be shipped"
+    )
+    power: Number = Field(
+        default=0.8,
+        ge=0.5,
+        lt=1,
+        description="how often a gain of `min_effect` is to be found, for `tuner abtest plan`",
+    )
     decide: Literal["always_valid", "fixed_horizon"] = Field(
         default="always_valid",
-        description="always_valid: look as often as you like; fixed_horizon: once, at the minimum "
-        "sample size, with fewer units",
+        description="always_valid: look as often as you like; fixed_horizon: decide once, at the "
+        "minimum sample size, which needs fewer units",
     )
-    seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="of the bootstrap")
+    seed: StrictInt = Field(
+        default=0, ge=0, lt=2**63, description="the seed of the resampling of quantiles"
+    )
 
     @property
     def treatments(self) -> tuple[str, ...]:

@@ -48,43 +48,69 @@ class OpenSection(BaseModel):
 class StudySection(Section):
     """Name and seed of the study, and where its run directory goes."""
 
-    name: str = Field(default="study", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="one seed for everything random")
+    name: str = Field(
+        default="study",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="the name of the study, and the start of its run directory's name",
+    )
+    seed: StrictInt = Field(
+        default=0, ge=0, lt=2**63, description="the one seed of everything that is random"
+    )
     arms_see: Literal["own", "all"] = Field(
-        default="own", description="whether an arm learns from its own trials only or from all"
+        default="own",
+        description="which trials an arm learns from: its own only, or those of all arms",
     )
     ahead: StrictInt = Field(
         default=AHEAD,
         ge=0,
         le=1000,
-        description="a trial is suggested without the results of so many before it, whether they "
-        "are there or not, so that the same seed gives the same trials on any number of workers; "
-        "up to ahead + 1 workers are kept busy",
+        description="each trial is suggested without the results of this many trials before it, "
+        "even where they are known already; so the same seed gives the same trials on any number "
+        "of workers, and up to ahead + 1 workers are kept busy",
     )
-    runs_dir: str = Field(default="runs", min_length=1, description="folder of the run directories")
+    runs_dir: str = Field(
+        default="runs", min_length=1, description="the folder that holds the run directories"
+    )
 
 
 class SplitSection(Section):
     """How queries are divided into the part to tune on and the part held out."""
 
-    holdout: Number = Field(default=0.5, ge=0, lt=1, description="share of the queries held out")
-    stratify_by: list[Literal["query_type", "difficulty"]] = ["query_type", "difficulty"]
+    holdout: Number = Field(
+        default=0.5,
+        ge=0,
+        lt=1,
+        description="the share of the queries that is held out for the verdict; left out with "
+        "fewer than 60 queries, none is held out",
+    )
+    stratify_by: list[Literal["query_type", "difficulty"]] = Field(
+        default=["query_type", "difficulty"],
+        description="both parts get the same share of each query type and difficulty",
+    )
 
 
 class DatasetSection(Section):
     """Where the corpus and the judged queries are."""
 
     path: str = Field(min_length=1, description="a folder, or builtin:atlas")
-    format: str | None = Field(default=None, description="detected where left out")
+    format: str | None = Field(
+        default=None, description="the name of its format; recognised where left out"
+    )
     relevant_from: Number = Field(
-        default=1, gt=0, description="the lowest grade that says relevant, such as 0.5 of 0 to 1"
+        default=1,
+        gt=0,
+        description="the lowest grade of a relevant document, such as 0.5 where grades run from "
+        "0 to 1",
     )
     max_grade: Number | Literal["query", "dataset"] = Field(
         default="query",
-        description="what metrics that divide by the highest grade divide by: the highest of the "
-        "query's judgements, of the data set's, or a number",
+        description="the highest grade, for metrics that divide by it: the highest among the "
+        "query's judgements, the highest in the data set, or a number",
     )
-    split: SplitSection = SplitSection()
+    split: SplitSection = Field(
+        default=SplitSection(),
+        description="how queries are divided into the part to tune on and the part held out",
+    )
 
     @property
     def scale(self) -> GradeScale:
@@ -140,14 +166,18 @@ class RetrieverSection(OpenSection):
 
     model_config = ConfigDict(json_schema_extra=_with_options_of_each_kind)
 
-    kind: str = Field(default=_ENGINE, min_length=1)
+    kind: str = Field(
+        default=_ENGINE,
+        min_length=1,
+        description="the kind of retriever, or a class of your own as package.module:Class",
+    )
 
 
 class ConstraintSection(Section):
     """Bounds that a metric must keep for a trial to count as feasible."""
 
-    min: Number | None = None
-    max: Number | None = None
+    min: Number | None = Field(default=None, description="the lowest value that is allowed")
+    max: Number | None = Field(default=None, description="the highest value that is allowed")
 
 
 class ObjectiveSection(Section):
@@ -160,26 +190,38 @@ class ObjectiveSection(Section):
     )
     price: dict[str, Number] = Field(
         default_factory=dict,
-        description="metric -> price a unit, or metric_per_1000 -> price a thousand",
+        description="metric -> what one unit of it costs, or metric_per_1000 -> what a thousand "
+        "units cost; the price is taken off the objective",
     )
-    constraints: dict[str, ConstraintSection] = Field(default_factory=dict)
+    constraints: dict[str, ConstraintSection] = Field(
+        default_factory=dict,
+        description="metric -> the bounds that a trial must keep; one that breaks them cannot win",
+    )
     pareto: list[str] = Field(
         default_factory=list,
-        description="goals to find a front of: composite, and metrics such as context_tokens",
+        description="several goals at once, whose best trade-offs are found: composite, and "
+        "metrics such as context_tokens",
     )
     budget_tokens: StrictInt | None = Field(
         default=None,
         ge=1,
-        description="cut every ranking at so many tokens of passages before it is measured",
+        description="every ranking is cut at this many tokens of passages before it is measured",
     )
 
 
 class BackendSection(OpenSection):
     """One arm: a search backend and the trials it may spend; further keys are its options."""
 
-    kind: str = Field(min_length=1)
-    trials: StrictInt = Field(ge=1, le=1_000_000)
-    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")
+    kind: str = Field(
+        min_length=1,
+        description="grid, gp, tpe or random, or a class of your own as package.module:Class",
+    )
+    trials: StrictInt = Field(ge=1, le=1_000_000, description="how many trials this arm may spend")
+    name: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$",
+        description="the arm's name; its kind where left out, so two arms of a kind need names",
+    )
 
 
 # Both learn from their trials, each in its own way.
@@ -189,18 +231,36 @@ DEFAULT_BACKENDS = [BackendSection(kind="gp", trials=40), BackendSection(kind="t
 class ExecutionSection(OpenSection):
     """Where evaluations run."""
 
-    kind: str = Field(default="auto", min_length=1)
-    workers: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=512)] = Field(
-        default="auto", description="auto: one a core"
+    kind: str = Field(
+        default="auto",
+        min_length=1,
+        description="auto, inline, threads, processes, dask or ray, or a class of your own as "
+        "package.module:Class",
     )
-    trial_timeout_s: Number | None = Field(default=600, ge=0.01)
+    workers: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=512)] = Field(
+        default="auto",
+        description="how many trials are evaluated at once; auto: one for each core, and on a "
+        "cluster what it has",
+    )
+    trial_timeout_s: Number | None = Field(
+        default=600,
+        ge=0.01,
+        description="a trial that takes more seconds than this has failed; null: no limit",
+    )
 
 
 class GuardrailSection(Section):
     """How much worse a metric may become: a share for times and tokens, else the metric's unit."""
 
-    max_increase: Annotated[Number, Field(ge=0)] | None = None
-    max_decrease: Annotated[Number, Field(ge=0)] | None = None
+    max_increase: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None,
+        description="for a metric where lower is better: how much it may rise; 0.1 is 10 % of "
+        "a time or of tokens",
+    )
+    max_decrease: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None,
+        description="for a metric where higher is better: how much it may fall, in its own unit",
+    )
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:
@@ -212,11 +272,20 @@ class GuardrailSection(Section):
 class VerdictSection(Section):
     """When the winner counts as better than the baseline."""
 
-    alpha: Number = Field(default=0.05, gt=0, lt=0.5, description="accepted rate of false winners")
-    min_effect: Number = Field(
-        default=0.01, gt=0, description="the smallest gain in the composite that would matter"
+    alpha: Number = Field(
+        default=0.05,
+        gt=0,
+        lt=0.5,
+        description="how often a winner that is not better may pass as better",
     )
-    guardrails: dict[str, GuardrailSection] = Field(default_factory=dict)
+    min_effect: Number = Field(
+        default=0.01,
+        gt=0,
+        description="the smallest gain that would matter, in the weighted mean of the metrics",
+    )
+    guardrails: dict[str, GuardrailSection] = Field(
+        default_factory=dict, description="metric -> how much worse it may become"
+    )
 
 
 class ContextSection(Section):
@@ -224,8 +293,8 @@ class ContextSection(Section):
 
     tokenizer: str | None = Field(
         default=None,
-        description="package.module:function from a text to its tokens; by default words, and "
-        "characters where the script has no spaces",
+        description="package.module:function, from a text to its tokens; by default tokens are "
+        "words, and characters where the script has no spaces",
     )
     discount: list[Annotated[Number, Field(ge=0)]] | None = Field(
         default=None,
@@ -261,15 +330,22 @@ class RacingSection(Section):
     stop_below: Number = Field(
         default=-1.0,
         le=0,
-        description="stop where mean / standard error of the differences to the best is below this",
+        description="a trial is stopped where the mean of its differences to the best trial, "
+        "divided by their standard error, is below this",
     )
 
 
 class TrackingSection(Section):
     """The MLflow store that shows the study."""
 
-    uri: str = Field(default="sqlite:///mlflow.db", min_length=1)
-    experiment: str = Field(default=EXPERIMENT, min_length=1)
+    uri: str = Field(
+        default="sqlite:///mlflow.db",
+        min_length=1,
+        description="the address of the store: a server, a database or a folder",
+    )
+    experiment: str = Field(
+        default=EXPERIMENT, min_length=1, description="the experiment that shows the study"
+    )
     model: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$",
@@ -279,17 +355,19 @@ class TrackingSection(Section):
 
 
 class NightlyBudgetSection(Section):
-    """How much a night may search; whichever ends first."""
+    """How much a night may search; it ends at the first limit that is reached."""
 
     trials: StrictInt | None = Field(
         default=None,
         ge=0,
         le=1_000_000,
-        description="of all backends together, in the proportion of their own; 0: look for drift "
-        "only; default: what the backends say",
+        description="the trials of all backends together, shared out as their own `trials` are; "
+        "0: only look for drift; left out: what the backends say",
     )
     minutes: Number | None = Field(
-        default=None, gt=0, description="no trial is begun after so many; those under way end"
+        default=None,
+        gt=0,
+        description="no trial is begun after this many minutes; those under way are finished",
     )
 
 
@@ -297,15 +375,20 @@ class NotifySection(Section):
     """Who is told of a night: a command, with the summary as JSON on its input, or a web hook."""
 
     command: list[StrictStr] | None = Field(
-        default=None, min_length=1, description="the program and its arguments; no shell"
+        default=None,
+        min_length=1,
+        description="a program and its arguments, run without a shell; it reads the summary of "
+        "the night as JSON",
     )
     webhook: str | None = Field(
         default=None,
         min_length=1,
-        description="an address that is posted the summary as JSON; `${NAME}` stands for what the "
-        "environment holds",
+        description="an address to which the summary is posted as JSON; `${NAME}` is replaced by "
+        "the environment variable of that name",
     )
-    timeout_s: Number = Field(default=30, gt=0, le=3600)
+    timeout_s: Number = Field(
+        default=30, gt=0, le=3600, description="after this many seconds the notice has failed"
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -317,66 +400,101 @@ class NotifySection(Section):
 class KeepSection(Section):
     """Which run directories of earlier nights stay; the champion's always does."""
 
-    days: StrictInt | None = Field(default=None, ge=1, description="those of the latest days")
-    studies: StrictInt | None = Field(default=None, ge=1, description="at most so many")
+    days: StrictInt | None = Field(
+        default=None, ge=1, description="keep those of this many latest days"
+    )
+    studies: StrictInt | None = Field(
+        default=None, ge=1, description="keep at most this many, the latest"
+    )
 
 
 class NightlySection(Section):
     """What `tuner nightly` does every night."""
 
-    budget: NightlyBudgetSection = NightlyBudgetSection()
+    budget: NightlyBudgetSection = Field(
+        default=NightlyBudgetSection(), description="how much a night may search"
+    )
     promote: Literal["auto", "ask", "never"] = Field(
         default="ask",
-        description="what follows the verdict *deploy*: the challenger becomes the champion, or "
-        "waits for `tuner promote`, or nothing",
+        description="what happens after the verdict *deploy*. auto: what was found becomes the "
+        "champion; ask: it waits for `tuner promote`; never: nothing",
     )
-    notify: NotifySection | None = None
+    notify: NotifySection | None = Field(
+        default=None, description="who is told of a night; left out: nobody"
+    )
     keep: KeepSection = Field(
-        default=KeepSection(), description="by default every run directory is kept"
+        default=KeepSection(),
+        description="which run directories stay; by default every one is kept",
     )
 
 
 class Config(Section):
     """A whole configuration."""
 
-    study: StudySection = StudySection()
-    dataset: DatasetSection | None = Field(
-        default=None, description="left out only where the retriever returns metrics itself"
+    study: StudySection = Field(
+        default=StudySection(), description="the name, the seed and the folder of the study"
     )
-    retriever: RetrieverSection = RetrieverSection()
+    dataset: DatasetSection | None = Field(
+        default=None,
+        description="where the corpus and the judged queries are; left out only where the "
+        "retriever returns metrics itself",
+    )
+    retriever: RetrieverSection = Field(
+        default=RetrieverSection(), description="which retriever is tuned, and its options"
+    )
     space: dict[str, dict[str, Any]] = Field(
-        min_length=1, description="parameter -> {type, low, high, scale, step, choices, when}"
+        min_length=1,
+        description="what is searched: parameter -> {type, low, high, scale, step, choices, when}",
     )
     space_constraints: list[str] = Field(
-        default_factory=list, description="expressions such as `start_k <= select_k`"
+        default_factory=list,
+        description="rules between parameters, such as `start_k <= select_k`",
     )
-    objective: ObjectiveSection = ObjectiveSection()
+    objective: ObjectiveSection = Field(default=ObjectiveSection(), description="what is maximised")
     metrics: list[str] = Field(
         default=["recall@5", "recall@10", "mrr@10", "ndcg@10", "context_tokens"],
-        description="reported for every trial, beside those of the objective",
+        description="further metrics, reported for every trial beside those of the objective",
     )
-    context: ContextSection = ContextSection()
+    context: ContextSection = Field(
+        default=ContextSection(),
+        description="how the passages that a query retrieved are measured",
+    )
     baseline: dict[str, Any] | StrictStr | None = Field(
         default=None,
-        description="the parameters that run today, or a file that holds them or a policy, such as "
-        "best.yaml or policy.yaml; the winner is compared with them",
+        description="the parameters that run today, which the winner is compared with; or a file "
+        "that holds them, such as best.yaml, policy.yaml or a run directory",
     )
     backends: list[BackendSection] = Field(
-        default=DEFAULT_BACKENDS, min_length=1, description="the arms of the search"
+        default=DEFAULT_BACKENDS,
+        min_length=1,
+        description="the arms of the search: each is one search backend with its trials",
     )
     warm_start: list[str] = Field(
         default_factory=list,
-        description="run directories or MLflow run ids of earlier studies of the same thing",
+        description="earlier studies of the same system to learn from: run directories or "
+        "MLflow run ids",
     )
     racing: RacingSection | None = Field(
-        default=None, description="for costly evaluations: stop trials that fall behind"
+        default=None,
+        description="for costly evaluations: stops trials that fall behind; left out: every "
+        "trial answers every query",
     )
-    verdict: VerdictSection = VerdictSection()
+    verdict: VerdictSection = Field(
+        default=VerdictSection(),
+        description="when the winner counts as better than the baseline",
+    )
     inspection: Literal["auto", "on", "off"] = Field(
         default="auto",
-        description="whether the finished study asks the system some 50 queries, to find "
-        "parameters without effect; auto: unless a query took 50 ms or more",
+        description="whether the finished study asks the system some 50 more queries, to find "
+        "parameters without effect; auto: only where a query took less than 50 ms",
     )
-    execution: ExecutionSection = ExecutionSection()
-    tracking: TrackingSection | None = TrackingSection()
-    nightly: NightlySection = NightlySection()
+    execution: ExecutionSection = Field(
+        default=ExecutionSection(), description="where evaluations run"
+    )
+    tracking: TrackingSection | None = Field(
+        default=TrackingSection(),
+        description="the MLflow store that shows the study; null: none",
+    )
+    nightly: NightlySection = Field(
+        default=NightlySection(), description="what `tuner nightly` does every night"
+    )
