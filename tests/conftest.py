@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -30,6 +31,46 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # send them Ctrl-C would wait for ever. What is no SIG_IGN is the default in a child, and here
     # Ctrl-C still does nothing.
     signal.signal(signal.SIGINT, lambda number, frame: None)
+
+
+OURS = Path(__file__).resolve().parent / "data"
+SHARED = Path(__file__).resolve().parents[1] / "../shared/data"
+
+_SAMPLES = {  # our name -> the true file's name
+    "2wiki.json": "2wiki_20.json",
+    "beir_qrels.tsv": "beir_qrels_2wiki_500.tsv",
+    "hipporag_corpus.json": "hipporag_corpus_50.json",
+    "hipporag_openie.json": "hipporag_openie_30.json",
+    "hotpotqa.json": "hotpotqa_20.json",
+    "hotpotqa_huggingface.json": "hotpotqa_huggingface_10.json",
+    "multihop_rag_corpus.json": "multihop_rag_corpus_invented.json",
+    "multihop_rag_queries.json": "multihop_rag_queries_invented.json",
+    "musique.jsonl": "musique_20.jsonl",
+    "trec_qrels.txt": "trec_qrels.txt",
+    "trec_qrels_graded.txt": "trec_qrels_graded.txt",
+    "trec_run.txt": "trec_run.txt",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A sample of every published layout, and whole sets of the same questions beside them."""
+
+    folder: Path
+    is_ours: bool
+
+    def sample(self, name: str) -> Path:
+        """Return the file that is called so in ``tests/data/formats``, ours or the true one."""
+        return self.folder / "formats" / (name if self.is_ours else _SAMPLES[name])
+
+
+@pytest.fixture(params=["invented", "true"])
+def published(request: pytest.FixtureRequest) -> Published:
+    """Return our invented samples, and where they lie beside the checkout, the true ones."""
+    if request.param == "true" and not SHARED.is_dir():
+        pytest.skip("the true samples are not beside this checkout (../shared/data)")
+    is_ours = request.param == "invented"
+    return Published(OURS if is_ours else SHARED, is_ours)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,19 +13,17 @@ from click.testing import CliRunner
 from tuner.cli.dataset import command
 from tuner.datasets import open_dataset
 
-FORMATS = Path(__file__).resolve().parents[2] / "../shared/data/formats"
-
 # What to lay into a folder of its own, where the files belong together.
 FOLDERS = {
-    "openie": ("hipporag_corpus_50.json", "hipporag_openie_30.json", "musique_20.jsonl"),
-    "multihop_rag": ("multihop_rag_corpus_invented.json", "multihop_rag_queries_invented.json"),
+    "openie": ("hipporag_corpus.json", "hipporag_openie.json", "musique.jsonl"),
+    "multihop_rag": ("multihop_rag_corpus.json", "multihop_rag_queries.json"),
 }
 FILES = (
-    "2wiki_20.json",
-    "hotpotqa_20.json",
-    "hotpotqa_huggingface_10.json",
-    "musique_20.jsonl",
-    "multihop_rag_queries_invented.json",
+    "2wiki.json",
+    "hotpotqa.json",
+    "hotpotqa_huggingface.json",
+    "musique.jsonl",
+    "multihop_rag_queries.json",
 )
 
 
@@ -34,9 +33,9 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def trec_folder(folder: Path) -> Path:
-    """Write topics and a collection for the shared judgements, of which some grades are below 0."""
-    content = (FORMATS / "trec_qrels_graded.txt").read_text(encoding="utf-8")
+def trec_folder(qrels: Path, folder: Path) -> Path:
+    """Write topics and a collection for judgements, of which some grades are below 0."""
+    content = qrels.read_text(encoding="utf-8")
     rows = [line.split() for line in content.splitlines()]
     folder.mkdir()
     (folder / "qrels.txt").write_text("\n".join("\t".join(row) for row in rows), encoding="utf-8")
@@ -48,18 +47,16 @@ def trec_folder(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS, "trec"])
-def test_every_command_on_every_format(name: str, tmp_path: Path) -> None:
-    if not FORMATS.is_dir():
-        pytest.skip("the shared samples are not beside this checkout (../shared/data/formats)")
+def test_every_command_on_every_format(published: Any, name: str, tmp_path: Path) -> None:
     if name == "trec":
-        place = trec_folder(tmp_path / name)
+        place = trec_folder(published.sample("trec_qrels_graded.txt"), tmp_path / name)
     elif name in FOLDERS:
         place = tmp_path / name
         place.mkdir()
         for file in FOLDERS[name]:
-            shutil.copy(FORMATS / file, place)
+            shutil.copy(published.sample(file), place)
     else:
-        place = FORMATS / name
+        place = published.sample(name)
     source = open_dataset(place)
 
     record = json.loads(run("stats", str(place), "--json"))

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -499,10 +500,8 @@ class TestPublishedSets:
     def test_hops_are_no_difficulty(self, shared_data: Path) -> None:
         assert Beir.read(shared_data / "musique").summary().difficulties == {"": 100}
 
-    def test_published_judgements(
-        self, shared_data: Path, tmp_path: Path, write_lines: Write
-    ) -> None:
-        source = shared_data / "formats/beir_qrels_2wiki_500.tsv"
+    def test_published_judgements(self, published: Any, tmp_path: Path, write_lines: Write) -> None:
+        source = published.sample("beir_qrels.tsv")
         rows = [line.split("\t") for line in source.read_text(encoding="utf-8").splitlines()[1:]]
         (tmp_path / "qrels").mkdir()
         (tmp_path / "qrels/dev.tsv").write_bytes(source.read_bytes())
@@ -511,5 +510,6 @@ class TestPublishedSets:
         write_lines(tmp_path / "corpus.jsonl", [{"_id": id_, "text": "x"} for id_ in documents])
         write_lines(tmp_path / "queries.jsonl", [{"_id": id_, "text": "x"} for id_ in queries])
         dataset: Dataset = Beir.read(tmp_path)
-        assert dataset.summary().judgements == len(rows) == 500
+        count = 20 if published.is_ours else 500
+        assert dataset.summary().judgements == len(rows) == count
         assert dataset.qrels[rows[0][0]][rows[0][1]] == float(rows[0][2])

@@ -1,8 +1,10 @@
 """Telling the formats apart: of every sample, exactly one format says that it is its own."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +14,14 @@ from tuner.datasets import open_dataset
 from tuner.datasets._items import peek_keys
 
 FORMATS = {
-    "hotpotqa_20.json": "hotpotqa",
-    "hotpotqa_huggingface_10.json": "hotpotqa",
-    "2wiki_20.json": "wiki2",
-    "musique_20.jsonl": "musique",
-    "multihop_rag_corpus_invented.json": "multihop_rag",
-    "multihop_rag_queries_invented.json": "multihop_rag",
-    "hipporag_corpus_50.json": "openie",
-    "hipporag_openie_30.json": "openie",
+    "hotpotqa.json": "hotpotqa",
+    "hotpotqa_huggingface.json": "hotpotqa",
+    "2wiki.json": "wiki2",
+    "musique.jsonl": "musique",
+    "multihop_rag_corpus.json": "multihop_rag",
+    "multihop_rag_queries.json": "multihop_rag",
+    "hipporag_corpus.json": "openie",
+    "hipporag_openie.json": "openie",
     "trec_qrels.txt": "trec",
     "trec_qrels_graded.txt": "trec",
     "trec_run.txt": "trec",
@@ -36,30 +38,29 @@ def detected(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "expected"), FORMATS.items())
-def test_every_sample_is_of_exactly_one_format(shared_data: Path, name: str, expected: str) -> None:
-    assert detected(shared_data / "formats" / name) == [expected]
+def test_every_sample_is_of_exactly_one_format(published: Any, name: str, expected: str) -> None:
+    assert detected(published.sample(name)) == [expected]
 
 
-def test_the_only_other_sample_is_a_part_of_a_beir_folder(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    names = {file.name for file in (shared_data / "formats").iterdir()}
-    (beir,) = names - FORMATS.keys()
-    assert beir == "beir_qrels_2wiki_500.tsv"
+def test_the_only_other_sample_is_a_part_of_a_beir_folder(published: Any, tmp_path: Path) -> None:
+    beir = published.sample("beir_qrels.tsv")
+    known = {published.sample(name) for name in FORMATS}
+    assert set((published.folder / "formats").iterdir()) - known == {beir}
     (tmp_path / "qrels").mkdir()
-    shutil.copy(shared_data / "formats" / beir, tmp_path / "qrels/test.tsv")
+    shutil.copy(beir, tmp_path / "qrels/test.tsv")
     assert detected(tmp_path) == ["beir"]
 
 
 @pytest.mark.parametrize("name", ["2wiki", "hotpotqa", "musique"])
-def test_whole_sets(shared_data: Path, name: str) -> None:
-    assert detected(shared_data / name) == ["beir"]
+def test_whole_sets(published: Any, name: str) -> None:
+    assert detected(published.folder / name) == ["beir"]
 
 
-def test_a_folder_of_many_sets_is_none_but_names_those_in_it(shared_data: Path) -> None:
-    assert detected(shared_data / "formats") == []
-    with pytest.raises(InputError, match=r"did you mean '[^\n]*2wiki_20.json'"):
-        open_dataset(shared_data / "formats")
+def test_a_folder_of_many_sets_is_none_but_names_those_in_it(published: Any) -> None:
+    assert detected(published.folder / "formats") == []
+    named = re.escape(published.sample("2wiki.json").name)
+    with pytest.raises(InputError, match=rf"did you mean '[^\n]*{named}'"):
+        open_dataset(published.folder / "formats")
 
 
 @pytest.mark.parametrize(
@@ -145,10 +146,10 @@ def test_the_current_folder_is_meant_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("format", ["musique", "hotpotqa", "wiki2"])
 def test_a_folder_for_a_format_of_one_file_names_the_files_in_it(
-    shared_data: Path, format: str
+    published: Any, format: str
 ) -> None:
-    names = [name for name, kind in FORMATS.items() if kind == format]
+    names = [published.sample(name).name for name, kind in FORMATS.items() if kind == format]
     with pytest.raises(InputError) as caught:
-        open_dataset(shared_data / "formats", format=format)
+        open_dataset(published.folder / "formats", format=format)
     assert "is a folder; this format is a file" in str(caught.value)
     assert all(name in str(caught.value) for name in names)

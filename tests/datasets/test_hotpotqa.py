@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -255,27 +256,47 @@ class TestProblems:
 
 
 class TestPublishedSamples:
-    def test_official(self, shared_data: Path) -> None:
-        dataset = open_dataset(shared_data / "formats/hotpotqa_20.json")
+    def test_official(self, published: Any) -> None:
+        dataset = open_dataset(published.sample("hotpotqa.json"))
         summary = dataset.summary()
-        assert (summary.documents, summary.queries, summary.relevant) == (200, 20, 40)
-        assert summary.query_types == {"bridge": 12, "comparison": 8}
-        assert summary.difficulties == {"easy": 5, "hard": 7, "medium": 8}
+        counts = (32, 10, 20) if published.is_ours else (200, 20, 40)
+        assert (summary.documents, summary.queries, summary.relevant) == counts
+        bridges, comparisons = (7, 3) if published.is_ours else (12, 8)
+        assert summary.query_types == {"bridge": bridges, "comparison": comparisons}
+        easy, medium, hard = (2, 2, 6) if published.is_ours else (5, 8, 7)
+        assert summary.difficulties == {"easy": easy, "hard": hard, "medium": medium}
         assert dataset.warnings == ()
 
-    def test_hugging_face(self, shared_data: Path) -> None:
-        dataset = open_dataset(shared_data / "formats/hotpotqa_huggingface_10.json")
+    def test_hugging_face(self, published: Any) -> None:
+        dataset = open_dataset(published.sample("hotpotqa_huggingface.json"))
         summary = dataset.summary()
-        assert (summary.documents, summary.queries, summary.relevant) == (100, 10, 20)
+        counts = (32, 10, 20) if published.is_ours else (100, 10, 20)
+        assert (summary.documents, summary.queries, summary.relevant) == counts
         assert summary.query_types == {"bridge": 7, "comparison": 3}
         question = "Were Scott Derrickson and Ed Wood of the same nationality?"
+        titles: tuple[str, ...] = ("Scott Derrickson", "Ed Wood")
+        if published.is_ours:
+            question = "Which river flows into the Corrin Sea at the capital of Velmora?"
+            titles = ("Velmora", "Port Assel")
         assert dataset.queries[0].text == question
-        assert dataset.evidences[dataset.queries[0].id].entities == ("Scott Derrickson", "Ed Wood")
+        assert dataset.evidences[dataset.queries[0].id].entities == titles
         assert dataset.warnings == ()
 
-    def test_the_converted_set_says_the_same(self, shared_data: Path) -> None:
-        sample = open_dataset(shared_data / "formats/hotpotqa_20.json")
-        whole = open_dataset(shared_data / "hotpotqa").select(sample.qrels)
+    # The true samples of the two forms have other questions.
+    @pytest.mark.parametrize("published", ["invented"], indirect=True)
+    def test_both_forms_say_the_same(self, published: Any) -> None:
+        official = open_dataset(published.sample("hotpotqa.json"))
+        nested = open_dataset(published.sample("hotpotqa_huggingface.json"))
+        assert nested.corpus.documents == official.corpus.documents
+        for one, other in zip(official.queries, nested.queries, strict=True):
+            assert replace(one, id=other.id) == other
+            assert official.qrels[one.id] == nested.qrels[other.id]
+            assert official.evidences[one.id] == nested.evidences[other.id]
+            assert official.answers[one.id] == nested.answers[other.id]
+
+    def test_the_converted_set_says_the_same(self, published: Any) -> None:
+        sample = open_dataset(published.sample("hotpotqa.json"))
+        whole = open_dataset(published.folder / "hotpotqa").select(sample.qrels)
         assert {q.id: q for q in whole.queries} == {q.id: q for q in sample.queries}
         assert (whole.qrels, whole.evidences) == (sample.qrels, sample.evidences)
         assert whole.answers == sample.answers

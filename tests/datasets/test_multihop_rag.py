@@ -126,12 +126,17 @@ class TestProblems:
         assert not MultihopRag.detect(folder)
 
 
-def test_published_layout(shared_data: Path) -> None:
-    dataset = open_dataset(shared_data / "formats/multihop_rag_queries_invented.json")
+def test_published_layout(published: Any) -> None:
+    dataset = open_dataset(published.sample("multihop_rag_queries.json"))
     summary = dataset.summary()
-    assert (summary.documents, summary.queries, summary.relevant) == (3, 2, 4)
-    assert summary.query_types == {"inference_query": 1, "temporal_query": 1}
-    other = open_dataset(shared_data / "formats/multihop_rag_corpus_invented.json")
+    counts = (10, 9, 18) if published.is_ours else (3, 2, 4)
+    assert (summary.documents, summary.queries, summary.relevant) == counts
+    types = {"inference_query": 1, "temporal_query": 1}
+    if published.is_ours:
+        types = {"comparison_query": 2, "inference_query": 5, "temporal_query": 2}
+    assert summary.query_types == types
+    other = open_dataset(published.sample("multihop_rag_corpus.json"))
     assert other.fingerprint == dataset.fingerprint
     (warning,) = dataset.warnings
-    assert warning.startswith("1 of 3 questions have no relevant document and were left out")
+    count = 10 if published.is_ours else 3
+    assert warning.startswith(f"1 of {count} questions have no relevant document and were left out")

@@ -232,9 +232,9 @@ class TestProblems:
 
 
 def test_what_a_data_set_holds_can_be_written_and_read_back(
-    shared_data: Path, write: Callable[..., Path]
+    published: Any, write: Callable[..., Path]
 ) -> None:
-    source = open_dataset(shared_data / "formats/2wiki_20.json")
+    source = open_dataset(published.sample("2wiki.json"))
     samples = [
         {
             "id": query.id,

@@ -148,25 +148,28 @@ class TestJoin:
 
 
 class TestPublishedSample:
-    def test_counts(self, shared_data: Path) -> None:
-        dataset = open_dataset(shared_data / "formats/2wiki_20.json")
+    def test_counts(self, published: Any) -> None:
+        dataset = open_dataset(published.sample("2wiki.json"))
         summary = dataset.summary()
-        assert (summary.documents, summary.queries, summary.relevant) == (193, 20, 50)
-        assert set(summary.query_types.values()) == {5}
+        counts = (32, 10, 24) if published.is_ours else (193, 20, 50)
+        assert (summary.documents, summary.queries, summary.relevant) == counts
+        each = {2, 3} if published.is_ours else {5}
+        assert set(summary.query_types.values()) == each
         assert len(summary.query_types) == 4
         assert dataset.warnings == ()
 
-    def test_the_converted_set_says_the_same(self, shared_data: Path) -> None:
-        sample = open_dataset(shared_data / "formats/2wiki_20.json")
-        whole = open_dataset(shared_data / "2wiki").select(sample.qrels)
+    def test_the_converted_set_says_the_same(self, published: Any) -> None:
+        sample = open_dataset(published.sample("2wiki.json"))
+        whole = open_dataset(published.folder / "2wiki").select(sample.qrels)
         assert {q.id: q for q in whole.queries} == {q.id: q for q in sample.queries}
         assert (whole.qrels, whole.evidences) == (sample.qrels, sample.evidences)
         assert whole.answers == sample.answers
         assert set(sample.corpus.documents) <= set(whole.corpus.documents)
 
-    def test_paths_of_the_whole_set_are_joined_the_same_way(self, shared_data: Path) -> None:
-        evidences = open_dataset(shared_data / "2wiki").evidences
+    def test_paths_of_the_whole_set_are_joined_the_same_way(self, published: Any) -> None:
+        evidences = open_dataset(published.folder / "2wiki").evidences
         for evidence in evidences.values():
             steps = [step for path in evidence.paths for step in path]
             assert set(join_steps(steps)) == set(evidence.paths)
-        assert sum(len(evidence.paths) for evidence in evidences.values()) == 804
+        count = sum(len(evidence.paths) for evidence in evidences.values())
+        assert count == (15 if published.is_ours else 804)

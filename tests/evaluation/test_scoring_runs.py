@@ -19,6 +19,7 @@ from tuner.metrics import evaluate_run
 from tuner.metrics.base import MetricOptions
 from tuner.stats import correct_holm
 
+OURS = Path(__file__).resolve().parents[1] / "data/formats"
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
 QRELS = {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}, "q3": {"d4": 0}}
 RUN = {"q1": {"d1": 0.5, "d9": 0.7}, "q9": {"d1": 1.0}}
@@ -285,19 +286,22 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("qrels_name", "run_name"),
+    ("qrels_file", "run_file"),
     [
-        ("data/formats/trec_qrels.txt", "data/formats/trec_run.txt"),
-        ("data/formats/trec_qrels_graded.txt", "data/formats/trec_run.txt"),
-        ("conformance/qrels.txt", "conformance/run.txt"),
+        (OURS / "trec_qrels.txt", OURS / "trec_run.txt"),
+        (OURS / "trec_qrels_graded.txt", OURS / "trec_run.txt"),
+        (SHARED / "data/formats/trec_qrels.txt", SHARED / "data/formats/trec_run.txt"),
+        (SHARED / "data/formats/trec_qrels_graded.txt", SHARED / "data/formats/trec_run.txt"),
+        (SHARED / "conformance/qrels.txt", SHARED / "conformance/run.txt"),
     ],
+    ids=lambda file: f"{file.parent.name}/{file.name}",
 )
-def test_agreement_with_pytrec_eval(qrels_name, run_name):
+def test_agreement_with_pytrec_eval(qrels_file, run_file):
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    if not (SHARED / qrels_name).is_file():
-        pytest.skip(f"the shared samples (../shared/{qrels_name}) are not beside this checkout")
-    grades = read_qrels(SHARED / qrels_name).grades
-    answers = read_run(SHARED / run_name).answers
+    if not qrels_file.is_file():
+        pytest.skip(f"{qrels_file.name} is not beside this checkout (../shared)")
+    grades = read_qrels(qrels_file).grades
+    answers = read_run(run_file).answers
     scores = score_runs(grades, {"run": answers}, list(NAMES), undefined="zero")
     whole = {q: {d: int(grade) for d, grade in judged.items()} for q, judged in grades.items()}
     evaluator = pytrec_eval.RelevanceEvaluator(whole, set(NAMES.values()))

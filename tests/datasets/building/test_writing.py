@@ -11,8 +11,6 @@ from tuner.core.errors import InputError
 from tuner.datasets import Dataset, Evidence, open_dataset
 from tuner.datasets.building.writing import LAYOUTS, write_dataset
 
-SHARED_DATA = Path(__file__).resolve().parents[3] / "../shared/data"
-
 
 def full_dataset() -> Dataset:
     return Dataset.create(
@@ -146,10 +144,9 @@ def test_nothing_is_written_over(tmp_path: Path):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["musique", "formats/hotpotqa_20.json", "formats/2wiki_20.json"])
-def test_published_sets_come_back(tmp_path: Path, name, layout):
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
-    dataset = open_dataset(SHARED_DATA / name)
+@pytest.mark.parametrize("name", ["musique", "hotpotqa.json", "2wiki.json"])
+def test_published_sets_come_back(published, tmp_path: Path, name, layout):
+    is_folder = name == "musique"
+    dataset = open_dataset(published.folder / name if is_folder else published.sample(name))
     copy = write_dataset(dataset, tmp_path / "copy", layout=layout)
     assert copy.fingerprint == dataset.fingerprint
