@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tuner.core.errors import InputError, did_you_mean
-from tuner.datasets._items import peek_keys
+from tuner.datasets._items import peek, peek_keys
 from tuner.datasets._lines import ProblemLog
 
 MOST_FILES = 20
@@ -119,6 +119,13 @@ def refuse_folder(path: Path, reads: Callable[[Path], bool], layout: str) -> Non
 def no_such_split(what: str, split: str, known: Iterable[str]) -> str:
     """Return the message for a name that was asked for and is not there."""
     return f"no {what} named {split!r}, as asked for by --qrels{did_you_mean(split, known)}"
+
+
+def report_empty(files: Iterable[Path], log: ProblemLog) -> None:
+    """Report the files that hold nothing: what they were to be cannot be told."""
+    for file in files:
+        if not peek(file).strip():
+            log.add("none", "is empty; write its records, or remove it", file)
 
 
 def files_by_role(

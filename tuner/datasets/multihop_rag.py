@@ -8,7 +8,7 @@ from typing import Any
 
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected, one_line, refuse_split
-from tuner.datasets._folders import files_by_role
+from tuner.datasets._folders import files_by_role, report_empty
 from tuner.datasets._items import Item, peek_keys, read_items
 from tuner.datasets._lines import ABSENT, ProblemLog
 from tuner.datasets.dataset import Dataset
@@ -54,6 +54,7 @@ class MultihopRag:
         refuse_split(split, path)
         collected = Collected()
         found = files_by_role(path, _role, layout=MultihopRag.layout)
+        report_empty(found.get("", []), collected.log)
         corpus_file, queries_file = (
             _only(role, found.get(role, []), path, collected.log) for role in (_CORPUS, _QUERIES)
         )

@@ -11,7 +11,7 @@ from tuner.core.corpus import Corpus, Document, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets._collected import Collected, document_id, one_line
-from tuner.datasets._folders import choose, files_by_role
+from tuner.datasets._folders import choose, files_by_role, report_empty
 from tuner.datasets._items import Item, is_texts, peek, peek_keys, read_items
 from tuner.datasets._lines import ProblemLog
 from tuner.datasets.base import DatasetFormat
@@ -126,7 +126,8 @@ def _folder(path: Path) -> Path:
 def _read_graph(
     found: Mapping[str, Sequence[Path]], path: Path, collected: Collected, graph: _Graph
 ) -> None:
-    """Add the passages and the facts; report a file that is missing or there twice."""
+    """Add the passages and the facts; report a file that is missing, empty or there twice."""
+    report_empty(found.get("", []), collected.log)
     single = []
     for role in (_CORPUS, _FACTS):
         files = found.get(role, [])

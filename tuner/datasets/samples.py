@@ -98,7 +98,8 @@ def _known(ids: Collection[str] | None) -> Callable[[str], str | None]:
 
 
 def _choose(path: Path, split: str | None, log: ProblemLog) -> Path | None:
-    files = [path] if path.is_file() else sample_files(path)
+    # A samples.jsonl of other or no records is read too, so that these are told.
+    files = [path] if path.is_file() else sample_files(path) or variants(path, "samples.jsonl")
     if not files:
         log.add("missing", f"no file of samples here; expected {Samples.layout}", path)
     return choose(files, path, "samples", log, split=split, preferred=PREFERRED_SPLIT)
