@@ -25,9 +25,7 @@ MLFLOW_EXPERIMENT = "graphrag-abtest"
 _PARAM_LIMIT = 6000
 
 
-@click.command(
-    "analyze", short_help="Sample ratio, tests, and ship, do not ship or keep collecting."
-)
+@click.command("analyze", short_help="Test the results: ship, do not ship, or keep collecting.")
 @config_argument
 @click.argument("results")
 @click.option("--html", metavar="FILE", help="Also write one self-contained HTML page.")
@@ -46,9 +44,9 @@ def command(
 ) -> None:
     """Compare the arms in RESULTS (.csv, .tsv, .jsonl, .parquet) as CONFIG planned.
 
-    A row is anything that a unit did: it has the unit, its arm, and the columns of the metrics. A
-    unit that did nothing has a row without values, as it counts for the sample ratio. Exit code
-    21: the arms do not have their shares of the units, so that nothing else was looked at.
+    Each row is something that a unit did: it names the unit, its arm, and the columns of the
+    metrics. A unit that did nothing needs a row without values, because it counts for the shares of
+    the arms. Exit code 21: the arms do not have their shares of the units, so nothing was compared.
     """
     from tuner.abtest.analysis import analyze, read_results
     from tuner.abtest.decision import decide

@@ -13,7 +13,7 @@ from tuner.cli._options import config_argument, note, set_option
 from tuner.core.errors import InputError, Problem
 
 
-@click.command("assign", short_help="Ids on standard input, id,arm on standard output.")
+@click.command("assign", short_help="Say which arm each id belongs to.")
 @config_argument
 @click.argument("ids", type=click.File("rb"), default="-")
 @click.option(
@@ -21,15 +21,15 @@ from tuner.core.errors import InputError, Problem
     "others",
     multiple=True,
     metavar="CONFIG",
-    help="Another experiment that runs now: refuse to start where the two could share units of a "
-    "layer; may be repeated.",
+    help="Another experiment that runs at the same time: stop where the two could share units of a "
+    "layer. May be repeated.",
 )
 @set_option
 def command(config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple[str, ...]) -> None:
-    """Print the arm of each id, one id a line, as CSV; the arm is empty for units left out.
+    """Print the arm of each id as CSV. IDS has one id a line; default: standard input.
 
-    The first 8 bytes of SHA-256(salt, zero byte, id) / 2^64 say where a unit falls, so any
-    language on any machine gives the same arms.
+    The arm is empty for an id that takes no part. The first 8 bytes of SHA-256(salt, zero byte, id)
+    divided by 2^64 decide where an id belongs, so any language on any machine gives the same arms.
     """
     from tuner.config.experiment import load_experiment
 

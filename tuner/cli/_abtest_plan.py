@@ -9,7 +9,7 @@ from tuner.cli._out import echo
 from tuner.core.json_text import json_text
 
 
-@click.command("plan", short_help="Sample size and duration, from a file of what users did.")
+@click.command("plan", short_help="Say how many users and days an experiment needs.")
 @config_argument
 @click.argument("baseline")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -17,8 +17,8 @@ from tuner.core.json_text import json_text
 def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]) -> None:
     """Say how many units and days the experiment in CONFIG needs.
 
-    BASELINE (.csv, .tsv, .jsonl, .parquet) has the columns of the metrics, the unit's and one of
-    dates, for a few weeks before the experiment.
+    BASELINE (.csv, .tsv, .jsonl, .parquet) says what users did in a few weeks before the
+    experiment: it has the columns of the metrics, one of the unit, and one of dates.
     """
     from tuner.abtest.planning import plan_experiment
     from tuner.config.experiment import load_experiment

@@ -26,7 +26,8 @@ from tuner.cli._out import echo
     type=click.Choice(["beir", "samples"]),
     default="beir",
     show_default=True,
-    help="beir: corpus, queries, qrels. samples: one line a question, with all that belongs to it.",
+    help="beir: files for corpus, queries and judgements. samples: one line for each question, "
+    "with everything that belongs to it.",
 )
 @format_option
 @qrels_option
@@ -58,7 +59,7 @@ def convert(
     default=0.5,
     show_default=True,
     type=FiniteRange(0, 1, min_open=True, max_open=True),
-    help="The share of queries to hold out.",
+    help="Share of the queries to hold out.",
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same parts.")
 @click.option(
@@ -68,7 +69,7 @@ def convert(
     default=["query_type", "difficulty"],
     show_default=True,
     type=click.Choice(["query_type", "difficulty"]),
-    help="Give both parts their share of each; may be repeated.",
+    help="Both parts get the same share of each of its values. May be repeated.",
 )
 @format_option
 @qrels_option
@@ -85,7 +86,7 @@ def split(
 ) -> None:
     """Split the queries of PATH into the folders OUT/tune and OUT/holdout, in the BEIR layout.
 
-    Both have the whole corpus. Queries of one group stay together.
+    Both parts have the whole corpus. Queries that belong to one group stay in one part.
     """
     from tuner.datasets import split_queries
     from tuner.datasets.building.statistics import duplicate_queries, near_duplicate_queries

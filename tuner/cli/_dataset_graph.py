@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     "kinds",
     multiple=True,
     type=click.Choice(["1hop", "2hop", "3hop", "comparison", "intersection"]),
-    help="Which kinds, each with its share; may be repeated. Default: all.",
+    help="A kind of question to make. May be repeated. Default: all.",
 )
 @click.option(
     "--language",
     type=click.Choice(["auto", "english", "chinese"]),
     default="auto",
     show_default=True,
-    help="auto: Chinese where a name or relation is.",
+    help="auto: Chinese where the names or relations are Chinese.",
 )
 @click.option(
     "--relations",
     metavar="FILE",
-    help='YAML that words relations: `written by: {phrase: "the author of {subject}", '
-    'verb: "was written by"}`.',
+    help='A YAML file that says how relations are worded: `written by: {phrase: "the author of '
+    '{subject}", verb: "was written by"}`.',
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same questions.")
 @click.option(
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     default=5,
     show_default=True,
     type=AT_LEAST_1,
-    help="Leave out vaguer questions.",
+    help="Leave out questions with more answers than this.",
 )
 @click.option(
     "--most-documents",
     default=10,
     show_default=True,
     type=AT_LEAST_1,
-    help="Leave out what more documents support.",
+    help="Leave out questions that more documents than this support.",
 )
 @click.option(
     "--most-per-name",
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     default=20,
     show_default=True,
     type=AT_LEAST_1,
-    help="A name with so many neighbours makes a question one level harder.",
+    help="A name with at least this many neighbours makes a question one level harder.",
 )
 def from_graph(
     path: str,
@@ -90,9 +90,9 @@ def from_graph(
 ) -> None:
     """Make questions from the triples at PATH, and write a data set to the new folder OUT.
 
-    PATH is a folder with corpus.jsonl and triples.jsonl (and entities.jsonl, which says what is a
-    name), or any data set with triples; its own questions are not used. Each question gets all
-    answers in the graph, the documents that state its facts, and its paths as evidence.
+    PATH is a folder with corpus.jsonl and triples.jsonl, or any data set with triples; its own
+    questions are not used. An entities.jsonl there says what counts as a name. Each question gets
+    all its answers in the graph, the documents that state its facts, and its paths as evidence.
     """
     from tuner.datasets.building.corpus import open_corpus
     from tuner.datasets.building.synthetic import KINDS, Options, build_from_graph

@@ -39,14 +39,15 @@ _grades_option = click.option(
     default=0.8,
     show_default=True,
     type=FiniteRange(0, 1),
-    help="Stop below this kappa; 0 never stops.",
+    help="Stop where Cohen's kappa is below this; 0 never stops.",
 )
 @click.option(
     "--weights",
     type=click.Choice(["none", "linear", "quadratic"]),
     default="quadratic",
     show_default=True,
-    help="How much less a near miss counts than a far one.",
+    help="How disagreements are weighed: all alike (none), by their distance (linear), or by "
+    "its square (quadratic).",
 )
 @_grades_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -61,7 +62,8 @@ def agree(
 ) -> None:
     """Check that both sheets are complete, and measure agreement by Cohen's kappa.
 
-    Below the gate, the disagreements are listed, no sheet is written, and the exit code is 1.
+    Where kappa is below --gate, the disagreements are listed, no sheet is written, and the exit
+    code is 1.
     """
     from tuner.datasets.building.adjudication import compare_sheets, write_adjudication
     from tuner.datasets.building.agreement import verdict
@@ -96,14 +98,14 @@ def agree(
         click.get_current_context().exit(EXIT_FAILED)
 
 
-@click.command("judge", short_help="Make a data set of a graded sheet.")
+@click.command("judge", short_help="Make a data set from a graded sheet.")
 @click.argument("sheet", metavar="SHEET")
 @click.option("--queries", required=True, metavar="FILE", help="The queries that were pooled.")
 @corpus_option
 @_grades_option
 @click.option("--out", required=True, metavar="FOLDER", help="A new folder, in the BEIR layout.")
 def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: str) -> None:
-    """Write corpus, queries and judgements from SHEET, which was adjudicated or graded by one."""
+    """Write corpus, queries and judgements from SHEET, on which all grades are settled."""
     from tuner.datasets.building.adjudication import SETTLED, judged_dataset, read_grades
     from tuner.datasets.building.corpus import open_corpus
     from tuner.datasets.building.sampling import read_sample

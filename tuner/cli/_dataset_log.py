@@ -38,18 +38,25 @@ _ROLES = ("query", "time", "user", "clicked")
     type=click.Choice(["distinct", "traffic"]),
     default="distinct",
     show_default=True,
-    help="traffic: what many users ask is likelier to be drawn.",
+    help="distinct: each query is as likely as any other. traffic: the more users asked a query, "
+    "the likelier it is drawn.",
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="ROLE=NAME",
-    help="Which column is query, time, user or clicked, where its name does not tell.",
+    help="Which column is the query, time, user or clicked, where its name does not tell.",
 )
-@click.option("--since", metavar="DATE", help="Leave out what was asked before, as 2026-01-31.")
 @click.option(
-    "--min-users", default=1, show_default=True, type=AT_LEAST_1, help="Leave out rarer queries."
+    "--since", metavar="DATE", help="Leave out what was asked before this date, such as 2026-01-31."
+)
+@click.option(
+    "--min-users",
+    default=1,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="Leave out queries that fewer users asked.",
 )
 @threshold_option
 @click.option("--dropped", metavar="FILE", help="Write a CSV of the near duplicates left out.")
@@ -57,7 +64,7 @@ _ROLES = ("query", "time", "user", "clicked")
     "--classify",
     "classifier",
     metavar="MODULE:FUNCTION",
-    help="Your own rules: takes a query, returns its type and difficulty.",
+    help="Your own rule: a function from a query to its type and difficulty.",
 )
 def sample(
     log: str,
@@ -72,7 +79,7 @@ def sample(
     dropped: str | None,
     classifier: str | None,
 ) -> None:
-    """Draw queries from LOG, a CSV or JSON lines file: distinct ones, each type with its share."""
+    """Draw different queries from LOG, a CSV or JSON lines file, each type with its share."""
     from tuner.datasets.building.classify import load_classifier
     from tuner.datasets.building.distinct import (
         distinct_queries,
@@ -117,36 +124,41 @@ def sample(
 
 @click.command("pool", short_help="Make a sheet of passages for annotators to grade.")
 @click.argument("queries", metavar="QUERIES")
-@click.option("--out", required=True, metavar="FILE", help="The sheet, a CSV that is not there.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    help="Where the sheet goes, a CSV file that does not exist yet.",
+)
 @corpus_option
 @click.option(
     "--config",
     metavar="CONFIG",
-    help="Its retriever and the corners of its space are pooled, and its data set's corpus unless "
-    "--corpus is given. Default: the built-in engine.",
+    help="Pool what this configuration's retriever finds at the corners of its space, in its "
+    "data set's corpus unless --corpus is given. Default: the built-in engine.",
 )
 @click.option(
     "--params",
     "given",
     multiple=True,
     metavar="JSON|FILE",
-    help="Pool these parameters instead of the corners; may be repeated.",
+    help="Pool these parameters instead of the corners. May be repeated.",
 )
 @click.option(
     "--run",
     "runs",
     multiple=True,
     metavar="FILE",
-    help="Pool a run file of another system too; may be repeated.",
+    help="Pool a run file of another system too. May be repeated.",
 )
 @click.option(
     "--depth",
     default=10,
     show_default=True,
     type=AT_LEAST_1,
-    help="How many passages of each setting.",
+    help="How many passages each setting adds.",
 )
-@click.option("--seed", default=0, show_default=True, help="Another seed, another order.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same order.")
 def pool(
     queries: str,
     out: str,
@@ -157,9 +169,10 @@ def pool(
     depth: int,
     seed: int,
 ) -> None:
-    """Pool what several settings find for QUERIES into a sheet: shuffled, blind to who found what.
+    """Make a sheet of the passages that several settings find for QUERIES.
 
-    Give each annotator a copy of the sheet. Clicked documents of a query log are pooled too.
+    The passages are in random order, and the sheet does not say which setting found them. Give each
+    annotator a copy. Documents that users clicked, as a query log says, are on the sheet too.
     """
     from tuner.cli._dataset_pool import DEPTH_KNOB, configured_retriever, pool_settings
     from tuner.cli._params import read_params

@@ -17,7 +17,10 @@ AT_LEAST_1 = click.IntRange(min=1)
 path_argument = click.argument("path", metavar="PATH")
 
 format_option = click.option(
-    "--format", "format_name", metavar="NAME", help="Its format, where it is not recognised."
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="The format of the data set, where it is not recognised.",
 )
 
 threshold_option = click.option(
@@ -25,7 +28,7 @@ threshold_option = click.option(
     default=0.9,
     show_default=True,
     type=FiniteRange(0, 1, min_open=True),
-    help="From which similarity two queries are near duplicates.",
+    help="How similar two queries must be to count as near duplicates.",
 )
 
 relevant_from_option = click.option(
@@ -34,7 +37,7 @@ relevant_from_option = click.option(
     show_default=True,
     type=FiniteRange(0, min_open=True),
     metavar="GRADE",
-    help="The lowest grade that says relevant, such as 0.5 where grades run from 0 to 1.",
+    help="The lowest grade of a relevant document, such as 0.5 where grades run from 0 to 1.",
 )
 
 qrels_option = click.option(

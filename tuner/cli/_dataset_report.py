@@ -47,9 +47,9 @@ def stats(
 ) -> None:
     """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers.
 
-    Reach is the highest recall at any depth: of any retriever (what is in the corpus), of matching
-    words, of walks of 1, 2, ... hops through the graph that the built-in engine makes of the
-    corpus, and of words and walks together. Only vectors may find the rest.
+    Reach is the highest recall that is possible at any depth: for any retriever (what is in the
+    corpus), by matching words, by walks of 1, 2, ... steps through the graph that the built-in
+    engine makes of the corpus, and by words and walks together. Only vectors may find the rest.
     """
     dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     with showing("counting"):
@@ -79,7 +79,7 @@ def stats(
 @qrels_option
 @relevant_from_option
 @threshold_option
-@click.option("--strict", is_flag=True, help="Take warnings as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def check(
     path: str,
     format_name: str | None,
@@ -90,7 +90,7 @@ def check(
 ) -> None:
     """Check the data set at PATH: every broken line, and what would make scores wrong.
 
-    The exit code is 2 if there is an error; warnings are only told.
+    The exit code is 2 if there is an error. Warnings are shown and change no exit code.
     """
     dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     found = _describe(dataset, threshold)

@@ -20,7 +20,7 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Override one value, such as study.seed=7; may be repeated.",
+    help="Override one value, such as study.seed=7. May be repeated.",
 )
 
 

@@ -100,27 +100,27 @@ class Level:
         }
 
 
-@click.command("bench", short_help="Latency and throughput in service.")
+@click.command("bench", short_help="Measure latency and throughput in service.")
 @config_argument
 @click.option(
     "--params",
     metavar="JSON|FILE",
     help="Parameters as JSON, or a YAML file such as best.yaml. Default: the configuration's "
-    "baseline, else the retriever's defaults, and where it tells none the middle of the `space:`.",
+    "baseline; without one the retriever's defaults; without those the middle of the `space:`.",
 )
 @click.option(
     "--concurrency",
     callback=_levels,
     metavar="N,…",
-    help="Closed loops: so many workers, each of which asks as soon as it has its answer. "
-    "Default: 1,2,4,8, or none where there is a --rate.",
+    help="Numbers of workers. Each worker asks its next query as soon as the last one is answered. "
+    "Default: 1,2,4,8, or none where --rate is given.",
 )
 @click.option(
     "--rate",
     callback=_levels,
     metavar="QPS,…",
-    help="Open loops: queries arrive at random at this rate, answered or not, and their latency "
-    "counts from their arrival.",
+    help="Rates in queries a second. Queries arrive at random at this rate, whether or not earlier "
+    "ones are answered, and their latency counts from their arrival.",
 )
 @click.option(
     "--duration",
@@ -128,13 +128,13 @@ class Level:
     metavar="TIME",
     default="10s",
     show_default=True,
-    help="How long each of the loads lasts: 30s, 500ms, 2m.",
+    help="How long each number of workers, or rate, is kept up: 30s, 500ms, 2m.",
 )
 @click.option(
     "--warmup",
     callback=_duration,
     metavar="TIME",
-    help="Before each load, not counted. Default: a tenth of --duration.",
+    help="How long each load runs before it is measured. Default: a tenth of --duration.",
 )
 @click.option(
     "--plot", type=click.Path(dir_okay=False), help="Draw the curves: a .png, .svg or .pdf file."
@@ -154,8 +154,7 @@ def command(
 ) -> int:
     """Ask the retriever of CONFIG one query at a time, as live traffic would, and time it.
 
-    Every query of the data set is asked in turn, in random order. Failed queries count, with their
-    time.
+    All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
     from tuner.cli import _bench_tables as tables
     from tuner.monitoring.load import check_arrivals

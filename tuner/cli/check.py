@@ -18,7 +18,7 @@ from tuner.core.json_text import json_text
 def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Check CONFIG: keys, data set, index, parameters, metrics, backends and their budgets.
 
-    Nothing is tuned; the index is built and kept for the run.
+    Nothing is tuned. The index is built, and kept for the run.
     """
     from rich.table import Table
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     "--b",
     "second",
     metavar="JSON|FILE|RUN_DIR",
-    help="What might replace it: JSON, a YAML file such as best.yaml, or a run directory.",
+    help="What might replace it: parameters as JSON, a YAML file such as best.yaml, or a run "
+    "directory.",
 )
 @click.option(
     "--queries",
@@ -40,14 +41,15 @@ if TYPE_CHECKING:
     type=click.Choice(["all", "tune", "holdout"]),
     default="holdout",
     show_default=True,
-    help="Which queries to compare on; those that B was tuned on favour B.",
+    help="Which queries to compare on. Those that B was tuned on favour B.",
 )
 @click.option(
     "--answers",
     multiple=True,
     metavar="MODULE:FUNCTION|FILE.jsonl",
-    help="Compare answers: a function (context, query) -> answer, asked with the contexts of A and "
-    "of B; given twice, one for A and one for B; or two files of answers.",
+    help="Compare answers instead of rankings: a function (context, query) -> answer, called "
+    "with the contexts of A and of B. Give it twice for two functions, or for two files "
+    "of answers.",
 )
 @click.option(
     "--similarity",
@@ -55,13 +57,14 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="How answers are scored: token_f1, exact_match, rouge_l or module:function (answer, "
-    "expected) -> number; may be repeated, the first decides. Default: the first two.",
+    "expected) -> number. May be repeated; the first one decides. Default: token_f1 and "
+    "exact_match.",
 )
 @click.option(
     "--keep-answers",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write the answers to FOLDER/a.jsonl and b.jsonl, which --answers reads.",
+    help="Write the answers to FOLDER/a.jsonl and FOLDER/b.jsonl, which --answers can read.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @set_option
@@ -78,7 +81,8 @@ def command(
 ) -> None:
     """Compare B with A by paired tests on the queries of CONFIG: the offline A/B test.
 
-    With two files of answers, CONFIG may be the data set alone, such as builtin:atlas.
+    A is what runs today, B what might replace it. With two files of answers, CONFIG may be a data
+    set in place of a configuration, such as builtin:atlas.
     """
     from tuner.judge import duel
 

@@ -26,7 +26,7 @@ _PERCENTILES = {"latency_ms": 95.0}
 MIX = "query_type"
 
 
-@click.command("drift", short_help="Does quality slip? Exit code 20 on an alarm.")
+@click.command("drift", short_help="Look for a loss of quality; exit code 20 on an alarm.")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--experiment", metavar="NAME", help="Read the runs of an MLflow experiment.")
 @click.option("--uri", default="sqlite:///mlflow.db", show_default=True, help="The MLflow store.")
@@ -35,46 +35,57 @@ MIX = "query_type"
     "tags",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Only MLflow runs with this tag; may be repeated.",
+    help="Read only the MLflow runs with this tag. May be repeated.",
 )
 @click.option(
     "--of",
     type=click.Choice(["baseline", "winner"]),
     default="baseline",
     show_default=True,
-    help="Of a run directory: the parameters that run today, or those that it chose.",
+    help="What to read of a run directory: the parameters that run today, or those that the study "
+    "chose.",
 )
 @click.option(
     "--metric",
     "names",
     multiple=True,
     metavar="NAME",
-    help=f"What to watch; may be repeated; the first also by query type; {MIX} is the mix of "
-    f"types. Default: what there is of {', '.join(_WATCHED)} and {MIX}.",
+    help="A figure to watch. May be repeated; the first is also watched by query type. "
+    f"{MIX} is the mix of types. Default: what is there of {', '.join(_WATCHED)} and {MIX}.",
 )
 @click.option(
     "--higher-is-worse",
     multiple=True,
     metavar="NAME",
-    help="For a metric that is not known as a cost.",
+    help="A metric where a higher value is worse and that the tuner does not know.",
 )
-@click.option("--recent", default=7, show_default=True, help="Days that are asked about.")
-@click.option("--reference", default=28, show_default=True, help="Days before them.")
-@click.option("--trend", default=90, show_default=True, help="Days that a line is fitted through.")
-@click.option("--as-of", metavar="DATE", help="The last recent day. Default: the last with data.")
+@click.option("--recent", default=7, show_default=True, help="How many days are asked about.")
+@click.option(
+    "--reference",
+    default=28,
+    show_default=True,
+    help="How many days before those they are compared with.",
+)
+@click.option(
+    "--trend", default=90, show_default=True, help="Through how many days the trend is fitted."
+)
+@click.option(
+    "--as-of", metavar="DATE", help="The last of the recent days. Default: the last day with data."
+)
 @click.option(
     "--min-effect",
     "effects",
     multiple=True,
     metavar="[NAME=]SHARE",
-    help="The smallest relative change that matters, 0.05 by default; may be repeated.",
+    help="The smallest relative change that matters, for every metric or for NAME. Default: 0.05. "
+    "May be repeated.",
 )
 @click.option(
     "--alpha",
     type=FiniteRange(0.0, 1.0, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="How often a look without drift may raise an alarm, all tests together.",
+    help="How often there may be an alarm where nothing has changed, all tests together.",
 )
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -95,16 +106,17 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold recent days against those before: an alarm where a measure got worse beyond chance.
+    """Compare recent days with those before: an alarm where a figure got worse, and not by chance.
 
     \b
-    SOURCE: a CSV file or JSON lines with `date`, figures such as score, graph_used, retrieved,
-            latency_ms, and, where known, query_id and query_type: a line a query, a batch or a day;
-            a run directory, or a folder of them.
+    SOURCE: a CSV file or JSON lines, with a line for each query, batch or day. It has `date`,
+            figures such as score, graph_used, retrieved and latency_ms, and, where known,
+            query_id and query_type. Or a run directory, or a folder of run directories.
 
-    Two tests for each measure, recent window against reference window and the trend; the first
-    measure also by query type; queries that were judged in both windows are paired. Exit codes:
-    20 an alarm, 0 none or insufficient data (under 14 days), 2 bad input.
+    Each figure is tested twice: the recent days against the days before, and the trend over all of
+    them. The first figure is also tested by query type. A query that was asked in both spans is
+    compared with itself. Exit codes: 20 an alarm; 0 no alarm, or too little data (under 14 days);
+    2 bad input.
     """
     from tuner.cli._bench_tables import check_plot
     from tuner.cli._drift_plot import draw

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "--params",
     metavar="JSON|FILE",
     help="Parameters as JSON, such as '{\"top_k\": 10}', or a YAML file such as best.yaml. "
-    "Default: the configuration's baseline. What is left out takes the retriever's default.",
+    "Default: the configuration's baseline. A parameter that is left out takes the "
+    "retriever's default.",
 )
 @click.option(
     "--queries",
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     type=click.Choice(["all", "tune", "holdout"]),
     default="tune",
     show_default=True,
-    help="Which of the queries to answer. Held-out ones are for the last decision: asking them is "
-    "remembered as a look.",
+    help="Which queries to answer. The held-out ones are for the last decision: asking them is "
+    "remembered.",
 )
 @click.option("--per-query", type=click.Path(dir_okay=False), help="Write a CSV of every query.")
 @click.option(
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
     "metric_names",
     multiple=True,
     metavar="NAME",
-    help="A further metric, such as coverage, at several cut-offs (recall@1,5,20), or for all "
-    "grades (share_grades@10, recall_levels@10). Repeatable.",
+    help="A further metric, such as coverage; with several cut-offs (recall@1,5,20) or for all "
+    "grades (share_grades@10, recall_levels@10). May be repeated.",
 )
 @click.option(
     "--by", type=click.Choice(["query_type", "difficulty"]), help="Also show each group's means."

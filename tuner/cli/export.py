@@ -19,12 +19,12 @@ from tuner.core.run_files import JOURNAL_FILE
     metavar="STORAGE",
     help="sqlite:///study.db, another database, or the path of a journal file.",
 )
-@click.option("--name", help="The study's name there, instead of its own.")
+@click.option("--name", help="Another name for the study in that storage.")
 def command(run_dir: Path, storage: str, name: str | None) -> None:
-    """Write the study in RUN_DIR, every trial of it, to a storage of Optuna.
+    """Write the study in RUN_DIR with all its trials to a storage of Optuna.
 
-    optuna-dashboard and optuna.visualization then show it. A storage may hold many studies. With
-    thousands of trials a journal file is written in seconds, a database in minutes.
+    optuna-dashboard and optuna.visualization then show it. A storage may hold many studies.
+    Thousands of trials take seconds to write to a journal file, and minutes to a database.
     """
     from tuner.core.errors import InputError
     from tuner.report.optuna_study import optuna_study

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from tuner.nightly.history import History, Row
 
 
-@click.command("history", short_help="The nights: champion, challenger, verdict, drift.")
+@click.command("history", short_help="List the nights: champion, challenger, verdict, drift.")
 @click.argument("source", metavar="RUNS_DIR|CONFIG", type=click.Path(path_type=Path))
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a study.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each study.")
 def command(source: Path, plot: Path | None, as_json: bool) -> None:
     """List the nights in RUNS_DIR, or those of CONFIG: who was champion, what challenged it.
 
-    Scores are the objective on the tune queries; the difference is the verdict's, with the interval
-    at the level that was left for that night.
+    Scores are the objective on the queries that are tuned on. The difference is that of the
+    verdict, with an interval at the level of significance that was left for that night.
     """
     from tuner.cli._bench_tables import check_plot
 

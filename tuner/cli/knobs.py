@@ -17,22 +17,23 @@ if TYPE_CHECKING:
     from tuner.retrieval.base import Knob
 
 
-@click.command("knobs", short_help="What a kind of retriever can be tuned by.")
+@click.command("knobs", short_help="Show what a kind of retriever can be tuned by.")
 @click.argument("kind", required=False)
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="OPTION=VALUE",
-    help="An option of the retriever, such as function=my_module:search; may be repeated.",
+    help="An option of the retriever, such as function=my_module:search. May be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Print the knobs of KIND, such as hybrid, as a table and as a `space:` section to copy.
+    """Show what a retriever of KIND, such as hybrid, can be tuned by.
 
-    A knob of the stage `index` costs an index for each of its values; the others cost queries only.
-    The options of the `retriever:` section, which are fixed for a study, stand between the two.
-    Without KIND the kinds are listed.
+    Its knobs are the parameters that can be tuned: they are printed as a table, and as a `space:`
+    section to copy. A knob of the stage `index` needs an index for each of its values; the others
+    need queries only. Between the two stand the options of the `retriever:` section, which are
+    fixed for a study. Without KIND the kinds are listed.
     """
     if kind is None:
         _print_kinds(as_json=as_json)
@@ -63,7 +64,7 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     if knobs:
         _print_table(knobs)
     else:
-        echo(f"{kind} takes whatever parameters the `space:` and the `baseline:` name")
+        echo(f"{kind} can be tuned by any parameters: those that `space:` and `baseline:` name")
     if built := options_of(kind):
         echo("\noptions of the `retriever:` section, fixed for a study:")
         _print_options(built)

@@ -20,22 +20,27 @@ if TYPE_CHECKING:
     from tuner.tuning import Session
 
 
-@click.command("nightly", short_help="Every night: tune, test, promote, look for drift.")
+@click.command("nightly", short_help="Do a night's work: tune, test, promote, look for drift.")
 @config_argument
 @set_option
 @click.option("--date", "day", metavar="YYYY-MM-DD", help="Which night it is. Default: today.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only what needs attention.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only what needs attention.")
 def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool) -> int:
     """Tune CONFIG within `nightly.budget`, and test what was found against the champion.
 
-    The champion is the one of MLflow's registry, else the last known, else CONFIG's baseline.
-    Prints one JSON object; everything else goes to standard error. A night that was killed goes on
-    when it is called again on the same date; one that is done is left alone.
+    The champion is what runs today: the one in MLflow's registry, else the last one known, else
+    CONFIG's baseline. Prints one JSON object; everything else goes to standard error. A night that
+    was killed goes on when it is called again on the same date; one that is done is left alone.
 
     \b
-    Exit codes: 0 kept, or nothing to do; 10 promoted, or waiting for `tuner promote`; 20 the
-    champion's score drifts (also where something was promoted: the JSON tells both); 2 bad input;
-    3 another job is at work; 1 failed; 130 interrupted.
+    Exit codes:
+      0    the champion is kept, or there was nothing to do
+      10   something was promoted, or waits for `tuner promote`
+      20   the champion's score drifts (also where something was promoted: the JSON says both)
+      1    failed
+      2    bad input
+      3    another job is at work
+      130  interrupted
     """
     from tuner.config import load_config
     from tuner.nightly.lock import Locked

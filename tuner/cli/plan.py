@@ -18,30 +18,42 @@ if TYPE_CHECKING:
 _SHARE = FiniteRange(0.0, 1.0, min_open=True, max_open=True)
 
 
-@click.command("plan", short_help="How many queries show which difference.")
+@click.command("plan", short_help="Say how many queries show which difference.")
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--sd",
     type=FiniteRange(0.0, min_open=True),
-    help="Standard deviation of the differences by query between two configurations, where there "
-    "is no RUN_DIR. Often .1 to .25 for metrics from 0 to 1.",
+    help="Standard deviation of the differences by query between two configurations, where "
+    "there is no RUN_DIR. Often 0.1 to 0.25 for metrics from 0 to 1.",
 )
 @click.option(
     "--effect",
     "effects",
     type=FiniteRange(0.0, min_open=True),
     multiple=True,
-    help="A difference to show, such as 0.02 (without RUN_DIR and --sd: a d_z). Repeatable.",
+    help="A difference to find, such as 0.02; without RUN_DIR and --sd in standard deviations. May "
+    "be repeated.",
 )
 @click.option(
     "--queries",
     type=click.IntRange(2, 10_000_000),
     multiple=True,
-    help="A number of queries that are compared on. Repeatable.",
+    help="A number of queries to compare on. May be repeated.",
 )
 @click.option("--holdout", type=_SHARE, help="Share of all queries that is held out, such as 0.5.")
-@click.option("--alpha", type=_SHARE, help="Default: the run's, else 0.05.")
-@click.option("--power", type=_SHARE, default=0.8, show_default=True)
+@click.option(
+    "--alpha",
+    type=_SHARE,
+    help="How often two equal configurations may be called different. Default: the run's, "
+    "else 0.05.",
+)
+@click.option(
+    "--power",
+    type=_SHARE,
+    default=0.8,
+    show_default=True,
+    help="How often a true difference is to be found.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     run_dir: Path | None,
@@ -53,9 +65,10 @@ def command(
     power: float,
     as_json: bool,
 ) -> None:
-    """Say how many queries a verdict needs, by an earlier study in RUN_DIR or by a guess.
+    """Say how many queries a verdict needs, from an earlier study in RUN_DIR or from a guess.
 
-    The test is the paired t-test, two-sided; differences with long tails need some more.
+    The numbers are those of a paired t-test, two-sided. Where a few differences are very large, it
+    takes some more queries.
     """
     from tuner.query_plan import plan_queries
     from tuner.study.verdict import ALPHA

@@ -14,22 +14,22 @@ from tuner.core.steps import VERDICT, Phases
 from tuner.progress import progress_for
 
 
-@click.command("policy", short_help="Parameters by query type, from a study's trials.")
+@click.command("policy", short_help="Choose parameters by query type, from a study's trials.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option(
     "--prior",
     type=FiniteRange(0.0),
     default=20.0,
     show_default=True,
-    help="How many queries of a type weigh as much as what all queries say.",
+    help="With this many queries of a type, they count as much as all queries together.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(run_dir: Path, prior: float, as_json: bool) -> None:
-    """Choose the best parameters for each query type of the study in RUN_DIR: dynamic weights.
+    """Choose the best parameters for each query type of the study in RUN_DIR.
 
-    The trials kept every query's values, so nothing is searched again. Writes RUN_DIR/policy.yaml,
-    which stands wherever parameters do, and compares it with the fixed winner on the held-out
-    queries.
+    The trials kept the values of every query, so nothing is searched again. Writes
+    RUN_DIR/policy.yaml, which can be given wherever parameters can, and compares it with the winner
+    of the study on the held-out queries.
     """
     from tuner.assemble import assemble
     from tuner.cli._console import console

@@ -8,7 +8,7 @@ from tuner.cli._options import config_argument, note, set_option
 from tuner.cli._out import echo
 
 
-@click.command("promote", short_help="Make a version the champion: approval, or rollback.")
+@click.command("promote", short_help="Make another configuration the champion, or go back.")
 @config_argument
 @set_option
 @click.option(
@@ -16,19 +16,20 @@ from tuner.cli._out import echo
     "target",
     required=True,
     metavar="VERSION|challenger|YYYY-MM-DD|baseline",
-    help="A version of the registered model, the one with the alias challenger, what the night of "
-    "a date found, or the configuration's baseline.",
+    help="A version of the registered model, its alias challenger, the date of the night that "
+    "found it, or the configuration's baseline.",
 )
-@click.option("--reason", default="", help="Why; it is written down.")
-@click.option("--force", is_flag=True, help="Also what was not found to be better.")
+@click.option("--reason", default="", help="Why; it is written down with the change.")
+@click.option("--force", is_flag=True, help="Also where the verdict is not to deploy it.")
 def command(config: str, settings: tuple[str, ...], target: str, reason: str, force: bool) -> None:
     """Make another configuration the champion of CONFIG's nights.
 
-    The verdict on it is printed first. Where that is not to deploy it, and it was never the
-    champion, it takes `--force`. Without MLflow the challenger is what the last night found.
+    The champion is what runs today. The verdict on the other configuration is printed first. If it
+    is not to deploy it, and it was never the champion, `--force` is needed. Without MLflow the
+    challenger is what the last night found.
 
-    Who did it, when and why stands in nights.jsonl and as tags of the version in MLflow's registry.
-    Where the registry is out of reach, the next night moves its champion.
+    Who did it, when and why is written to nights.jsonl, and to the tags of the version in MLflow's
+    registry. Where the registry is out of reach, the next night moves its champion.
     """
     from tuner.config import load_config
     from tuner.nightly.promoting import promote

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-@click.command("report", short_help="One page that says what a study found.")
+@click.command("report", short_help="Write one page that says what a study found.")
 @click.argument("run", metavar="RUN_DIR|RUN_ID")
 @click.argument("others", nargs=-1, metavar="")
 @click.option(
@@ -25,7 +25,7 @@ _RUN_ID = re.compile(r"[0-9a-f]{32}")
     "compared",
     multiple=True,
     metavar="OTHER...",
-    help="Show other studies beside it: run directories, or MLflow run ids.",
+    help="Other studies to show beside it: run directories or MLflow run ids.",
 )
 @click.option(
     "--output",
@@ -45,10 +45,10 @@ def command(
     """Write one self-contained page on a study: its verdict, figures, queries and provenance.
 
     \b
-    RUN_DIR: a run directory, of a study in any state; its data and its system are not needed.
-    RUN_ID:  the MLflow run of a study, whose files are fetched from the store.
+    RUN_DIR: the run directory of a study in any state; its data and its system are not needed.
+    RUN_ID:  the MLflow run of a study; its files are fetched from the store.
 
-    Beside the page, the numbers of every figure as CSV.
+    The numbers of every figure are written beside the page, as CSV files.
     """
     if others and not compared:
         raise InputError(f"one study at a time; to show {others[0]!r} beside it: --compare OTHER")

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
 @click.option("--retry-failed", is_flag=True, help="Evaluate the failed trials again.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(
     run_dir: Path, workers: int | None, retry_failed: bool, quiet: bool, as_json: bool
 ) -> int:
     """Go on with the study in RUN_DIR: no finished trial is repeated, none is lost.
 
-    What a system that was out of reach left without an answer is asked now. With --retry-failed so
-    are the trials that failed, whatever their reason; their new results take the place of the old.
+    Where the system was out of reach, it is asked now. With --retry-failed the trials that failed
+    are evaluated again too, for any reason, and their new results replace the old ones.
 
-    Refused, with the difference named, when the data, the index or the configuration have changed.
+    If the data, the index or the configuration have changed, it stops and says what has changed.
     """
     from tuner.cli._tuning import tune
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 @config_argument
 @set_option
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
-@click.option("--name", help="Name of the study, and the start of its run directory's.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
+@click.option(
+    "--name", help="The name of the study, with which the name of its run directory begins."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(
     config: str,
@@ -32,8 +34,8 @@ def command(
 ) -> int:
     """Tune the retriever of CONFIG with all its backends, and keep every trial in MLflow.
 
-    Ctrl-C ends cleanly; `tuner resume RUN_DIR` goes on. Exit code: 0 done, 1 failed (too many
-    failed trials), 2 bad input, 130 interrupted.
+    After Ctrl-C nothing is lost: `tuner resume RUN_DIR` goes on. Exit codes: 0 done, 1 failed (too
+    many failed trials), 2 bad input, 130 interrupted.
     """
     if workers is not None:
         settings = (*settings, f"execution.workers={workers}")

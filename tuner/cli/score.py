@@ -30,7 +30,7 @@ _OF_DATASET = ""
 @click.option(
     "--qrels", metavar="QRELS", help="The file of judgements. Default: those of --dataset."
 )
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="A run file; may be repeated.")
+@click.option("--run", "runs", multiple=True, metavar="RUN", help="A run file. May be repeated.")
 @click.argument("more_runs", nargs=-1, metavar="[RUN]...")
 @click.option(
     "--metrics",
@@ -39,7 +39,7 @@ _OF_DATASET = ""
     show_default=True,
     metavar="NAMES",
     help="Metrics, separated by commas, such as recall@5,10,mrr; share_grades@10 stands for all "
-    "grades; the first is the primary one; may be repeated.",
+    "grades. The first one is the primary one. May be repeated.",
 )
 @click.option(
     "--dataset",
@@ -51,7 +51,8 @@ _OF_DATASET = ""
 @click.option(
     "--tokenizer",
     metavar="MODULE:FUNCTION",
-    help="Counts the tokens of contexts. Default: words, and characters of scripts without spaces.",
+    help="A function that splits a text into tokens. Default: words, and characters in scripts "
+    "without spaces.",
 )
 @click.option(
     "--discount",
@@ -64,27 +65,29 @@ _OF_DATASET = ""
     default="query",
     show_default=True,
     metavar="query|dataset|GRADE",
-    help="What discounted_precision and the like divide grades by: the highest grade of the "
-    "query's judgements, of all, or a number.",
+    help="The highest grade, for metrics that divide by it: the highest among the query's "
+    "judgements, the highest of all, or a number.",
 )
 @click.option(
     "--undefined",
     type=click.Choice(["skip", "zero"]),
     default="zero",
     show_default=True,
-    help="A query without a relevant document: count 0 as trec_eval does, or leave it out.",
+    help="What a query without a relevant document counts: 0 as in trec_eval, or not at all.",
 )
 @click.option(
-    "--compare", is_flag=True, help="Test each further run against the first, query by query."
+    "--compare", is_flag=True, help="Test each further run against the first one, query by query."
 )
-@click.option("--aggregates", is_flag=True, help="Also std, min, quartiles and max.")
+@click.option(
+    "--aggregates", is_flag=True, help="Also show deviation, minimum, quartiles and maximum."
+)
 @click.option(
     "--by-type",
     is_flag=False,
     flag_value=_OF_DATASET,
     metavar="[QUERIES]",
-    help="Also means for each query type and difficulty in QUERIES, such as queries.jsonl, or in "
-    "the data set.",
+    help="Also show the means for each query type and difficulty, as given in the file QUERIES or "
+    "in the data set.",
 )
 @click.option(
     "--per-query",
@@ -111,7 +114,7 @@ def command(
     per_query: str | None,
     as_json: bool,
 ) -> None:
-    """Score run files against the judgements in QRELS; several runs stand side by side.
+    """Score run files by the judgements in QRELS; several runs are shown side by side.
 
     \b
     QRELS: TREC qrels; BEIR tsv; JSON {query: {document: grade}}; JSON lines.
@@ -119,9 +122,10 @@ def command(
            which may hold the graph's names and paths beside the documents:
            {"query_id": …, "docs": […], "entities": […], "paths": [[[subject, relation, object]]]}
 
-    The format is found by the content, and either may end in .gz. As in trec_eval -c, a judged
-    query that the run lacks counts 0; scores order the documents, ties by document id descending;
-    a document is relevant from grade 1 on (--relevant-from), and irrelevant when nobody judged it.
+    The format is recognised by the content, and either file may end in .gz. As in trec_eval -c, a
+    judged query that the run lacks counts 0. The scores order the documents, and documents with the
+    same score are ordered by id, descending. A document is relevant from grade 1 on
+    (--relevant-from), and not relevant where nobody judged it.
     """
     from tuner.cli import _score_tables as tables
     from tuner.cli._score_records import score_record, write_csv

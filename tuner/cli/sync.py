@@ -10,7 +10,7 @@ from tuner.cli._out import echo
 from tuner.core.errors import InputError, TunerError
 
 
-@click.command("sync", short_help="Complete MLflow's view of a study from its journal.")
+@click.command("sync", short_help="Write to MLflow what it lacks of a study.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:

@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 @click.command("ui", short_help="Open MLflow's pages on a study's store.")
 @click.argument("where", required=False, metavar="[CONFIG|RUN_DIR]")
 @click.option("--uri", help="The MLflow store, instead of the one that CONFIG names.")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on.")
+@click.option(
+    "--port",
+    default=5000,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="The port to serve on.",
+)
 def command(where: str | None, uri: str | None, host: str, port: int) -> None:
     """Serve MLflow's pages on the store of CONFIG or RUN_DIR (default: sqlite:///mlflow.db).
 
-    A store that is a server already is only named, not served a second time.
+    Where the store is a server itself, its address is printed and nothing is served.
     """
     from tuner.config.model import TrackingSection
     from tuner.tracking._uri import check_uri, mask

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
@@ -41,4 +41,8 @@ def _amount(written: Any) -> Amount:
     return Amount(float(found[1]) / 100.0, is_relative=True)
 
 
-AmountField = Annotated[Amount, PlainValidator(_amount)]
+_SCHEMA: dict[str, Any] = {
+    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9.]+ ?%$"}]
+}
+
+AmountField = Annotated[Amount, PlainValidator(_amount), WithJsonSchema(_SCHEMA)]

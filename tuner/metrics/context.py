@@ -189,15 +189,19 @@ def _relevances(
 
 METRICS: Mapping[str, MetricFamily] = {
     "context_precision": MetricFamily(
-        context_precision, "required", "mean precision at the relevant ranks found (RAGAS)"
+        context_precision,
+        "required",
+        "mean of precision@rank over the relevant documents among the first k, as in RAGAS",
     ),
     "context_precision_graded": MetricFamily(
         partial(context_precision, relevance="graded"),
         "required",
-        "context precision with grade / highest grade as relevance",
+        "context precision that counts a document as grade / highest grade",
     ),
     "discounted_precision": MetricFamily(
-        discounted_precision, "required", "discounted grades against k passages of highest grade"
+        discounted_precision,
+        "required",
+        "weighted grades of the k ranks, divided by those of k passages of the highest grade",
     ),
     "discounted_precision_binary": MetricFamily(
         partial(discounted_precision, relevance="binary"),
@@ -208,7 +212,7 @@ METRICS: Mapping[str, MetricFamily] = {
         f"discounted_precision_{name}": MetricFamily(
             partial(discounted_precision, discount=name),
             "required",
-            f"discounted precision with the discount {name}",
+            f"discounted precision with the {name} weights of the ranks",
         )
         for name in DISCOUNTS
         if name != "log"
@@ -216,7 +220,7 @@ METRICS: Mapping[str, MetricFamily] = {
     "discounted_precision_fitted": MetricFamily(
         fitted_precision,
         "required",
-        "discounted precision with weights of the ranks that were fitted to an ablation",
+        "discounted precision with weights of the ranks of your own",
         takes="discount",
         check=check_fitted,
     ),

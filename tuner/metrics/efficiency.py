@@ -219,7 +219,7 @@ METRICS: Mapping[str, MetricFamily] = {
     "redundancy": MetricFamily(
         redundancy,
         "none",
-        "share of the context that repeats itself, lower is better",
+        "share of the context's 3-grams that stood in it before",
         "text",
         lower_is_better=True,
     ),
@@ -227,12 +227,12 @@ METRICS: Mapping[str, MetricFamily] = {
         coverage, "none", "share of the query's terms that the context holds", "text"
     ),
     "budget_use": MetricFamily(
-        budget_use, "required", "1 within a budget of k tokens, less above", "text"
+        budget_use, "required", "1 up to a budget of k tokens, k / tokens above", "text"
     ),
     "context_efficiency": MetricFamily(
         context_efficiency,
         "optional",
-        "composite from 0 to 100 of density, coverage, redundancy and a budget of k tokens",
+        "density, coverage, redundancy and the use of a budget of k tokens in one number",
         "text",
         highest=100.0,
         takes="efficiency",

@@ -162,10 +162,12 @@ class _OfGrade:
 
 
 _OF_GRADE: Mapping[str, _OfGrade] = {
-    "recall_level": _OfGrade(level_recall, 1, "recall that counts grades from {} up"),
-    "precision_level": _OfGrade(level_precision, 1, "precision that counts grades from {} up"),
+    "recall_level": _OfGrade(level_recall, 1, "recall of the documents of grade {} or higher"),
+    "precision_level": _OfGrade(
+        level_precision, 1, "share of the k ranks that hold a document of grade {} or higher"
+    ),
     "share_grade": _OfGrade(
-        grade_share, 0, "share of the k ranks whose grade is {}", frozenset({0})
+        grade_share, 0, "share of the k ranks that hold a document of grade {}", frozenset({0})
     ),
 }
 _NAME = re.compile(rf"({'|'.join(_OF_GRADE)})(0|[1-9][0-9]{{0,2}})")

@@ -203,21 +203,24 @@ METRICS: Mapping[str, MetricFamily] = {
         entity_recall, "optional", "share of the labelled names that the graph retrieved", "graph"
     ),
     "path_recall": MetricFamily(
-        path_recall, "none", "share of the labelled relation paths that were followed", "graph"
+        path_recall, "none", "share of the labelled relation paths that the graph followed", "graph"
     ),
     "route_recall": MetricFamily(
         route_recall,
         "none",
-        "path recall by the names on the path, whatever the relations",
+        "path recall that compares the names on a path only, not the relations",
         "graph",
     ),
     "graphrag_recall": MetricFamily(
-        graphrag_recall, "optional", "recall of documents .4, names .3 and paths .3", "graph"
+        graphrag_recall,
+        "optional",
+        "weighted recall of documents (0.4), names (0.3) and paths (0.3)",
+        "graph",
     ),
     "graphrag_recall_by_route": MetricFamily(
         partial(graphrag_recall, is_by_route=True),
         "optional",
-        "graphrag_recall with paths compared by their names alone",
+        "graphrag_recall with route_recall in place of path_recall",
         "graph",
     ),
 }

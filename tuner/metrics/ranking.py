@@ -87,18 +87,34 @@ def ndcg_exp(judged: Judged, cutoff: int | None = None) -> FloatArray:
 
 
 METRICS: Mapping[str, MetricFamily] = {
-    "recall": MetricFamily(recall, "required", "share of the relevant documents found"),
-    "recall_cap": MetricFamily(
-        recall_cap, "required", "recall against the most that k ranks can hold"
+    "recall": MetricFamily(
+        recall, "required", "share of the relevant documents that are among the first k"
     ),
-    "precision": MetricFamily(precision, "required", "share of the k ranks that are relevant"),
+    "recall_cap": MetricFamily(
+        recall_cap,
+        "required",
+        "like recall@k, but of the most that k ranks can hold: found / min(k, relevant)",
+    ),
+    "precision": MetricFamily(
+        precision, "required", "share of the k ranks that hold a relevant document"
+    ),
     "f1": MetricFamily(f1, "required", "harmonic mean of precision@k and recall@k"),
-    "success": MetricFamily(success, "required", "1 if any relevant document was found"),
-    "mrr": MetricFamily(mrr, "optional", "1 / rank of the first relevant document"),
-    "map": MetricFamily(average_precision, "none", "mean of the precisions at the relevant ranks"),
-    "ndcg": MetricFamily(ndcg, "optional", "discounted gain against the ideal, gain = grade"),
+    "success": MetricFamily(
+        success, "required", "1 if a relevant document is among the first k, else 0"
+    ),
+    "mrr": MetricFamily(
+        mrr, "optional", "1 / rank of the first relevant document; 0 if none was found"
+    ),
+    "map": MetricFamily(
+        average_precision,
+        "none",
+        "mean of precision@rank over the relevant documents; one that was not found counts 0",
+    ),
+    "ndcg": MetricFamily(
+        ndcg, "optional", "sum of grade / log2(rank + 1), divided by that of the best ranking"
+    ),
     "ndcg_exp": MetricFamily(
-        ndcg_exp, "optional", "discounted gain against the ideal, gain = 2^grade - 1"
+        ndcg_exp, "optional", "like ndcg, with 2^grade - 1 in place of the grade"
     ),
 }
 

@@ -36,7 +36,7 @@ from tuner.retrieval.command.process import Process, idle_processes
 
 @dataclass(frozen=True)
 class Command:
-    """Answers with a command of the user's; made by ``Command.build``.
+    """Answers with a command of yours; made by ``Command.build``.
 
     The command reads ``{"id": …, "query": …, "params": {…}}`` from a line of its standard input and
     writes ``{"id": …, "results": […]}`` to a line of its standard output, flushed; or
@@ -68,12 +68,14 @@ class Command:
         cls,
         corpus: Corpus,
         *,
-        command: Annotated[Sequence[str] | str, "the program with its arguments"],
+        command: Annotated[Sequence[str] | str, "the program and its arguments"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        working_dir: Annotated[str, "where it runs"] = ".",
-        timeout_s: Annotated[float, "for one answer"] = 60,
-        start_timeout_s: Annotated[float, "for the first answer of each process"] = 300,
+        working_dir: Annotated[str, "the folder that it runs in"] = ".",
+        timeout_s: Annotated[float, "seconds for one answer"] = 60,
+        start_timeout_s: Annotated[
+            float, "seconds for the first answer of each process, which starts the program"
+        ] = 300,
     ) -> Command:
         """Check the command; it is started by the first question.
 

@@ -54,7 +54,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Function:
-    """Answers with a function of the user's; made by ``Function.build``.
+    """Answers with a function of yours; made by ``Function.build``.
 
     The function answers one query (its text), or an object's ``retrieve(queries, params)`` answers
     a batch of ``Query`` records. Either may be async, and returns what ``read_answer`` reads, or
@@ -71,16 +71,22 @@ class Function:
         cls,
         corpus: Corpus,
         *,
-        function: Annotated[str, "module:function, or file.py:function"],
+        function: Annotated[str, "your function, as module:function or file.py:function"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         search_path: Annotated[
-            Sequence[str] | None, "folders of the module; default: the configuration's and this one"
+            Sequence[str] | None,
+            "the folders that hold the module; left out: that of the configuration, and "
+            "the working folder",
         ] = None,
         concurrency: Annotated[
-            int | None, "calls at once, of each process; default: 8 if async, else 1 (no threads)"
+            int | None,
+            "how many calls each process makes at once; left out: 8 of an async function, "
+            "else 1, without threads",
         ] = None,
-        timeout_s: Annotated[float | None, "for one query; default: 60 if async, else none"] = None,
+        timeout_s: Annotated[
+            float | None, "seconds for one query; left out: 60 of an async function, else no limit"
+        ] = None,
     ) -> Function:
         """Import the function and look at what it takes.
 

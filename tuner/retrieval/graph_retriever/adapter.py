@@ -84,10 +84,13 @@ class GraphRetriever:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
-        store: Annotated[str | None, "module:function that opens a store of yours"] = None,
+        embedder: Annotated[
+            str, "module:function, from texts to a matrix with a row for each"
+        ] = HASHED_WORDS,
+        store: Annotated[str | None, "module:function that opens a vector store of yours"] = None,
         edges: Annotated[
-            Sequence[Sequence[str]] | None, "pairs of metadata fields to follow in that store"
+            Sequence[Sequence[str]] | None,
+            "pairs of metadata fields that link documents in that store",
         ] = None,
     ) -> Self:
         """Embed the corpus and link documents by shared names, or use a store that exists.

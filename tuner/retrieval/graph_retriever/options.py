@@ -22,8 +22,9 @@ KNOBS = (
         "categorical",
         "eager",
         choices=("eager", "mmr", "scored"),
-        description="eager: breadth first; mmr: relevant and unlike those chosen; scored: the most "
-        "similar first",
+        description="which documents are taken. eager: all that are found, step by step "
+        "(breadth first); mmr: those that are relevant and unlike the ones taken; "
+        "scored: the most similar first",
     ),
     Knob(
         "select_k",
@@ -32,7 +33,7 @@ KNOBS = (
         low=1,
         high=200,
         scale="log",
-        description="documents that are returned at most",
+        description="how many documents are returned at most",
     ),
     Knob(
         "start_k",
@@ -41,8 +42,8 @@ KNOBS = (
         low=1,
         high=200,
         scale="log",
-        description="documents that the vector search begins with; above select_k the rest are "
-        "found in vain",
+        description="how many documents the vector search begins with; those above select_k "
+        "are found for nothing",
         constraint="start_k <= select_k",
     ),
     Knob(
@@ -52,7 +53,7 @@ KNOBS = (
         low=1,
         high=200,
         scale="log",
-        description="linked documents that are looked at in each step",
+        description="how many linked documents are looked at in each step",
     ),
     Knob(
         "max_depth",
@@ -60,7 +61,8 @@ KNOBS = (
         10,
         low=0,
         high=10,
-        description="steps from the start; 0: none; 10 is in effect the library's own: no limit",
+        description="how many steps from the start; 0: none; 10 is in effect the library's own "
+        "default, no limit",
     ),
     Knob(
         "lambda_mult",
@@ -68,7 +70,7 @@ KNOBS = (
         0.5,
         low=0.0,
         high=0.99,  # the library divides by 1 - lambda_mult
-        description="high minds relevance, 0 diversity alone",
+        description="what counts: near 1 relevance, at 0 diversity alone",
         when={"strategy": ("mmr",)},
     ),
 )

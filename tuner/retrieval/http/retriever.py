@@ -70,20 +70,29 @@ class Http:
         cls,
         corpus: Corpus,
         *,
-        url: Annotated[str, "where the service answers"],
+        url: Annotated[str, "the address at which the service answers"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        request: Annotated[Any, "JMESPath expressions over id, query, params; default: all"] = None,
-        response: Annotated[str, "JMESPath to the results in an answer"] = RESULTS,
-        headers: Annotated[
-            Mapping[str, Any] | None, "of each request; secrets as ${VARIABLE}"
+        request: Annotated[
+            Any, "what is sent: JMESPath expressions over id, query and params; left out: all three"
         ] = None,
-        batch_size: Annotated[int, "queries in one request"] = 1,
-        concurrency: Annotated[int, "requests at once, of each process"] = 8,
-        timeout_s: Annotated[float, "for one request"] = 30,
-        retries: Annotated[int, "further tries of a request that failed"] = 3,
-        retry_wait_s: Annotated[float, "before the first retry; it doubles"] = 0.5,
-        requests_per_second: Annotated[float | None, "at most, of each process"] = None,
+        response: Annotated[
+            str, "a JMESPath expression that finds the results in an answer"
+        ] = RESULTS,
+        headers: Annotated[
+            Mapping[str, Any] | None,
+            "headers of each request; a secret is written as `${VARIABLE}`",
+        ] = None,
+        batch_size: Annotated[int, "how many queries are sent in one request"] = 1,
+        concurrency: Annotated[int, "how many requests each process sends at once"] = 8,
+        timeout_s: Annotated[float, "seconds for one request"] = 30,
+        retries: Annotated[int, "how often a request that failed is tried again"] = 3,
+        retry_wait_s: Annotated[
+            float, "seconds before the first retry; each further one waits twice as long"
+        ] = 0.5,
+        requests_per_second: Annotated[
+            float | None, "how many requests each process sends in a second at most"
+        ] = None,
     ) -> Http:
         """Check how the service is asked; nothing is sent.
 

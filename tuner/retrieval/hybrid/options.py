@@ -103,16 +103,25 @@ class HybridOptions:
     Prepared queries are ranked within the pools of both legs; ``serve`` ranks everything.
     """
 
-    bm25_k1: Annotated[float, "BM25: how soon a repeated word adds nothing more, above 0"] = 1.5
-    bm25_b: Annotated[float, "BM25: how much long passages are held back, 0 to 1"] = 0.75
+    bm25_k1: Annotated[float, "k1 of BM25, above 0: the higher, the more a repeated word adds"] = (
+        1.5
+    )
+    bm25_b: Annotated[
+        float, "b of BM25, 0 to 1: the higher, the more long passages are held back"
+    ] = 0.75
     seeds: Annotated[int, "how many names of the graph a query starts from, 1 to 64"] = 8
-    text_pool: Annotated[int, "passages by text kept for each query, at least 100"] = 200
-    graph_pool: Annotated[int, "passages by graph kept for each query, at least 100"] = 300
+    text_pool: Annotated[
+        int, "how many passages found by text are kept for each query, at least 100"
+    ] = 200
+    graph_pool: Annotated[
+        int, "how many passages found by the graph are kept for each query, at least 100"
+    ] = 300
     dense: Annotated[
         DenseOptions | None,
-        "dense vectors for the text leg: {model: name}, or {matrix, queries, query_ids} from files",
+        "dense vectors for the search by text: {model: name}, or {matrix, queries, "
+        "query_ids} from files",
     ] = None
-    dense_weight: Annotated[float, "share of the dense vectors in the text leg, 0 to 1"] = 0.5
+    dense_weight: Annotated[float, "share of the dense vectors in the search by text, 0 to 1"] = 0.5
 
 
 _LEAST_POOL = 100  # top_k can ask for as many

@@ -76,9 +76,13 @@ class Lightrag:
         *,
         cache_dir: Path,
         working_dir: Annotated[
-            str | None, "LightRAG's folder; default: the graph of the corpus"
+            str | None,
+            "the working directory of LightRAG; left out: an index is made from the graph "
+            "of the corpus",
         ] = None,
-        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
+        embedder: Annotated[
+            str, "module:function, from texts to a matrix with a row for each"
+        ] = HASHED_WORDS,
     ) -> Self:
         """Make an index of the corpus's graph, or take up a working directory, once for all.
 

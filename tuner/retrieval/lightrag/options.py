@@ -17,8 +17,8 @@ KNOBS = (
         "categorical",
         "mix",
         choices=MODES,
-        description="naive: passages by vectors; local: by entities; global: by relations; "
-        "hybrid: both; mix: all three",
+        description="how passages are found. naive: by vectors; local: by entities; global: by "
+        "relations; hybrid: by both; mix: by all three",
     ),
     Knob(
         "top_k",
@@ -27,7 +27,7 @@ KNOBS = (
         low=1,
         high=200,
         scale="log",
-        description="entities and relations that the vector search returns",
+        description="how many entities and relations the vector search returns",
         when=_WITH_GRAPH,
     ),
     Knob(
@@ -37,7 +37,7 @@ KNOBS = (
         low=1,
         high=100,
         scale="log",
-        description="passages that are returned at most",
+        description="how many passages are returned at most",
     ),
     Knob(
         "max_entity_tokens",
@@ -46,7 +46,7 @@ KNOBS = (
         low=50,
         high=20_000,
         scale="log",
-        description="budget of the entities; those beyond it bring no passages",
+        description="tokens for entities; an entity beyond them brings no passages",
         when=_WITH_GRAPH,
     ),
     Knob(
@@ -56,7 +56,7 @@ KNOBS = (
         low=50,
         high=20_000,
         scale="log",
-        description="budget of the relations; those beyond it bring no passages",
+        description="tokens for relations; a relation beyond them brings no passages",
         when=_WITH_GRAPH,
     ),
     Knob(
@@ -66,8 +66,8 @@ KNOBS = (
         low=1000,
         high=100_000,
         scale="log",
-        description="budget of the whole prompt: about 1000 for its fixed text, then entities and "
-        "relations, and passages in what is left",
+        description="tokens for the whole prompt: about 1000 for its fixed text, then entities and "
+        "relations, then passages in what is left",
     ),
     Knob(
         "cosine_better_than_threshold",
@@ -75,8 +75,8 @@ KNOBS = (
         0.2,
         low=0.0,
         high=1.0,
-        description="vectors less similar than this are no hits; what is usual depends on the "
-        "embedder",
+        description="vectors less similar than this do not count as found; useful values depend on "
+        "the embedder",
     ),
     Knob(
         "related_chunk_number",
@@ -85,7 +85,7 @@ KNOBS = (
         low=1,
         high=100,
         scale="log",
-        description="passages taken for an entity or relation",
+        description="how many passages are taken for each entity or relation",
         when=_WITH_GRAPH,
     ),
     Knob(
@@ -93,7 +93,8 @@ KNOBS = (
         "categorical",
         "VECTOR",
         choices=("VECTOR", "WEIGHT"),
-        description="an entity's passages: the most similar to the query, or the most often named",
+        description="which passages of an entity are taken: the most similar to the query "
+        "(VECTOR), or the most often named (WEIGHT)",
         when=_WITH_GRAPH,
     ),
 )

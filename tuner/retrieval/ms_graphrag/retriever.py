@@ -68,8 +68,10 @@ class MsGraphrag:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: Annotated[str, "GraphRAG's output folder"],
-        judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
+        path: Annotated[str, "the output folder of GraphRAG"],
+        judge: Annotated[
+            str, "whose ids the judgements name: `document` or `text_unit`"
+        ] = "document",
         advance: Advance = unheard,
         **options: Annotated[Any, HybridOptions],
     ) -> Self:

@@ -72,13 +72,21 @@ class MsGraphragLocal:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: Annotated[str, "GraphRAG's output folder"],
-        judge: Annotated[str, "whose ids the judgements name: document or text_unit"] = "document",
-        embedder: Annotated[str, "module:function from texts to a matrix"] = HASHED_WORDS,
+        path: Annotated[str, "the output folder of GraphRAG"],
+        judge: Annotated[
+            str, "whose ids the judgements name: `document` or `text_unit`"
+        ] = "document",
+        embedder: Annotated[
+            str, "module:function, from texts to a matrix with a row for each"
+        ] = HASHED_WORDS,
         community_level: Annotated[
-            int | None, "as of GraphRAG's query command (2); null: all entities can be found"
+            int | None,
+            "the community level of GraphRAG's query command, which takes 2; null: all "
+            "entities can be found",
         ] = None,
-        encoding: Annotated[str, "the tokenizer that counts budgets"] = "o200k_base",
+        encoding: Annotated[
+            str, "the name of the tokenizer that counts the budgets"
+        ] = "o200k_base",
     ) -> Self:
         """Embed the entities of an output folder, or take up equal vectors in ``cache_dir``.
 

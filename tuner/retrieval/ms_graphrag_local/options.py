@@ -27,8 +27,8 @@ KNOBS = (
         0.15,
         low=0.0,
         high=1.0,
-        description="share of the context for community reports; entities and relationships have "
-        "what the two shares leave",
+        description="share of the context for community reports; entities and relationships "
+        "get what the two shares leave",
         constraint=_SHARES,
     ),
     Knob(
@@ -38,7 +38,7 @@ KNOBS = (
         low=1,
         high=100,
         scale="log",
-        description="entities that a query starts from; GraphRAG takes up to twice as many",
+        description="how many entities a query starts from; GraphRAG takes up to twice as many",
     ),
     Knob(
         "top_k_relationships",
@@ -47,7 +47,8 @@ KNOBS = (
         low=1,
         high=100,
         scale="log",
-        description="relationships for each entity in the context; changes its tokens only",
+        description="how many relationships of each entity are in the context; this changes its "
+        "tokens only",
     ),
     Knob(
         "max_context_tokens",

@@ -62,14 +62,14 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             "categorical",
             "score",
             choices=("score", "rrf"),
-            description="add up normalised scores, or reciprocal ranks",
+            description="what is added up: normalised scores (score), or reciprocal ranks (rrf)",
         ),
         Knob(
             "normalisation",
             "categorical",
             "min_max",
             choices=NORMALISATIONS,
-            description="how a leg's scores become comparable",
+            description="how the scores of a leg, that is of one run, become comparable",
             when={"fusion": ("score",)},
         ),
         Knob(

@@ -62,7 +62,7 @@ class Runs:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        legs: Annotated[Any, "name: run file, for each run to be mixed"],
+        legs: Annotated[Any, "the runs to be mixed, each as name: run file"],
         read_run: ReadRun,
     ) -> Self:
         """Read the runs, or open the arrays of equal ones in ``cache_dir``.
