@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tuner.cli import tuner as command_line
 from tuner.cli._drift_sources import observations_of
 from tuner.config import load_config
 from tuner.planning import make_plan
@@ -430,6 +432,24 @@ def test_the_image_is_made_of_what_the_wheel_is_made_of():
     }
     left = (ROOT / ".dockerignore").read_text().splitlines()
     assert {f"!{name}" for name in copied} <= set(left)
+
+
+def test_the_image_runs_the_command_as_nobody_special_in_the_folder_that_lasts():
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    told = dict(line.split(" ", 1) for line in lines if re.match(r"[A-Z]+ ", line))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (entry,) = json.loads(told["ENTRYPOINT"])
+    assert entry in project["scripts"]
+    assert "CMD" not in told
+    assert told["WORKDIR"] == told["VOLUME"]
+    assert told["ENV"].startswith(f"TUNER_CACHE_DIR={told['WORKDIR']}/")
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", told["USER"])
+    version = re.match(r"python:(3\.\d+)-", told["FROM"])
+    assert f"Python :: {version[1]}" in " ".join(project["classifiers"])
+    # The example in the comment: what it mounts is that folder, and what it runs is a command.
+    (example,) = [line for line in lines if "docker run" in line]
+    assert f":{told['WORKDIR']} " in example
+    assert re.search(r"graphrag-tuner:\S+ (\w+)", example)[1] in command_line.list_commands(None)
 
 
 @pytest.mark.parametrize(

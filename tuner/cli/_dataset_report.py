@@ -90,7 +90,7 @@ def check(
 ) -> None:
     """Check the data set at PATH: every broken line, and what would make scores wrong.
 
-    The exit code is 2 if there is an error. Warnings are shown and change no exit code.
+    The exit code is 2 if there is an error, and with --strict also if there is a warning.
     """
     dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     found = _describe(dataset, threshold)
