@@ -314,7 +314,7 @@ BAD = {
     "no labels": (("--run", "a.run", "--metrics", "entity_recall"), "by --dataset PATH"),
     "no weights": (
         ("--run", "a.run", "--metrics", "discounted_precision_fitted@3"),
-        "write for example --discount 1,.6,.8",
+        "write for example --discount 1,0.6,0.8",
     ),
     "no numbers": (("--run", "a.run", "--discount", "1,x"), "write numbers with commas between"),
     "no text to count": (("--run", "a.run", "--tokenizer", "m:f"), "give them by --dataset PATH"),

@@ -55,7 +55,7 @@ class TestWhatIsRead:
     def test_another_file_of_the_folder_is_refused(self, tmp_path: Path) -> None:
         folder = write(tmp_path, ARTICLES, [question()])
         (folder / "notes.json").write_text("{}")
-        with pytest.raises(InputError, match=r"notes.json: is none of the files that belong here"):
+        with pytest.raises(InputError, match=r"notes.json: does not belong here"):
             MultihopRag.read(folder / "notes.json")
 
     def test_either_file_finds_the_other(self, tmp_path: Path) -> None:

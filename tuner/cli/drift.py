@@ -180,7 +180,7 @@ def _measures(
     if not names:
         wanted = [name for name in _WATCHED if name in there]
         if not wanted and not any(one.query_type for one in observations):
-            listed = f": {', '.join(there)}" if there else ", of which there is none"
+            listed = f": {', '.join(there)}" if there else "; the source holds none"
             raise InputError(f"name a figure to watch by --metric{listed}")
     smallest = _effects(effects)
     for name in [*wanted, *higher_is_worse]:

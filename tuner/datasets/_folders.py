@@ -139,9 +139,7 @@ def files_by_role(
         InputError: a file that has no role; ``layout`` says what was expected.
     """
     if path.is_file() and not role_of(path):
-        raise InputError(
-            f"is none of the files that belong here; expected {layout}", file=str(path)
-        )
+        raise InputError(f"does not belong here; expected {layout}", file=str(path))
     roles: dict[str, list[Path]] = {}
     for file in json_files(path if path.is_dir() else path.parent):
         roles.setdefault(role_of(file), []).append(file)

@@ -143,7 +143,7 @@ def _with_scores(entry: Entry, file: JsonFile) -> dict[str, float]:
     keys = (*entry.keys[:-1], "scores")
     if not isinstance(documents, list) or any(isinstance(part, tuple | list) for part in documents):
         message = (
-            f"belongs beside a list of document ids, and {entry.named!r} is none; leave it out"
+            f"belongs beside a list of document ids, and {entry.named!r} is not one; leave it out"
         )
     elif not isinstance(scores, list):
         message = f"must be a list of numbers, one for each document, got {type_name(scores)}"

@@ -67,7 +67,7 @@ class ScoringInputs:
         except MetricError as error:
             missing = self.options.discount is None
             reason = "needs weights of the ranks" if missing else error
-            return [Problem(f"metric {name!r}: {reason}; write for example --discount 1,.6,.8")]
+            return [Problem(f"metric {name!r}: {reason}; write for example --discount 1,0.6,0.8")]
         if metric.kind == "text" and not self.documents:
             what = "texts of the passages and the queries"
             return [Problem(f"metric {name!r} needs the {what}; give them by --dataset PATH")]

@@ -58,8 +58,8 @@ def surface(
     return Chart(
         "surface",
         f"Best objective over {x_name} and {y_name}",
-        "Each cell shows the best objective that was found in it, whatever the other parameters "
-        f"were; dots are trials{', crosses failed ones' if lost else ''}. "
+        "Each cell shows the best objective that was found in it, over all values of the other "
+        f"parameters; dots are trials{', crosses failed ones' if lost else ''}. "
         f"{_empty(len(rows) * len(columns) - len(best), without)}"
         "A broad area of strong colour is a safe choice, a single strong cell may be luck.",
         f"{len(best) + without} of {len(rows) * len(columns)} cells were tried"

@@ -156,7 +156,7 @@ def _check_knob(knob: Knob) -> None:
     need(bool(knob.name) and isinstance(knob.name, str), f"{name}: its name must be text")
     if knob.kind == "categorical":
         need(bool(knob.choices), f"{name} has no choices")
-        need(knob.default in knob.choices, f"{name}: {knob.default!r} is none of its choices")
+        need(knob.default in knob.choices, f"{name}: {knob.default!r} is not one of its choices")
         return
     default = knob.default
     need(

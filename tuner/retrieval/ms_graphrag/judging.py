@@ -54,7 +54,7 @@ def judged_ids(output: Output, corpus: Corpus, judge: object) -> dict[str, str]:
     nearest = min(lost, key=lambda name: len(lost[name]))
     message = (
         f"of the folder's {len(titles)} documents the data set has {found}; the {nearest} "
-        f"{lost[nearest][0]!r} is none of its ids, such as {min(known)!r}. "
+        f"{lost[nearest][0]!r} is not one of its ids, such as {min(known)!r}. "
         "Index the data set's corpus.jsonl with id_column: _id, or write judge: text_unit"
     )
     raise InputError(message, key=("judge",))
