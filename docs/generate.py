@@ -205,7 +205,7 @@ def values(own: Mapping[str, Any]) -> str:
 
 
 def bounds(own: Mapping[str, Any]) -> str:
-    """Return in words between which bounds a number lies: ``, above 0 and at most 3600``."""
+    """Return in words between which bounds a number lies: `` (above 0 and at most 3,600)``."""
     words = {
         "at least": ("minimum", "ge"),
         "above": ("exclusiveMinimum", "gt"),
@@ -214,7 +214,7 @@ def bounds(own: Mapping[str, Any]) -> str:
     }
     found = [(word, own[name]) for word, names in words.items() for name in names if name in own]
     told = [f"{word} {'2^63' if bound == 2**63 else f'{bound:,}'}" for word, bound in found]
-    return f", {' and '.join(told)}" if told else ""
+    return f" ({' and '.join(told)})" if told else ""
 
 
 def written_as(pattern: str) -> str:
@@ -225,7 +225,7 @@ def written_as(pattern: str) -> str:
     if name is None:
         return f"text that matches {code(pattern)}"
     signs = "blanks, `.`, `_` and `-`" if name[1] else "`.`, `_` and `-`"
-    return f"text of letters, digits, {signs}, at most {int(name[2]) + 1}"
+    return f"text (at most {int(name[2]) + 1} letters, digits, {signs})"
 
 
 def default_of(schema: Mapping[str, Any], own: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ class SplitSection(Section):
 class DatasetSection(Section):
     """Where the corpus and the judged queries are."""
 
-    path: str = Field(min_length=1, description="a folder, or builtin:atlas")
+    path: str = Field(min_length=1, description="a folder, or `builtin:atlas`")
     format: str | None = Field(
         default=None, description="the name of its format; recognised where left out"
     )
@@ -169,7 +169,7 @@ class RetrieverSection(OpenSection):
     kind: str = Field(
         default=_ENGINE,
         min_length=1,
-        description="the kind of retriever, or a class of your own as package.module:Class",
+        description="the kind of retriever, or a class of your own as `package.module:Class`",
     )
 
 
@@ -190,8 +190,8 @@ class ObjectiveSection(Section):
     )
     price: dict[str, Number] = Field(
         default_factory=dict,
-        description="metric -> what one unit of it costs, or metric_per_1000 -> what a thousand "
-        "units cost; the price is taken off the objective",
+        description="metric -> what one unit of it costs, or metric_per_1000 -> what a "
+        "thousand units cost; the price is taken off the objective",
     )
     constraints: dict[str, ConstraintSection] = Field(
         default_factory=dict,
@@ -199,8 +199,8 @@ class ObjectiveSection(Section):
     )
     pareto: list[str] = Field(
         default_factory=list,
-        description="several goals at once, whose best trade-offs are found: composite, and "
-        "metrics such as context_tokens",
+        description="several goals at once, whose best trade-offs are found: `composite`, and "
+        "metrics such as `context_tokens`",
     )
     budget_tokens: StrictInt | None = Field(
         default=None,
@@ -214,7 +214,8 @@ class BackendSection(OpenSection):
 
     kind: str = Field(
         min_length=1,
-        description="grid, gp, tpe or random, or a class of your own as package.module:Class",
+        description="`grid`, `gp`, `tpe` or `random`, or a class of your own as "
+        "`package.module:Class`",
     )
     trials: StrictInt = Field(ge=1, le=1_000_000, description="how many trials this arm may spend")
     name: str | None = Field(
@@ -234,8 +235,8 @@ class ExecutionSection(OpenSection):
     kind: str = Field(
         default="auto",
         min_length=1,
-        description="auto, inline, threads, processes, dask or ray, or a class of your own as "
-        "package.module:Class",
+        description="`auto`, `inline`, `threads`, `processes`, `dask` or `ray`, or a class of "
+        "your own as `package.module:Class`",
     )
     workers: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=512)] = Field(
         default="auto",
@@ -293,13 +294,14 @@ class ContextSection(Section):
 
     tokenizer: str | None = Field(
         default=None,
-        description="package.module:function, from a text to its tokens; by default tokens are "
-        "words, and characters where the script has no spaces",
+        description="`package.module:function`, from a text to its tokens; by default tokens "
+        "are words, and characters where the script has no spaces",
     )
     discount: list[Annotated[Number, Field(ge=0)]] | None = Field(
         default=None,
         min_length=1,
-        description="the weight of each rank, from the first on, for discounted_precision_fitted@k",
+        description="the weight of each rank, from the first on, for "
+        "`discounted_precision_fitted@k`",
     )
     efficiency: (
         dict[Literal["density", "coverage", "redundancy", "budget"], Annotated[Number, Field(ge=0)]]
@@ -307,7 +309,8 @@ class ContextSection(Section):
     ) = Field(
         default=None,
         min_length=1,
-        description="weights of the parts of context_efficiency, such as {density: 2, coverage: 1}",
+        description="weights of the parts of `context_efficiency`, such as `{density: 2, "
+        "coverage: 1}`",
     )
 
     @property
@@ -325,7 +328,7 @@ class RacingSection(Section):
     rungs: list[Number] = Field(
         default=[0.1, 0.2, 0.3, 0.5, 0.7],
         min_length=1,
-        description="shares of the queries after which a trial may be stopped, rising",
+        description="after which shares of the queries a trial may be stopped, in rising order",
     )
     stop_below: Number = Field(
         default=-1.0,
@@ -349,8 +352,8 @@ class TrackingSection(Section):
     model: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$",
-        description="the registered model that each study's winner becomes a version of; the "
-        "study's name where left out",
+        description="the registered model that each study's winner becomes a version of; left "
+        "out: the study's name",
     )
 
 
@@ -444,7 +447,8 @@ class Config(Section):
     )
     space: dict[str, dict[str, Any]] = Field(
         min_length=1,
-        description="what is searched: parameter -> {type, low, high, scale, step, choices, when}",
+        description="what is searched: parameter -> `{type, low, high, scale, step, choices, "
+        "when}`",
     )
     space_constraints: list[str] = Field(
         default_factory=list,
@@ -461,8 +465,9 @@ class Config(Section):
     )
     baseline: dict[str, Any] | StrictStr | None = Field(
         default=None,
-        description="the parameters that run today, which the winner is compared with; or a file "
-        "that holds them, such as best.yaml, policy.yaml or a run directory",
+        description="the parameters that run today, which the winner is compared with; or a "
+        "file that holds them, such as `best.yaml`, `policy.yaml` or a run "
+        "directory",
     )
     backends: list[BackendSection] = Field(
         default=DEFAULT_BACKENDS,
