@@ -92,7 +92,7 @@ def test_the_readme_names_every_file_and_every_script(folder):
         assert len(set(names)) == len(names), path
 
 
-@pytest.mark.parametrize("page", sorted(EXPERIMENTS.glob("*/*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted(EXPERIMENTS.glob("**/*.md")), ids=lambda page: page.name)
 def test_pages_are_short_and_their_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
