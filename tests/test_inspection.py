@@ -14,8 +14,8 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial
-from tuner.inspection import NothingFound, dead_knobs, is_alive_elsewhere, query_ms
-from tuner.retrieval._counted import Counted
+from tuner.retrieval.wrapped.counted import Counted
+from tuner.run.inspection import NothingFound, dead_knobs, is_alive_elsewhere, query_ms
 
 QUERIES = [Query(f"q{n}", "") for n in range(30)]
 SPACE = SearchSpace.from_mapping(

@@ -16,10 +16,10 @@ from tuner.core.steps import INDEX, SEARCH, Phases, Step, duration, where_it_wen
 from tuner.core.study_record import ArmRecord
 from tuner.core.trial import Trial, TrialState
 from tuner.datasets import open_dataset
-from tuner.progress import Bars, Lines, Quiet
 from tuner.retrieval.hybrid import Hybrid
+from tuner.run.progress import Bars, Lines, Quiet
 from tuner.study.loop import Event
-from tuner.tracking import _writer
+from tuner.tracking.mlflow import writer
 
 
 class Clock:
@@ -133,7 +133,7 @@ def test_phases_add_up_and_are_told():
     assert told[-1] == Step("index", is_over=True)
 
 
-@pytest.mark.parametrize("module", [steps, _writer], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [steps, writer], ids=lambda module: module.__name__)
 def test_the_examples_of_the_docstrings_hold(module):
     found = doctest.testmod(module)
     assert found.attempted > 0

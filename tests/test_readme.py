@@ -12,7 +12,7 @@ from tuner.cli import tuner as command_line
 from tuner.config import load_config
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.metrics.names import known_names
-from tuner.planning import make_plan
+from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.core.run_files import QUERIES_FILE
-from tuner.planning import make_plan
-from tuner.side_by_side import put_side_by_side, read_side_by_side, write_side_by_side
+from tuner.run.assembly import assemble
+from tuner.run.planning import make_plan
+from tuner.run.side_by_side import put_side_by_side, read_side_by_side, write_side_by_side
 
 CORPUS = {"d1": ("Lima", "old river"), "d2": ("Oslo", "old market"), "d3": ("", "new bridge")}
 QRELS = {"q1": {"d1": 2, "d3": 0}, "q2": {"d2": 1, "d3": 1}, "q3": {"d1": 0}}

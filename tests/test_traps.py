@@ -14,8 +14,8 @@ from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.datasets import split_queries
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
-from tuner.metrics import evaluate_run
 from tuner.retrieval.hybrid import Hybrid
+from tuner.scoring.evaluate_run import evaluate_run
 
 
 def per_query(qrels, run, metric):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tuner.core.trial import Outcome, Trial
     from tuner.datasets import Dataset, open_dataset
     from tuner.evaluation.objective import Objective
-    from tuner.metrics import evaluate_run
+    from tuner.scoring.evaluate_run import evaluate_run
 
 __all__ = [
     "Categorical",
@@ -57,7 +57,7 @@ _HOMES = {
     "Trial": "tuner.core.trial",
     "TunedStudy": "tuner.api",
     "TunerError": "tuner.core.errors",
-    "evaluate_run": "tuner.metrics",
+    "evaluate_run": "tuner.scoring.evaluate_run",
     "open_dataset": "tuner.datasets",
     "tune": "tuner.api",
 }

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.assemble import versions
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.run_files import JOURNAL_FILE
@@ -21,12 +20,13 @@ from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
-from tuner.execution._cluster import Elsewhere
 from tuner.execution.base import Execution
 from tuner.execution.building import available_cores, make_execution
-from tuner.planning import below
-from tuner.progress import progress_here
-from tuner.run_dir import SUMMARY_NOTE
+from tuner.execution.cluster.seats import Elsewhere
+from tuner.run.assembly import versions
+from tuner.run.folder import SUMMARY_NOTE
+from tuner.run.planning import below
+from tuner.run.progress import progress_here
 from tuner.study.arms import Arm
 from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
@@ -37,7 +37,7 @@ from tuner.tracking.base import EXPERIMENT
 if TYPE_CHECKING:
     import pandas
 
-    from tuner.tracking.mlflow import Mlflow
+    from tuner.tracking.mlflow.tracker import Mlflow
 
 Answer = float | Mapping[str, float] | Outcome
 Evaluate = Callable[[Params], Answer]
@@ -270,7 +270,7 @@ class _Heard:
 def _tracker(given: str | Mapping[str, str] | None, run_dir: str | Path | None) -> Mlflow | None:
     if given is None:
         return None
-    from tuner.tracking.mlflow import Mlflow
+    from tuner.tracking.mlflow.tracker import Mlflow
 
     section = {"uri": given} if isinstance(given, str) else dict(given)
     section.setdefault("experiment", EXPERIMENT)

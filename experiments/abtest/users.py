@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tuner.config.experiment import load_experiment
+from tuner.abtest.experiment import load_experiment
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "abtest" / "experiment.yaml"
 FIRST_DAY = date(2026, 10, 1)

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.monitoring.load import arrivals, closed_loop, open_loop
+from tuner.bench.load import arrivals, closed_loop, open_loop
 
 SHOWN = ("p50", "p90", "p95", "p99")
 STEPS = 1_000

@@ -44,7 +44,7 @@ import numpy as np  # noqa: E402
 import ranx  # noqa: E402
 
 from tuner.core.corpus import Corpus, Query  # noqa: E402
-from tuner.retrieval.runs import Runs  # noqa: E402
+from tuner.retrieval.adapters.runs import Runs  # noqa: E402
 
 LEGS = ("graph", "text", "vector")
 DRAWN_FROM = 300

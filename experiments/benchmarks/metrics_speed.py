@@ -46,7 +46,8 @@ import pytrec_eval  # noqa: E402
 import ranx  # noqa: E402
 
 from tuner.core.rankings import Rankings  # noqa: E402
-from tuner.metrics import Qrels, depth_needed, evaluate_run_metrics, parse  # noqa: E402
+from tuner.metrics import Qrels, depth_needed, parse  # noqa: E402
+from tuner.scoring.evaluate_run import evaluate_run_metrics  # noqa: E402
 
 METRICS = ["recall@10", "mrr@10", "ndcg@10"]
 RETRIEVED = 100

@@ -33,7 +33,7 @@ from pages import NAME_LINKS, chromium, mlflow_server, reads, wait_for
 
 from tuner.core.study_record import ArmRecord, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.tracker import Mlflow
 
 BEGAN_AT = 1_790_000_000.0
 ARMS = ("grid", "gp", "tpe")

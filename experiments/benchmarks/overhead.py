@@ -51,11 +51,11 @@ from tuner.core.space import Integer, Real, SearchSpace  # noqa: E402
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary  # noqa: E402
 from tuner.core.trial import Outcome, Params  # noqa: E402
 from tuner.evaluation.objective import Objective  # noqa: E402
-from tuner.execution.inline import Inline  # noqa: E402
+from tuner.execution.local.inline import Inline  # noqa: E402
 from tuner.study.arms import Arm  # noqa: E402
 from tuner.study.loop import run_study  # noqa: E402
 from tuner.study.study import Study  # noqa: E402
-from tuner.tracking.mlflow import Mlflow  # noqa: E402
+from tuner.tracking.mlflow.tracker import Mlflow  # noqa: E402
 
 LARGEST_SHARE = 1 / 3
 LARGEST_ADDED_MS = 3.0

@@ -34,8 +34,8 @@ from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import Objective
 from tuner.execution.base import Execution
-from tuner.execution.processes import Processes
-from tuner.execution.threads import Threads
+from tuner.execution.local.processes import Processes
+from tuner.execution.local.threads import Threads
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
 from tuner.study.study import Study

@@ -34,7 +34,7 @@ from tuner.core.space import Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params
 from tuner.evaluation.objective import Objective
-from tuner.execution.dask import Dask
+from tuner.execution.cluster.dask import Dask
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
 from tuner.study.study import Study

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
-from tuner.planning import make_plan
+from tuner.run.assembly import Assembly, assemble
+from tuner.run.planning import make_plan
 from tuner.stats import PairedComparison, compare_paired
 
 

@@ -52,12 +52,12 @@ from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective
 from tuner.evaluation.racing import Racing, standing
-from tuner.execution.inline import Inline
+from tuner.execution.local.inline import Inline
 from tuner.retrieval.hybrid import Hybrid
+from tuner.run.systems import cache_dir
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
 from tuner.study.study import Study
-from tuner.systems import cache_dir
 
 SPACE = SearchSpace.from_mapping(
     {

@@ -32,12 +32,12 @@ from tuner.core import registry
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
-from tuner.execution.inline import Inline
+from tuner.execution.local.inline import Inline
 from tuner.retrieval.hybrid import Hybrid
+from tuner.run.systems import cache_dir
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
 from tuner.study.study import Study
-from tuner.systems import cache_dir
 
 AHEAD = (0, 2, 4, 8, 12)
 TRIALS = 40

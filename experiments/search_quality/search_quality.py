@@ -30,7 +30,7 @@ from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective
 from tuner.retrieval.hybrid import Hybrid
-from tuner.systems import cache_dir
+from tuner.run.systems import cache_dir
 
 SPACE = SearchSpace.from_mapping(
     {

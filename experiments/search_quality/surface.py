@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from tuner.datasets import open_dataset
 from tuner.evaluation.evaluator import Evaluator
 from tuner.retrieval.hybrid import Hybrid
-from tuner.systems import cache_dir
+from tuner.run.systems import cache_dir
 
 LEVELS = {
     "graph_weight": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tuner.evaluation.drift import Measure, find_drift
-from tuner.monitoring.drift import Observation, Windows
+from tuner.drift.detection import Measure, find_drift
+from tuner.drift.observations import Observation, Windows
 
 START = date(2024, 1, 1)
 LEVEL, NOISE = 0.75, 0.03

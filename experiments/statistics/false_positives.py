@@ -38,9 +38,9 @@ from populations import (
 from scipy import stats
 
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.study.few_queries import decide_without_holdout
-from tuner.study.verdict import ALPHA, MIN_EFFECT, Measured, decide
-from tuner.study.winner import choose_winner
+from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured, decide
+from tuner.verdict.winner import choose_winner
 
 QUERIES = (60, 100, 200, 500)
 FEW_QUERIES = (10, 20, 30, 50)

@@ -39,7 +39,7 @@ from populations import (
 from scipy import stats
 
 from tuner.stats import alpha_of_look, levels_of_looks
-from tuner.study.verdict import ALPHA, Measured, decide
+from tuner.verdict.verdict import ALPHA, Measured, decide
 
 NIGHTS = 365
 CANDIDATES = 40

@@ -21,23 +21,23 @@ import numpy as np
 from scipy import stats
 
 from tuner.abtest.analysis import analyze
+from tuner.abtest.assignment import Assignment, Range, hash64
+from tuner.abtest.comparison import compare_arms
+from tuner.abtest.cuped import adjust_cuped
 from tuner.abtest.decision import decide
-from tuner.abtest.table import Table
-from tuner.config.experiment import ExperimentConfig
-from tuner.core.errors import InputError
-from tuner.stats.assignment import Assignment, Range, hash64
-from tuner.stats.online import compare_arms
-from tuner.stats.online_cuped import adjust_cuped
-from tuner.stats.online_guardrail import arm_non_inferiority
-from tuner.stats.online_quantile import (
+from tuner.abtest.experiment import ExperimentConfig
+from tuner.abtest.guardrail import arm_non_inferiority
+from tuner.abtest.quantile import (
     Measured,
     compare_quantiles,
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.stats.online_ratio import linearised
-from tuner.stats.online_size import unit_spread, units_any_look, units_one_look
-from tuner.stats.sample_ratio import check_sample_ratio
+from tuner.abtest.ratio import linearised
+from tuner.abtest.sample_ratio import check_sample_ratio
+from tuner.abtest.size import unit_spread, units_any_look, units_one_look
+from tuner.abtest.table import Table
+from tuner.core.errors import InputError
 
 ALPHA = 0.05
 LOOKS = 20

@@ -34,7 +34,7 @@ from populations import (
 )
 
 from tuner.stats import bootstrap_corrected
-from tuner.study.winner import choose_winner, winner_rule
+from tuner.verdict.winner import choose_winner, winner_rule
 
 QUERIES = (30, 50, 100, 200, 500)
 DRAWS = {"real": real, "equalised": equalised, "shuffled": shuffled}

@@ -42,8 +42,8 @@ from tuner.evaluation.evaluator import Evaluator  # noqa: E402
 from tuner.evaluation.objective import composite_values  # noqa: E402
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS  # noqa: E402
 from tuner.retrieval.hybrid import Hybrid  # noqa: E402
+from tuner.run.systems import cache_dir  # noqa: E402
 from tuner.study.results import BASELINE_ARM  # noqa: E402
-from tuner.systems import cache_dir  # noqa: E402
 
 ATLAS = "builtin:atlas"
 BASELINE = 0  # row of the default configuration

@@ -29,9 +29,9 @@ from tuner.evaluation.objective import composite_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.metrics.aggregate import mean_defined
 from tuner.retrieval.hybrid import Hybrid
-from tuner.study.verdict import Measured, decide
-from tuner.study.winner import choose_winner
-from tuner.systems import cache_dir
+from tuner.run.systems import cache_dir
+from tuner.verdict.verdict import Measured, decide
+from tuner.verdict.winner import choose_winner
 
 KINDS = ("grid", "tpe")
 OUTCOMES = ("deploy", "keep the baseline", "not enough queries")

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from tuner.backends._points import Point, point_of, quasi_random, random_unseen, spread_unseen
+from tuner.backends.points import Point, point_of, quasi_random, random_unseen, spread_unseen
 from tuner.core.space import Integer, Real, SearchSpace
 from tuner.core.trial import Trial
 

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tuner.abtest.experiment import load_experiment
 from tuner.abtest.more_units import rounded
 from tuner.abtest.table import read_table
 from tuner.cli import main
-from tuner.config.experiment import load_experiment
 from tuner.core.errors import InputError
 
 CONFIG = """\

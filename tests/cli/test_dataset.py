@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.cli._dataset_build import build
 from tuner.cli.dataset import command
+from tuner.cli.dataset.build import build
 from tuner.cli.score import command as score
 from tuner.datasets import open_dataset
 

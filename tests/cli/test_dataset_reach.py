@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tuner.cli._dataset_reach import graph_hops
-from tuner.cli._dataset_report import _reach
+from tuner.cli.dataset.report import _reach
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
-from tuner.datasets.building.statistics import relevant_documents
+from tuner.evalset.engine_reach import graph_hops
+from tuner.evalset.statistics import relevant_documents
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.options import HybridOptions

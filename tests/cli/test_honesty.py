@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from tuner.report.writing import write_report
-from tuner.run_dir import last_summary, read_run
+from tuner.run.folder import last_summary, read_run
 from tuner.study.reading import read_journal
-from tuner.tracking._note import study_note
-from tuner.tracking._records import finished_study
+from tuner.tracking.mlflow.note import study_note
+from tuner.tracking.mlflow.records import finished_study
 
 
 def test_a_study_without_a_feasible_configuration_says_so(tuner_here):

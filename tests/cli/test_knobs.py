@@ -12,7 +12,7 @@ from tuner.config import Config
 from tuner.core import registry
 from tuner.core.errors import TunerError
 from tuner.retrieval.base import Knob
-from tuner.systems import declared_knobs, options_of
+from tuner.run.systems import declared_knobs, options_of
 
 OUTSIDE = '''
 """A retriever with every sort of knob."""

@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from tuner.cli import tuner as command_line
-from tuner.cli._drift_sources import observations_of
+from tuner.cli.drift_sources import observations_of
 from tuner.config import load_config
-from tuner.planning import make_plan
+from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEDULES = ROOT / "configs" / "nightly"

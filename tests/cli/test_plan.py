@@ -9,8 +9,8 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from tuner.evaluation.objective import composite_values
-from tuner.query_plan import Spread, plan_queries
-from tuner.side_by_side import read_side_by_side
+from tuner.run.query_plan import Spread, plan_queries
+from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import minimum_detectable_difference, queries_needed
 from tuner.study.reading import read_journal, read_per_query
 

@@ -11,7 +11,7 @@ import time
 import pytest
 import yaml
 
-from tuner.run_dir import last_summary, timed_summary
+from tuner.run.folder import last_summary, timed_summary
 from tuner.study.reading import read_journal
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tuner.cli._score_records import _comparison
-from tuner.cli._score_tables import legend, sentence
-from tuner.cli._tables import print_guardrails, print_types, shown_p
-from tuner.evaluation.scoring_runs import RunComparison
+from tuner.cli.score_tables import legend, sentence
+from tuner.cli.tables import print_guardrails, print_types, shown_p
+from tuner.scoring.records import _comparison
+from tuner.scoring.scores import RunComparison
 from tuner.stats import compare_paired
 
 

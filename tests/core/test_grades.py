@@ -7,7 +7,8 @@ import pytest
 from tuner.core.errors import InputError
 from tuner.core.grades import GradeScale
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, evaluate_run, parse
+from tuner.metrics import Qrels, parse
+from tuner.scoring.evaluate_run import evaluate_run
 
 QRELS = {"q1": {"d1": 0.9, "d2": 0.4}, "q2": {"d1": 0.6, "d2": 0.7}}
 RUN = {"q1": ["d2", "d1"], "q2": ["d2"]}

@@ -14,7 +14,7 @@ from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprin
 from tuner.core.errors import InputError
 from tuner.core.grades import GradeScale
 from tuner.datasets import Dataset, Evidence, builtin_names, open_dataset
-from tuner.datasets.building.writing import write_dataset
+from tuner.evalset.writing import write_dataset
 
 Write = Callable[[Path, list[object]], None]
 

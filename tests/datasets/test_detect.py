@@ -11,7 +11,7 @@ import pytest
 from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
-from tuner.datasets._items import peek_keys
+from tuner.datasets.items import peek_keys
 
 FORMATS = {
     "hotpotqa.json": "hotpotqa",

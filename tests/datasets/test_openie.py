@@ -9,8 +9,8 @@ import pytest
 from tuner.core.corpus import Triple
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
-from tuner.datasets._items import read_items
-from tuner.datasets._lines import ProblemLog
+from tuner.datasets.items import read_items
+from tuner.datasets.lines import ProblemLog
 from tuner.datasets.openie import Openie
 
 PASSAGES: list[dict[str, Any]] = [

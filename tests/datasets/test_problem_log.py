@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, Problem, number_ranges
 from tuner.core.input_files import read_input
-from tuner.datasets import _lines
-from tuner.datasets._lines import ProblemLog, read_text
+from tuner.datasets import lines
+from tuner.datasets.lines import ProblemLog, read_text
 
 FILE = Path("log.csv")
 
@@ -92,7 +92,7 @@ def test_pipes_and_devices_are_reported_and_not_read(tmp_path: Path) -> None:
 def test_a_file_of_more_than_can_be_is_refused_with_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_lines, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(lines, "MOST_BYTES", 1_000)
     (tmp_path / "small.gz").write_bytes(gzip.compress(b"\n" * 1_001))
     log = ProblemLog()
     assert read_text(tmp_path / "small.gz", log) is None

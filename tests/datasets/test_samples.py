@@ -12,9 +12,9 @@ from tuner.core.corpus import Query, Triple
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.datasets import open_dataset
-from tuner.datasets.building.writing import write_dataset
 from tuner.datasets.dataset import Evidence
 from tuner.datasets.samples import Samples
+from tuner.evalset.writing import write_dataset
 from tuner.evaluation.evaluator import Evaluator
 
 Write = Callable[[Path, list[object]], None]

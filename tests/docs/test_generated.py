@@ -12,14 +12,14 @@ from typing import Any
 
 import click
 import pytest
+from tuner.config.experiment import ExperimentConfig
+from tuner.metrics.answers import SIMILARITIES
 
 from tuner.cli import main
 from tuner.cli import tuner as command_line
 from tuner.config import Config
-from tuner.config.experiment import ExperimentConfig
 from tuner.core import registry
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
-from tuner.metrics.answers import SIMILARITIES
 from tuner.metrics.names import known_names
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ import pytest
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
-from tuner.evaluation.answers import Answers, ask_by_turns, compare_answers
-from tuner.metrics.answers import find_similarity
+from tuner.scoring.answer_metrics import find_similarity
+from tuner.scoring.answers import Answers, ask_by_turns, compare_answers
 from tuner.stats import compare_paired
 
 QUERIES = tuple(

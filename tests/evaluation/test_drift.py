@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.evaluation.drift import MIN_DAYS, Measure, find_drift
-from tuner.monitoring.drift import Observation, Windows
+from tuner.drift.detection import MIN_DAYS, Measure, find_drift
+from tuner.drift.observations import Observation, Windows
 
 LAST = date(2024, 3, 31)
 SCORE = (Measure("score"),)

@@ -8,8 +8,8 @@ from datetime import date
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.evaluation.drift_reading import read_observations
-from tuner.monitoring.drift import Observation
+from tuner.drift.observations import Observation
+from tuner.drift.reading import read_observations
 
 
 def write(folder, text, name="daily.csv"):

@@ -11,12 +11,12 @@ import pytest
 from tuner.core.corpus import Document
 from tuner.core.errors import InputError
 from tuner.datasets import Evidence
-from tuner.datasets._runs import read_qrels, read_run
-from tuner.evaluation.run_files import read_files
-from tuner.evaluation.scoring_inputs import ScoringInputs, Told
-from tuner.evaluation.scoring_runs import compare_with_first, score_runs
-from tuner.metrics import evaluate_run
+from tuner.datasets.run_files import read_qrels, read_run
 from tuner.metrics.base import MetricOptions
+from tuner.scoring.evaluate_run import evaluate_run
+from tuner.scoring.inputs import ScoringInputs, Told
+from tuner.scoring.run_files import read_files
+from tuner.scoring.scores import compare_with_first, score_runs
 from tuner.stats import correct_holm
 
 OURS = Path(__file__).resolve().parents[1] / "data/formats"

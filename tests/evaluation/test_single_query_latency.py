@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tuner.bench.load import closed_loop
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.evaluation.system_metrics import serve_one, served_ms
-from tuner.judge import LATENCY_REPEATS, paired_latency_ms
-from tuner.monitoring.load import closed_loop
+from tuner.run.judge import LATENCY_REPEATS, paired_latency_ms
 
 QUERIES = [Query(f"q{number}", f"question {number}") for number in range(4)]
 

@@ -11,9 +11,9 @@ import pytest
 
 from tuner.core.errors import TunerError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution._cluster import LostError, Seats
-from tuner.execution._pool import CannotSendError
-from tuner.execution._slots import run_in_slots
+from tuner.execution.cluster.seats import LostError, Seats
+from tuner.execution.local.pool import CannotSendError
+from tuner.execution.slots import run_in_slots
 
 Evaluate = Callable[["Machines", str, int], None]
 

@@ -19,8 +19,8 @@ import pytest
 from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
-from tuner.execution._pool import CannotSendError, ProcessPool
 from tuner.execution.base import Execution
+from tuner.execution.local.pool import CannotSendError, ProcessPool
 
 KINDS = registry.kinds("execution")
 # Evaluations in the process itself share its fate, as their documentation says.
@@ -439,7 +439,7 @@ def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
     script.write_text(
         "import os, time\n"
         "from tuner.core.trial import Outcome, Trial\n"
-        "from tuner.execution.processes import Processes\n"
+        "from tuner.execution.local.processes import Processes\n"
         "def evaluate(params):\n"
         "    print(os.getpid(), flush=True)\n"
         "    time.sleep(1000)\n"

@@ -18,7 +18,7 @@ from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[dask]'")
 
-from tuner.execution.dask import Dask
+from tuner.execution.cluster.dask import Dask
 
 QUICK = Path(__file__).resolve().parents[2] / "configs" / "quick.yaml"
 BACKENDS = ("--set", "backends=[{kind: random, trials: 6}, {kind: grid, trials: 6}]")

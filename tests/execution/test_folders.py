@@ -17,7 +17,7 @@ from tuner.core import registry
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import Evaluator
-from tuner.execution._folders import archive, here, missing, pack, unpack
+from tuner.execution.cluster.folders import archive, here, missing, pack, unpack
 from tuner.retrieval.hybrid.engine import Hybrid
 
 PARAMS: Params = {"top_k": 2}

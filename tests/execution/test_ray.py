@@ -15,7 +15,7 @@ from tuner.core.trial import Outcome, Params, Trial
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
 
-from tuner.execution.ray import Ray
+from tuner.execution.cluster.ray import Ray
 
 EVERY_X = set(range(24))
 

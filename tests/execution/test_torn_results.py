@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tuner.core.trial import Trial
-from tuner.execution.processes import Processes
+from tuner.execution.local.processes import Processes
 
 
 def dies_while_it_sends() -> Any:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, MetricError
-from tuner.metrics.answers import (
+from tuner.scoring.answer_metrics import (
     SIMILARITIES,
     Similarity,
     answer_tokens,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, evaluate_run, evaluate_run_metrics, mean_defined, parse
-from tuner.metrics.ordering import top_documents
+from tuner.metrics import Qrels, mean_defined, parse
+from tuner.scoring.evaluate_run import evaluate_run, evaluate_run_metrics
+from tuner.scoring.ordering import top_documents
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"
 TOLERANCE = 1e-9

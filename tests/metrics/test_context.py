@@ -7,7 +7,7 @@ import pytest
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, evaluate_run, parse
+from tuner.metrics import Qrels, parse
 from tuner.metrics.base import Judged, MetricOptions
 from tuner.metrics.context import (
     check_fitted,
@@ -16,6 +16,7 @@ from tuner.metrics.context import (
     fit_discount,
     rank_weights,
 )
+from tuner.scoring.evaluate_run import evaluate_run
 
 
 def judged(grades: dict[str, float], answer: list[str]) -> Judged:

@@ -9,13 +9,14 @@ import pytest
 
 from tuner.core.errors import MetricError
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, at_grades, evaluate_run, parse
+from tuner.metrics import Qrels, at_grades, parse
 from tuner.metrics.grades import (
     grade_distribution,
     grades_of,
     level_recall,
     relevance_score,
 )
+from tuner.scoring.evaluate_run import evaluate_run
 
 GRADES = {"q1": {"a": 3, "b": 1, "c": 2, "d": 2}, "q2": {"e": 1, "f": -1}, "q3": {"g": 0}}
 ANSWERS = {"q1": ["a", "x", "c", "b"], "q2": ["f", "e"], "q3": []}

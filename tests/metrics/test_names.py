@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import MetricError
-from tuner.metrics import (
-    depth_needed,
-    evaluate_run,
-    evaluate_run_metrics,
-    known_names,
-    mean_defined,
-    parse,
-)
+from tuner.metrics import depth_needed, known_names, mean_defined, parse
 from tuner.metrics.names import descriptions
+from tuner.scoring.evaluate_run import evaluate_run, evaluate_run_metrics
 
 
 def test_names_go_there_and_back():

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.days import parse_day
 from tuner.core.errors import InputError
-from tuner.monitoring.drift import (
+from tuner.drift.observations import (
     Observation,
     Windows,
     by_day,
     by_query,
     count_types,
-    parse_day,
 )
 
 MONDAY = date(2024, 3, 4)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
 from tuner.monitoring import LatencyTracker
-from tuner.monitoring._distribution import RELATIVE_ERROR
+from tuner.monitoring.distribution import RELATIVE_ERROR
 
 TIMES = ("mean_ms", "min_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms")
 SHARES = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95, "p99_ms": 0.99}

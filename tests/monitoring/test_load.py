@@ -9,14 +9,14 @@ import time
 import numpy as np
 import pytest
 
-from tuner.core.errors import InputError
-from tuner.monitoring.load import (
+from tuner.bench.load import (
     NOT_STARTED,
     WAITING,
     arrivals,
     closed_loop,
     open_loop,
 )
+from tuner.core.errors import InputError
 
 
 def test_every_worker_makes_its_own_calls_and_all_are_counted():

@@ -22,8 +22,8 @@ from tuner.config import load_config
 from tuner.nightly.drift import write_score
 from tuner.nightly.night import run_night
 from tuner.nightly.records import Records, read_records
+from tuner.run.session import Session
 from tuner.study.loop import Event
-from tuner.tuning import Session
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.config.model import KeepSection
 from tuner.core.corpus import Query
@@ -21,9 +20,10 @@ from tuner.nightly.drift import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, append, read_records
 from tuner.nightly.spending import Spending, remember_part
-from tuner.planning import make_plan
+from tuner.run.assembly import Assembly, assemble
+from tuner.run.planning import make_plan
 from tuner.study.reading import read_journal
-from tuner.study.verdict import Measured
+from tuner.verdict.verdict import Measured
 
 DAY = date(2026, 3, 1)
 WORDS = "river market harbour bridge tower garden library station square mill".split()

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
-from tuner.judge import judge
 from tuner.nightly.data import part_of
 from tuner.nightly.records import append
 from tuner.nightly.spending import Spending
-from tuner.planning import make_plan
-from tuner.side_by_side import read_side_by_side
+from tuner.run.assembly import Assembly, assemble
+from tuner.run.judge import judge
+from tuner.run.planning import make_plan
+from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import alpha_of_look, levels_of_looks
-from tuner.study.verdict import Measured
+from tuner.verdict.verdict import Measured
 
 DAY = date(2026, 3, 1)
 OTHER: Params = {"graph_weight": 0.9, "max_hops": 3}
@@ -100,7 +100,7 @@ def test_a_night_writes_its_differences_before_the_verdict(
     def crash(*_: Any, **__: Any) -> None:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("tuner.judge.decide", crash)
+    monkeypatch.setattr("tuner.run.judge.decide", crash)
     second = nights("2026-03-02", "space.max_hops={type: integer, low: 3, high: 3}")
     assert second["verdict"] is None
     assert [one["number"] for one in nights.events("look")] == [1, 2]

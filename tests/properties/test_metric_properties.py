@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.rankings import Rankings
-from tuner.metrics import Qrels, evaluate_run, evaluate_run_metrics, known_names, parse
+from tuner.metrics import Qrels, known_names, parse
+from tuner.scoring.evaluate_run import evaluate_run, evaluate_run_metrics
 
 DOCUMENTS = [f"d{number:02d}" for number in range(12)]
 QUERIES = ["q1", "q2", "q3"]

@@ -18,13 +18,13 @@ from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
 from tuner.evaluation.objective import Objective, composite_values
 from tuner.report.writing import write_report
-from tuner.side_by_side import Passage, Side, SideBySide, by_query, write_side_by_side
-from tuner.study.few_queries import decide_without_holdout
-from tuner.study.goals import front_notes, goal_changes
+from tuner.run.side_by_side import Passage, Side, SideBySide, by_query, write_side_by_side
 from tuner.study.pareto import front_record
 from tuner.study.reading import FORMAT
 from tuner.study.results import HoldoutResult, summarise
-from tuner.study.verdict import Measured, decide
+from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.goals import front_notes, goal_changes
+from tuner.verdict.verdict import Measured, decide
 
 SPACE = {
     "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},

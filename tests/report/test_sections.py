@@ -24,9 +24,9 @@ from tuner.report.review import read_review
 from tuner.report.surface import cell, surface
 from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report
-from tuner.side_by_side import read_side_by_side
+from tuner.run.side_by_side import read_side_by_side
 from tuner.study.failures import by_cause
-from tuner.tracking._table import query_table
+from tuner.tracking.mlflow.table import query_table
 
 
 def trial(number, objective, *, violation=0.0, arm="grid"):

@@ -9,8 +9,8 @@ import pytest
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
-from tuner.retrieval import _remembered
-from tuner.retrieval._remembered import Remembered
+from tuner.retrieval.wrapped import remembered as memory
+from tuner.retrieval.wrapped.remembered import Remembered
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(10)]
 PARAMS = {"top_k": 2}
@@ -46,8 +46,8 @@ class Counting:
 
 @pytest.fixture(autouse=True)
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_remembered, "QUICK_S", -1.0)
-    monkeypatch.setattr(_remembered, "BATCH", 3)
+    monkeypatch.setattr(memory, "QUICK_S", -1.0)
+    monkeypatch.setattr(memory, "BATCH", 3)
 
 
 def assert_equal(first: Rankings, second: Rankings) -> None:
@@ -135,8 +135,8 @@ def test_where_a_batch_is_no_cheaper_it_is_as_small_as_its_time_demands(
     at_once: int | None,
     calls: list[int],
 ) -> None:
-    monkeypatch.setattr(_remembered, "BATCH", 64)
-    monkeypatch.setattr(_remembered, "CALL_S", call_s)
+    monkeypatch.setattr(memory, "BATCH", 64)
+    monkeypatch.setattr(memory, "CALL_S", call_s)
     inner = OneByOne()
     inner.queries_at_once = at_once
     found = Remembered(inner, tmp_path).retrieve(QUERIES, PARAMS)
@@ -158,7 +158,7 @@ def test_a_torn_line_costs_its_own_answer_only(tmp_path: Path) -> None:
 
 
 def test_quick_answers_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_remembered, "QUICK_S", 1e9)
+    monkeypatch.setattr(memory, "QUICK_S", 1e9)
     inner = Counting()
     remembered = Remembered(inner, tmp_path)
     for _ in range(2):

@@ -10,11 +10,11 @@ import pytest
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError
-from tuner.retrieval import _installed
-from tuner.retrieval.graph_retriever import GraphRetriever
-from tuner.retrieval.lightrag import Lightrag
-from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
-from tuner.systems import declared_knobs
+from tuner.retrieval.adapters import installed
+from tuner.retrieval.adapters.graph_retriever import GraphRetriever
+from tuner.retrieval.adapters.lightrag import Lightrag
+from tuner.retrieval.adapters.ms_graphrag_local import MsGraphragLocal
+from tuner.run.systems import declared_knobs
 from tuner.testing import RetrieverCase, RetrieverContract
 
 DOCUMENTS = (
@@ -112,7 +112,7 @@ def try_to_build(kind: type, folder: Path) -> None:
 def test_an_older_package_is_refused(
     kind: type, version: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_installed.metadata, "version", lambda _: version)
+    monkeypatch.setattr(installed.metadata, "version", lambda _: version)
     with pytest.raises(InputError, match=message):
         try_to_build(kind, tmp_path)
 
@@ -125,8 +125,8 @@ def test_without_the_package_the_extra_is_named(
     kind: type, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
-        raise _installed.metadata.PackageNotFoundError(name)
+        raise installed.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(_installed.metadata, "version", missing)
+    monkeypatch.setattr(installed.metadata, "version", missing)
     with pytest.raises(InputError, match=rf"pip install 'graphrag-tuner\[{extra}\]'"):
         try_to_build(kind, tmp_path)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.core.study_record import StudySummary
 from tuner.datasets import open_dataset
-from tuner.planning import make_plan
-from tuner.tuning import begin
+from tuner.run.assembly import Assembly, assemble
+from tuner.run.planning import make_plan
+from tuner.run.session import begin
 
 FIXTURE = Path(__file__).with_name("data") / "ms_graphrag"
 PACKAGES = {

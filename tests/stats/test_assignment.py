@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tuner.abtest.assignment import BUCKETS, Assignment, Range, hash64
 from tuner.core.errors import InputError
-from tuner.stats.assignment import BUCKETS, Assignment, Range, hash64
 
 HALVES = {"control": 0.5, "treatment": 0.5}
 USERS = [f"user-{number}" for number in range(40_000)]
@@ -51,7 +51,7 @@ def test_golden_arms():
 
 def test_same_user_same_arm_in_every_process():
     code = (
-        "from tuner.stats.assignment import Assignment;"
+        "from tuner.abtest.assignment import Assignment;"
         "a = Assignment.of('wider-graph', {'control': 0.5, 'treatment': 0.5});"
         "print(*[a.arm(f'user-{i}') for i in range(50)])"
     )

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tuner.core.errors import InputError
-from tuner.stats import compare_paired
-from tuner.stats.drift import compare_windows, compare_windows_paired, trend
-from tuner.stats.drift_days import (
+from tuner.drift.daily_variance import (
     MARGIN,
     autocorrelation,
     centring,
     mean_variance,
     without_weekdays,
 )
-from tuner.stats.drift_mix import compare_mix
+from tuner.drift.mix import compare_mix
+from tuner.drift.windows import compare_windows, compare_windows_paired, trend
+from tuner.stats import compare_paired
 
 
 def test_without_neighbouring_days_the_windows_are_compared_by_welch():

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower
 
-from tuner.core.errors import InputError
-from tuner.stats.online import compare_arms
-from tuner.stats.online_cuped import adjust_cuped
-from tuner.stats.online_guardrail import arm_non_inferiority
-from tuner.stats.online_quantile import (
+from tuner.abtest.comparison import compare_arms
+from tuner.abtest.cuped import adjust_cuped
+from tuner.abtest.guardrail import arm_non_inferiority
+from tuner.abtest.quantile import (
     Measured,
     compare_quantiles,
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.stats.online_ratio import linearised
-from tuner.stats.online_size import unit_spread, units_any_look, units_one_look, units_until
-from tuner.stats.sample_ratio import check_sample_ratio
+from tuner.abtest.ratio import linearised
+from tuner.abtest.sample_ratio import check_sample_ratio
+from tuner.abtest.size import unit_spread, units_any_look, units_one_look, units_until
+from tuner.core.errors import InputError
 
 HALVES = {"control": 0.5, "treatment": 0.5}
 values = st.lists(st.floats(-100, 100).map(lambda x: round(x, 3)), min_size=2, max_size=30)

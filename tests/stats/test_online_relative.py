@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tuner.stats.online import compare_arms
-from tuner.stats.online_relative import ArmMeans, relative_interval
+from tuner.abtest.comparison import compare_arms
+from tuner.abtest.relative import ArmMeans, relative_interval
 
 means = st.floats(0.5, 20)
 variances = st.floats(1e-4, 1.0)

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from tuner.core.errors import InputError
-from tuner.stats.online import compare_arms
-from tuner.stats.sequential import (
+from tuner.abtest.comparison import compare_arms
+from tuner.abtest.sequential import (
     always_valid_p,
     always_valid_upper_p,
     confidence_sequence,
     mixing,
     upper_sequence,
 )
+from tuner.core.errors import InputError
 
 # information at which r = mixing(.05) * information is 8
 AT_8 = 8.0 / mixing(0.05)

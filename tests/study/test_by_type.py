@@ -13,8 +13,8 @@ from tuner.core.policy import Policy, WordRule, features
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.retrieval._policy import PolicyRetriever, WithPolicy
-from tuner.study.by_type import choose_by_type
+from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
+from tuner.verdict.by_type import choose_by_type
 
 NOISE = np.tile([0.01, -0.01], 15)
 

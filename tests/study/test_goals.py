@@ -10,8 +10,8 @@ import pytest
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.objective import Objective
-from tuner.study.goals import chance_of, front_notes, goal_changes, ran_beside
 from tuner.study.pareto import front, front_record
+from tuner.verdict.goals import chance_of, front_notes, goal_changes, ran_beside
 
 GOALS = ("composite", "context_tokens", "latency_p95_ms")
 OBJECTIVE = Objective({"ndcg@10": 1.0}, pareto=GOALS)

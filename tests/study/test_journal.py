@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial
-from tuner.execution.inline import Inline
+from tuner.execution.local.inline import Inline
 from tuner.study.journal import Journal
 from tuner.study.loop import run_study
 from tuner.study.reading import per_query_if_whole, read_journal, read_per_query

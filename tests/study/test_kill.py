@@ -14,7 +14,7 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Trial
-from tuner.execution.inline import Inline
+from tuner.execution.local.inline import Inline
 from tuner.study.loop import run_study
 from tuner.study.reading import read_journal
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tuner.core.corpus import Query
-from tuner.study.looks import LOOKS_FILE, count_look
+from tuner.verdict.looks import LOOKS_FILE, count_look
 
 
 def queries(*numbers):

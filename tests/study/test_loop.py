@@ -19,10 +19,10 @@ import pytest
 
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Race, Trial, TrialState
-from tuner.execution._call import call
 from tuner.execution.base import Evaluate, Outcomes
-from tuner.execution.inline import Inline
-from tuner.execution.threads import Threads
+from tuner.execution.call import call
+from tuner.execution.local.inline import Inline
+from tuner.execution.local.threads import Threads
 from tuner.study.interrupt import interruptible
 from tuner.study.loop import Event, run_study
 from tuner.study.reading import read_journal

@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 from tuner.core.trial import Blame, Outcome, Params, TrialState
-from tuner.execution.inline import Inline
-from tuner.execution.threads import Threads
+from tuner.execution.local.inline import Inline
+from tuner.execution.local.threads import Threads
 from tuner.study.loop import Event, run_study
 from tuner.study.outages import UNANSWERED_IN_A_ROW
 from tuner.study.reading import read_journal

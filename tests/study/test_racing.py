@@ -15,7 +15,7 @@ from tuner.core.trial import Outcome, Race, Trial, TrialState
 from tuner.study.reading import read_journal
 from tuner.study.results import summarise
 from tuner.study.study import Study
-from tuner.study.winner import choose_winner
+from tuner.verdict.winner import choose_winner
 
 RACE = Race(queries=10, estimate=0.2, low=0.1, high=0.3)
 

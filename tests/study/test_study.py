@@ -20,7 +20,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState
 from tuner.evaluation.objective import Objective
-from tuner.execution.inline import Inline
+from tuner.execution.local.inline import Inline
 from tuner.study.arms import Arm, arm_seed, next_arm, spent
 from tuner.study.loop import run_study
 from tuner.study.reading import read_journal, read_per_query

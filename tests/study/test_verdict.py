@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tuner.core.trial import Trial, TrialState
-from tuner.study.few_queries import decide_without_holdout
-from tuner.study.looks import EarlierLooks
-from tuner.study.more_queries import confidence
-from tuner.study.outcome import Rail
-from tuner.study.verdict import Guardrail, Measured, decide
-from tuner.study.winner import choose_winner
+from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.more_queries import confidence
+from tuner.verdict.outcome import Rail
+from tuner.verdict.verdict import Guardrail, Measured, decide
+from tuner.verdict.winner import choose_winner
 
 ALTERNATING = np.tile([0.0, 0.02], 50)
 

@@ -7,9 +7,9 @@ import pytest
 
 from tuner.core.trial import Trial, TrialState
 from tuner.stats import bootstrap_corrected
-from tuner.study.few_queries import decide_without_holdout
-from tuner.study.verdict import Measured
-from tuner.study.winner import choose_winner, winner_rule
+from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.verdict import Measured
+from tuner.verdict.winner import choose_winner, winner_rule
 
 
 def trials_of(values, tokens, *, baseline=0, infeasible=()):

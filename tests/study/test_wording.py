@@ -10,12 +10,13 @@ import pytest
 
 from tuner.core.trial import Trial, TrialState
 from tuner.study.failures import Failures
-from tuner.study.few_queries import decide_without_holdout
-from tuner.study.looks import EarlierLooks
-from tuner.study.outcome import Rail
-from tuner.study.ruling import CaveatKind, Outlook, Reason, Ruling
-from tuner.study.verdict import Guardrail, Measured, decide
-from tuner.study.wording import Names, tell, weakened
+from tuner.verdict.caveats import caveats_of_failures
+from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.outcome import Rail
+from tuner.verdict.ruling import CaveatKind, Outlook, Reason, Ruling
+from tuner.verdict.verdict import Guardrail, Measured, decide
+from tuner.verdict.words import Names, tell, weakened
 
 QUICK = {"permutations": 0, "resamples": 0}
 COMPARED = Names("B", "A", "tune queries", "A and B are the same")
@@ -617,8 +618,8 @@ def test_a_study_of_which_nothing_meets_the_constraints_says_so():
 
 def test_failed_trials_weaken_a_verdict_in_its_sentence_and_its_caveats():
     record = verdict_of("better, few queries").to_record()
-    assert weakened(record, Failures(2, 41, "ValueError: hops").caveats) == record
-    weaker = weakened(record, Failures(5, 41, "ValueError: hops").caveats)
+    assert weakened(record, caveats_of_failures(Failures(2, 41, "ValueError: hops"))) == record
+    weaker = weakened(record, caveats_of_failures(Failures(5, 41, "ValueError: hops")))
     text = "5 of 41 trials, 12 %, failed, most often by: ValueError: hops."
     assert weaker["sentence"] == f"{record['sentence']} ({text})"
     assert [one["text"] for one in weaker["caveats"]] == [record["caveats"][0]["text"], text]

@@ -13,8 +13,8 @@ import pytest
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval._knobs import knob_params
 from tuner.retrieval.base import Knob
+from tuner.retrieval.knobs import knob_params
 from tuner.testing import CHECKS, RetrieverCase, check_retriever
 
 IDS = ("d1", "d2", "d3", "d4")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.study_record import ArmRecord
-from tuner.tracking._note import arm_note, study_note
+from tuner.tracking.mlflow.note import arm_note, study_note
 
 SENTENCE = "Deploy: the winner is better by +0.200 in the composite on 160 held-out queries."
 COUNTS = "150 queries to tune on, 160 held out"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.tracker import Mlflow
 
 
 def child_of(pid: int) -> int | None:
@@ -24,7 +24,7 @@ def child_of(pid: int) -> int | None:
     )
     for line in listed.stdout.splitlines():
         child, parent, *command = line.split(None, 2)  # a process may have no arguments at all
-        if int(parent) == pid and command and "tuner.tracking._process" in command[0]:
+        if int(parent) == pid and command and "tuner.tracking.mlflow.process" in command[0]:
             return int(child)
     return None
 
@@ -94,7 +94,7 @@ def test_the_process_ends_with_a_study_that_is_killed(store_uri, tmp_path, wait_
         "import sys, time\n"
         "from pathlib import Path\n"
         "from tuner.core.study_record import StudyHeader\n"
-        "from tuner.tracking.mlflow import Mlflow\n"
+        "from tuner.tracking.mlflow.tracker import Mlflow\n"
         "header = StudyHeader('killed', 'killed', 1.0, 1, (), {}, {})\n"
         "Mlflow(sys.argv[1], 'atlas').start(header, Path(sys.argv[2]))\n"
         "sys.stdin.read()\n"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tuner.core.study_record import Savings, StudyHeader
 from tuner.core.trial import Trial, TrialState
-from tuner.tracking._records import Curve, finished_study, in_order_of_telling, trial_content
-from tuner.tracking._values import clean_name
+from tuner.tracking.mlflow.records import Curve, finished_study, in_order_of_telling, trial_content
+from tuner.tracking.mlflow.values import clean_name
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_running_trials_are_not_told(study):
 
 def test_a_tracker_is_made_without_importing_mlflow(tmp_path):
     script = (
-        "import sys; from tuner.tracking.mlflow import Mlflow\n"
+        "import sys; from tuner.tracking.mlflow.tracker import Mlflow\n"
         "Mlflow('sqlite:///mlflow.db', 'x'); Mlflow.check('sqlite:///mlflow.db')\n"
         "assert not {'mlflow', 'sqlalchemy', 'requests'} & set(sys.modules), 'loaded'"
     )

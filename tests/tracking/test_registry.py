@@ -11,7 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tuner.core.errors import InputError, TunerError
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.registry import CHALLENGER, CHAMPION, Registry, model_name
 
 NAME = "graphrag-atlas"

@@ -10,8 +10,8 @@ import mlflow
 import pytest
 from mlflow import MlflowClient
 
-from tuner.tracking._table import query_table
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.table import query_table
+from tuner.tracking.mlflow.tracker import Mlflow
 
 NOTE = "mlflow.note.content"
 VERDICT = {"outcome": "deploy", "sentence": "Deploy: it is better."}

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 
 from mlflow import MlflowClient
 
-from tuner.tracking._saved_views import links, saved_views
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.saved_views import links, saved_views
+from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.nights import show_night
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.tracking._client import Client, Refused
-from tuner.tracking._system import SystemSample
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.client import Client, Refused
+from tuner.tracking.mlflow.system import SystemSample
+from tuner.tracking.mlflow.tracker import Mlflow
 
 
 def test_steps_are_seconds_since_the_study_began():

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 from tuner.core.errors import InputError
-from tuner.tracking._server import ui_command, ui_environment
-from tuner.tracking._uri import absolute, holds_password, mask, without_password
-from tuner.tracking._writer import message_of
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.server import ui_command, ui_environment
+from tuner.tracking.mlflow.tracker import Mlflow
+from tuner.tracking.mlflow.writer import message_of
+from tuner.tracking.uri import absolute, holds_password, mask, without_password
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
 from tuner.core.trial import TrialState
-from tuner.tracking._client import Client
-from tuner.tracking._view import StudyView
-from tuner.tracking.mlflow import Mlflow
+from tuner.tracking.mlflow.client import Client
+from tuner.tracking.mlflow.tracker import Mlflow
+from tuner.tracking.mlflow.view import StudyView
 
 PARENT = "graphrag-atlas " + time.strftime("%Y-%m-%d %H:%M", time.localtime(1_790_000_000))
 TRIALS = ["tpe #0", "wide #1", "tpe #2", "tpe #3", "wide #4", "tpe #5"]
@@ -462,7 +462,7 @@ def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_vi
 def test_several_processes_may_open_one_fresh_store(tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = (
-        "import sys; from tuner.tracking._client import Client, quiet\n"
+        "import sys; from tuner.tracking.mlflow.client import Client, quiet\n"
         "with quiet(request_timeout_s=10):\n"
         "    import mlflow; print(flush=True); sys.stdin.readline()\n"
         "    print(Client.open(*sys.argv[1:]).experiment_id)"

@@ -6,6 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tuner.abtest.amount import Amount
+from tuner.abtest.comparison import ArmComparison, compare_arms, skewness_of_difference
+from tuner.abtest.cuped import adjust_cuped
+from tuner.abtest.experiment import CONTROL, ExperimentConfig, MetricSection, QuantileSection
+from tuner.abtest.guardrail import ArmNonInferiority, arm_non_inferiority
+from tuner.abtest.quantile import (
+    QuantileDraws,
+    compare_quantiles,
+    draw_quantiles,
+    quantile_non_inferiority,
+)
+from tuner.abtest.sample_ratio import SampleRatio, check_sample_ratio
 from tuner.abtest.table import Table, read_table
 from tuner.abtest.units import (
     Units,
@@ -16,21 +28,9 @@ from tuner.abtest.units import (
     unit_values,
     values_before,
 )
-from tuner.config.amount import Amount
-from tuner.config.experiment import CONTROL, ExperimentConfig, MetricSection, QuantileSection
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.multiple import correct_holm
-from tuner.stats.online import ArmComparison, compare_arms, skewness_of_difference
-from tuner.stats.online_cuped import adjust_cuped
-from tuner.stats.online_guardrail import ArmNonInferiority, arm_non_inferiority
-from tuner.stats.online_quantile import (
-    QuantileDraws,
-    compare_quantiles,
-    draw_quantiles,
-    quantile_non_inferiority,
-)
-from tuner.stats.sample_ratio import SampleRatio, check_sample_ratio
 
 RESAMPLES = 1_999
 # Simulated with a split of 10 to 90: beyond it up to a quarter of looks find what is not there.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tuner.abtest.analysis import Analysis, MetricResult, deciding_p
+from tuner.abtest.experiment import CONTROL, ExperimentConfig
 from tuner.abtest.more_units import (
     rounded,
     units_for_guardrail,
     units_for_minimum,
     units_for_primary,
 )
-from tuner.config.experiment import CONTROL, ExperimentConfig
 from tuner.core.errors import InputError
 
 Outcome = Literal["ship", "do not ship", "keep collecting", "stop"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 
 from tuner.abtest.analysis import MetricResult
-from tuner.config.experiment import CONTROL, ExperimentConfig
+from tuner.abtest.experiment import CONTROL, ExperimentConfig
+from tuner.abtest.size import units_until
 from tuner.core.errors import InputError
-from tuner.stats.online_size import units_until
 
 
 def units_for_minimum(

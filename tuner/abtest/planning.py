@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tuner.abtest.amount import Amount
+from tuner.abtest.experiment import CONTROL, ExperimentConfig
+from tuner.abtest.quantile import Measured, draw_quantiles
+from tuner.abtest.size import unit_spread, units_any_look, units_one_look
 from tuner.abtest.table import Table, note_row, read_table
 from tuner.abtest.units import (
     Units,
@@ -18,13 +22,9 @@ from tuner.abtest.units import (
     unit_values,
     values_before,
 )
-from tuner.config.amount import Amount
-from tuner.config.experiment import CONTROL, ExperimentConfig
+from tuner.core.days import parse_day
 from tuner.core.errors import InputError
-from tuner.datasets._lines import ProblemLog
-from tuner.monitoring.drift import parse_day
-from tuner.stats.online_quantile import Measured, draw_quantiles
-from tuner.stats.online_size import unit_spread, units_any_look, units_one_look
+from tuner.datasets.lines import ProblemLog
 
 LONGEST_DAYS = 3650
 RESAMPLES = 999

@@ -16,7 +16,7 @@ from tuner.abtest.decision import (
     is_broken,
     is_kept,
 )
-from tuner.config.experiment import ExperimentConfig
+from tuner.abtest.experiment import ExperimentConfig
 
 NOT_TESTED = "not tested"
 COLUMNS = (

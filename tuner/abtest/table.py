@@ -13,8 +13,8 @@ import numpy as np
 
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.rankings import FloatArray
-from tuner.datasets._lines import ProblemLog, read_text
-from tuner.datasets._tables import csv_rows, json_rows, number_of
+from tuner.datasets.lines import ProblemLog, read_text
+from tuner.datasets.tables import csv_rows, json_rows, number_of
 
 _EMPTY = "holds no rows"
 _PARQUET_MAGIC = b"PAR1"

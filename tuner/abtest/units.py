@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tuner.abtest.experiment import CONTROL, ExperimentConfig, MetricSection, RatioSection
+from tuner.abtest.quantile import Measured
+from tuner.abtest.ratio import linearised
 from tuner.abtest.table import Table, note_row
-from tuner.config.experiment import CONTROL, ExperimentConfig, MetricSection, RatioSection
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.rankings import FloatArray, IntArray
-from tuner.datasets._lines import ProblemLog
-from tuner.stats.online_quantile import Measured
-from tuner.stats.online_ratio import linearised
+from tuner.datasets.lines import ProblemLog
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""Search backends: one file each, found by its name (`tpe.py` holds `Tpe`)."""
+"""Search backends: one file each; `base.py` says what one is, and names them all."""

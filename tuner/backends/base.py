@@ -8,6 +8,14 @@ from typing import Protocol
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial
 
+KINDS = {
+    "gp": "tuner.backends.gp:Gp",
+    "grid": "tuner.backends.grid:Grid",
+    "random": "tuner.backends.random:Random",
+    "tpe": "tuner.backends.tpe:Tpe",
+}
+"""Each kind of search by its name in a configuration."""
+
 
 class Backend(Protocol):
     """Suggests parameters. Constructed as ``Kind(budget=trials, **options)``, cheaply.

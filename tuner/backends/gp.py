@@ -20,8 +20,8 @@ from skopt.learning import GaussianProcessRegressor
 from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
 from threadpoolctl import threadpool_limits
 
-from tuner.backends._options import check_budget, check_number, check_whole
-from tuner.backends._points import Point, pick_unseen, point_of, scored_trials, spread_unseen
+from tuner.backends.options import check_budget, check_number, check_whole
+from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.parameters import Categorical
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tuner.backends._options import check_budget
-from tuner.backends._points import point_of, points_of
+from tuner.backends.options import check_budget
+from tuner.backends.points import point_of, points_of
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial

@@ -20,8 +20,8 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from tuner.backends._options import check_budget, check_whole
-from tuner.backends._points import Point, pick_unseen, point_of, scored_trials, spread_unseen
+from tuner.backends.options import check_budget, check_whole
+from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.parameters import Categorical, Integer, Parameter, Real
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial

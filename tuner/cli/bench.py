@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tuner.cli._options import config_argument, load_shown, note, set_option
-from tuner.cli._out import echo
-from tuner.cli._params import read_params
+from tuner.cli.options import config_argument, load_shown, note, set_option
+from tuner.cli.out import echo
+from tuner.cli.params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
+    from tuner.bench.load import Ask, Load
     from tuner.core.policy import Policy
     from tuner.core.trial import Params
-    from tuner.monitoring.load import Ask, Load
 
 Loop = Literal["closed", "open"]
 
@@ -156,8 +156,8 @@ def command(
 
     All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
-    from tuner.cli import _bench_tables as tables
-    from tuner.monitoring.load import check_arrivals
+    from tuner.bench.load import check_arrivals
+    from tuner.cli import bench_tables as tables
 
     if plot is not None:
         tables.check_plot(Path(plot))
@@ -225,7 +225,7 @@ def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
 
 
 def _measured(kind: Loop, ask: Ask, at: float, duration_s: float, seed: int) -> Load:
-    from tuner.monitoring.load import arrivals, closed_loop, open_loop
+    from tuner.bench.load import arrivals, closed_loop, open_loop
 
     schedule = arrivals(at, duration_s, seed=seed) if kind == "open" else []
     late = Timer(
@@ -259,8 +259,8 @@ def _record(
 
 def _remarks(levels: list[Level]) -> list[str]:
     """Return what a reader must know before believing a row."""
+    from tuner.bench.load import MOST_AT_ONCE, WAITING
     from tuner.core.rankings import TRIED_AGAIN
-    from tuner.monitoring.load import MOST_AT_ONCE, WAITING
 
     lines = []
     for level in levels:

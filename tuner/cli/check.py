@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from tuner.cli._options import config_argument, load_shown, set_option
-from tuner.cli._out import echo
+from tuner.cli.options import config_argument, load_shown, set_option
+from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 
 
@@ -22,8 +22,8 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     """
     from rich.table import Table
 
-    from tuner.assemble import check_can_tune
-    from tuner.cli._console import console
+    from tuner.cli.console import console
+    from tuner.run.assembly import check_can_tune
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
@@ -44,7 +44,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 
 def _facts(assembly: Any) -> dict[str, Any]:
-    from tuner.planning import decided_by_clock
+    from tuner.run.planning import decided_by_clock
 
     plan, dataset = assembly.plan, assembly.dataset.summary()
     record = assembly.dataset_record()

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import config_argument, load_shown, note, set_option, showing
-from tuner.cli._out import echo
-from tuner.cli._params import read_params
+from tuner.cli.options import config_argument, load_shown, note, set_option, showing
+from tuner.cli.out import echo
+from tuner.cli.params import read_params
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
-    from tuner.judge import Duel
-    from tuner.study.tuned_on import TunedOn
+    from tuner.run.judge import Duel
+    from tuner.verdict.tuned_on import TunedOn
 
 
 @click.command("compare", short_help="Compare two configurations on the same queries.")
@@ -84,10 +84,10 @@ def command(
     A is what runs today, B what might replace it. With two files of answers, CONFIG may be a data
     set in place of a configuration, such as builtin:atlas.
     """
-    from tuner.judge import duel
+    from tuner.run.judge import duel
 
     if answers:
-        from tuner.cli._compare_answers import compare
+        from tuner.cli.compare_answers import compare
 
         compare(
             config, answers, first=first, second=second, part=part, similarities=similarities,
@@ -117,14 +117,14 @@ def command(
 
 def _tuned_on(written: str) -> TunedOn | None:
     """Return what the configuration in a file was tuned on; None where none says so."""
-    from tuner.assemble import origin_of
+    from tuner.run.assembly import origin_of
 
     return None if written.lstrip().startswith("{") else origin_of(written)
 
 
 def _print(result: Duel, queries: Sequence[Query]) -> None:
-    from tuner.cli._pair_table import CHANGED_QUERIES, print_pairs
-    from tuner.cli._tables import print_guardrails, print_types, shown_params
+    from tuner.cli.pair_table import CHANGED_QUERIES, print_pairs
+    from tuner.cli.tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
     echo(f"A  {shown_params(verdict.baseline)}")

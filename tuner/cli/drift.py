@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import FiniteRange, note
-from tuner.cli._out import echo
+from tuner.cli.options import FiniteRange, note
+from tuner.cli.out import echo
 from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
-    from tuner.evaluation.drift import Measure
-    from tuner.monitoring.drift import Observation
+    from tuner.drift.detection import Measure
+    from tuner.drift.observations import Observation
 
 
 # What is watched where nobody names a measure, in this order: scores, then inputs and costs.
@@ -118,13 +118,13 @@ def command(
     compared with itself. Exit codes: 20 an alarm; 0 no alarm, or too little data (under 14 days);
     2 bad input.
     """
-    from tuner.cli._bench_tables import check_plot
-    from tuner.cli._drift_plot import draw
-    from tuner.cli._drift_report import print_report
-    from tuner.cli._drift_sources import observations_of, observations_of_experiment
-    from tuner.evaluation.drift import find_drift
-    from tuner.monitoring.drift import Windows
-    from tuner.stats.drift_mix import MODERATE_PSI
+    from tuner.cli.bench_tables import check_plot
+    from tuner.cli.drift_report import print_report
+    from tuner.cli.drift_sources import observations_of, observations_of_experiment
+    from tuner.drift.detection import find_drift
+    from tuner.drift.mix import MODERATE_PSI
+    from tuner.drift.observations import Windows
+    from tuner.drift.plot import draw
 
     if plot is not None:
         check_plot(plot)
@@ -171,8 +171,8 @@ def _measures(
     higher_is_worse: Sequence[str],
     effects: Sequence[str],
 ) -> list[Measure]:
-    from tuner.cli._drift_sources import figures_in
-    from tuner.evaluation.drift import Measure
+    from tuner.cli.drift_sources import figures_in
+    from tuner.drift.detection import Measure
     from tuner.evaluation.system_metrics import is_better_lower
 
     there = figures_in(observations)
@@ -224,7 +224,7 @@ def _pairs(tags: Sequence[str]) -> dict[str, str]:
 
 
 def _last_day(observations: Sequence[Observation], as_of: str | None) -> date:
-    from tuner.monitoring.drift import parse_day
+    from tuner.core.days import parse_day
 
     if as_of is None:
         last = max(one.day for one in observations)

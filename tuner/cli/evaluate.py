@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._options import config_argument, load_shown, note, set_option, showing
-from tuner.cli._out import echo
-from tuner.cli._params import read_params
+from tuner.cli.options import config_argument, load_shown, note, set_option, showing
+from tuner.cli.out import echo
+from tuner.cli.params import read_params
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 from tuner.core.shown import csv_cell
 
 if TYPE_CHECKING:
-    from tuner.assemble import Assembly
     from tuner.core.policy import Policy
     from tuner.core.trial import Outcome, Params
     from tuner.evaluation.objective import Objective
-    from tuner.study.looks import EarlierLooks
+    from tuner.run.assembly import Assembly
+    from tuner.verdict.looks import EarlierLooks
 
 
 @click.command("evaluate", short_help="Evaluate one set of parameters.")
@@ -72,7 +72,7 @@ def command(
     settings: tuple[str, ...],
 ) -> None:
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
-    from tuner.cli import _aggregates as tables
+    from tuner.scoring import aggregates as tables
 
     assembly = load_shown(config, settings)
     further = _metrics(metric_names, assembly)
@@ -114,7 +114,7 @@ def command(
             record["by"] = {str(by): tables.group_record(outcome.per_query, labels)}
         echo(json_text(record, indent=2))
         return
-    from tuner.cli._console import console
+    from tuner.cli.console import console
 
     where = f"on {len(queries)} queries ({part})" if queries else "by the system's own measure"
     for line in _shown(choice, where):
@@ -137,7 +137,7 @@ def command(
 
 def _looked(assembly: Assembly, choice: Params | Policy, part: str) -> EarlierLooks | None:
     """Remember a look at the held-out queries, and say so; None where none were asked."""
-    from tuner.judge import key_of, look
+    from tuner.run.judge import key_of, look
 
     if part == "tune" or not assembly.holdout_queries:
         return None
@@ -204,7 +204,7 @@ def _plain(choice: Params | Policy) -> dict[str, Any]:
 
 
 def _shown(choice: Params | Policy, where: str) -> list[str]:
-    from tuner.cli._tables import shown_params
+    from tuner.cli.tables import shown_params
     from tuner.core.policy import Policy
 
     if not isinstance(choice, Policy):

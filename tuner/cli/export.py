@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._out import echo
+from tuner.cli.out import echo
 from tuner.core.run_files import JOURNAL_FILE
 
 
@@ -28,9 +28,9 @@ def command(run_dir: Path, storage: str, name: str | None) -> None:
     """
     from tuner.core.errors import InputError
     from tuner.report.optuna_study import optuna_study
-    from tuner.run_dir import no_run
+    from tuner.run.folder import no_run
     from tuner.study.reading import read_journal
-    from tuner.tracking._uri import mask
+    from tuner.tracking.uri import mask
 
     if not (run_dir / JOURNAL_FILE).is_file():
         raise InputError(no_run(run_dir))

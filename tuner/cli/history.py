@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import note
-from tuner.cli._out import echo
+from tuner.cli.options import note
+from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 
@@ -27,13 +27,13 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
     Scores are the objective on the queries that are tuned on. The difference is that of the
     verdict, with an interval at the level of significance that was left for that night.
     """
-    from tuner.cli._bench_tables import check_plot
+    from tuner.cli.bench_tables import check_plot
 
     if plot is not None:
         check_plot(plot)
     histories = _read(source)
     if plot is not None:
-        from tuner.cli._history_plot import draw
+        from tuner.nightly.history_plot import draw
 
         if len(histories) > 1:
             names = ", ".join(history.study for history in histories)
@@ -70,7 +70,7 @@ def _read(source: Path) -> list[History]:
 def _print(history: History) -> None:
     from rich.table import Table
 
-    from tuner.cli._console import console
+    from tuner.cli.console import console
     from tuner.nightly.records import told_unreadable
 
     echo(f"nights of {history.study}", bold=True)

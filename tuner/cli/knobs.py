@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._out import echo
+from tuner.cli.out import echo
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
-    from tuner.retrieval._build_options import BuildOption
     from tuner.retrieval.base import Knob
+    from tuner.retrieval.build_options import BuildOption
 
 
 @click.command("knobs", short_help="Show what a kind of retriever can be tuned by.")
@@ -39,7 +39,7 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
         _print_kinds(as_json=as_json)
         return
     from tuner.config.source import Source, with_overrides
-    from tuner.systems import declared_knobs, options_of
+    from tuner.run.systems import declared_knobs, options_of
 
     options = with_overrides(Source("", {}), settings).data
     if "kind" in options:
@@ -88,7 +88,7 @@ def _print_kinds(*, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from tuner.cli._console import console
+    from tuner.cli.console import console
 
     table = Table("kind", "what it is", box=None)
     for name, text in told.items():
@@ -115,7 +115,7 @@ def _option_record(option: BuildOption) -> dict[str, Any]:
 def _print_options(options: Sequence[BuildOption]) -> None:
     from rich.table import Table
 
-    from tuner.cli._console import console
+    from tuner.cli.console import console
 
     table = Table("option", "default", "what it is", box=None)
     for option in options:
@@ -137,7 +137,7 @@ def _record(knob: Knob) -> dict[str, Any]:
 def _print_table(knobs: Sequence[Knob]) -> None:
     from rich.table import Table
 
-    from tuner.cli._console import console
+    from tuner.cli.console import console
 
     has_conditions = any(knob.when for knob in knobs)
     conditions = ["only when"] if has_conditions else []

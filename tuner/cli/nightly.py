@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli._options import config_argument, note, set_option
-from tuner.cli._out import echo
+from tuner.cli.options import config_argument, note, set_option
+from tuner.cli.out import echo
 from tuner.core.errors import EXIT_FAILED, InputError, TunerError
 from tuner.core.json_text import json_text
 from tuner.core.steps import Phases
-from tuner.progress import Progress, progress_for
+from tuner.run.progress import Progress, progress_for
 
 if TYPE_CHECKING:
-    from tuner.tuning import Session
+    from tuner.run.session import Session
 
 
 @click.command("nightly", short_help="Do a night's work: tune, test, promote, look for drift.")

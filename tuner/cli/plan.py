@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import FiniteRange
-from tuner.cli._out import echo
+from tuner.cli.options import FiniteRange
+from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
-    from tuner.query_plan import QueryPlan, Spread
+    from tuner.run.query_plan import QueryPlan, Spread
 
 _SHARE = FiniteRange(0.0, 1.0, min_open=True, max_open=True)
 
@@ -70,8 +70,8 @@ def command(
     The numbers are those of a paired t-test, two-sided. Where a few differences are very large, it
     takes some more queries.
     """
-    from tuner.query_plan import plan_queries
-    from tuner.study.verdict import ALPHA
+    from tuner.run.query_plan import plan_queries
+    from tuner.verdict.verdict import ALPHA
 
     spread = _spread(run_dir, sd, holdout)
     level = alpha if alpha is not None else ALPHA if spread is None else spread.alpha
@@ -85,7 +85,7 @@ def command(
 def _spread(run_dir: Path | None, sd: float | None, holdout: float | None) -> Spread | None:
     from dataclasses import replace
 
-    from tuner.query_plan import Spread, spread_of_run
+    from tuner.run.query_plan import Spread, spread_of_run
 
     if run_dir is not None and sd is not None:
         raise InputError("give RUN_DIR or --sd, not both: the run's own spread is measured")
@@ -102,7 +102,7 @@ def _spread(run_dir: Path | None, sd: float | None, holdout: float | None) -> Sp
 def _print(plan: QueryPlan) -> None:
     from rich.table import Table
 
-    from tuner.cli._console import console
+    from tuner.cli.console import console
 
     spread = plan.spread
     share = None if spread is None else spread.held_out_share

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._options import FiniteRange
-from tuner.cli._out import echo
+from tuner.cli.options import FiniteRange
+from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.run_files import CONFIG_FILE
 from tuner.core.steps import VERDICT, Phases
-from tuner.progress import progress_for
+from tuner.run.progress import progress_for
 
 
 @click.command("policy", short_help="Choose parameters by query type, from a study's trials.")
@@ -31,14 +31,14 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     RUN_DIR/policy.yaml, which can be given wherever parameters can, and compares it with the winner
     of the study on the held-out queries.
     """
-    from tuner.assemble import assemble
-    from tuner.cli._console import console
-    from tuner.cli._tables import print_types, shown_params
+    from tuner.cli.console import console
+    from tuner.cli.tables import print_types, shown_params
     from tuner.config import load_config
-    from tuner.planning import make_plan
-    from tuner.policy import derive_policy, write_policy
-    from tuner.run_dir import read_run
-    from tuner.tuning import check_same_data
+    from tuner.run.assembly import assemble
+    from tuner.run.folder import read_run
+    from tuner.run.planning import make_plan
+    from tuner.run.policy import derive_policy, write_policy
+    from tuner.run.session import check_same_data
 
     content, _ = read_run(run_dir)
     config, source = load_config(run_dir / CONFIG_FILE)

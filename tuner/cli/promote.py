@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tuner.cli._options import config_argument, note, set_option
-from tuner.cli._out import echo
+from tuner.cli.options import config_argument, note, set_option
+from tuner.cli.out import echo
 
 
 @click.command("promote", short_help="Make another configuration the champion, or go back.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._out import echo
+from tuner.cli.out import echo
 from tuner.core.errors import InputError
 
 if TYPE_CHECKING:

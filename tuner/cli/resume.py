@@ -11,8 +11,8 @@ from tuner.core.steps import START
 
 if TYPE_CHECKING:
     from tuner.core.steps import Phases
-    from tuner.progress import Progress
-    from tuner.tuning import Session
+    from tuner.run.progress import Progress
+    from tuner.run.session import Session
 
 
 @click.command("resume", short_help="Go on with a study that was interrupted.")
@@ -31,11 +31,11 @@ def command(
 
     If the data, the index or the configuration have changed, it stops and says what has changed.
     """
-    from tuner.cli._tuning import tune
+    from tuner.cli.tuning import tune
 
     def reopened(progress: Progress, phases: Phases) -> Session:
         with phases.phase(START):
-            from tuner.tuning import reopen
+            from tuner.run.session import reopen
 
         return reopen(
             run_dir,

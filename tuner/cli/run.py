@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._options import config_argument, load, set_option
+from tuner.cli.options import config_argument, load, set_option
 from tuner.core.steps import START
 
 if TYPE_CHECKING:
     from tuner.core.steps import Phases
-    from tuner.progress import Progress
-    from tuner.tuning import Session
+    from tuner.run.progress import Progress
+    from tuner.run.session import Session
 
 
 @click.command("run", short_help="Tune: search, evaluate, keep every trial.")
@@ -41,12 +41,12 @@ def command(
         settings = (*settings, f"execution.workers={workers}")
     if name is not None:
         settings = (*settings, f'study.name="{name}"')
-    from tuner.cli._tuning import tune
+    from tuner.cli.tuning import tune
 
     def begun(progress: Progress, phases: Phases) -> Session:
         with phases.phase(START):
-            from tuner.assemble import check_can_tune
-            from tuner.tuning import begin
+            from tuner.run.assembly import check_can_tune
+            from tuner.run.session import begin
 
         assembly = load(config, settings, say=progress.say, phases=phases, to_run=True)
         check_can_tune(assembly)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._dataset_options import relevant_from_option
-from tuner.cli._options import note
-from tuner.cli._out import echo
+from tuner.cli.dataset.options import relevant_from_option
+from tuner.cli.options import note
+from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.grades import GradeScale
     from tuner.datasets import Dataset
-    from tuner.evaluation.run_files import RunFiles
-    from tuner.evaluation.scoring_inputs import ScoringInputs
-    from tuner.evaluation.scoring_runs import Scores
+    from tuner.scoring.inputs import ScoringInputs
+    from tuner.scoring.run_files import RunFiles
+    from tuner.scoring.scores import Scores
 
 DEFAULT_METRICS = "ndcg@10,recall@10,mrr@10,map"
 _ON_SCREEN = "-"
@@ -127,12 +127,12 @@ def command(
     same score are ordered by id, descending. A document is relevant from grade 1 on
     (--relevant-from), and not relevant where nobody judged it.
     """
-    from tuner.cli import _score_tables as tables
-    from tuner.cli._score_records import score_record, write_csv
+    from tuner.cli import score_tables as tables
     from tuner.datasets import open_dataset
-    from tuner.evaluation.run_files import read_files
-    from tuner.evaluation.scoring_runs import compare_with_first, score_runs
     from tuner.metrics import at_grades, listed
+    from tuner.scoring.records import score_record, write_csv
+    from tuner.scoring.run_files import read_files
+    from tuner.scoring.scores import compare_with_first, score_runs
 
     paths = [*runs, *more_runs]
     names = listed(",".join(metrics))
@@ -201,9 +201,9 @@ def _inputs(
     scale: GradeScale,
 ) -> ScoringInputs:
     """Gather what metrics beyond judgements and rankings read."""
-    from tuner.evaluation.scoring_inputs import ScoringInputs
     from tuner.metrics.base import MetricOptions
     from tuner.metrics.efficiency import default_tokenizer, load_tokenizer
+    from tuner.scoring.inputs import ScoringInputs
 
     return ScoringInputs(
         documents=() if dataset is None else dataset.corpus.documents,
@@ -227,7 +227,7 @@ def _numbers(written: str) -> list[float]:
 def _groups(
     by_type: str, dataset: Dataset | None, query_ids: Sequence[str]
 ) -> dict[str, list[str]]:
-    from tuner.evaluation.run_files import groups_of, read_groups
+    from tuner.scoring.run_files import groups_of, read_groups
 
     if by_type != _OF_DATASET or dataset is None:
         return read_groups(by_type, query_ids)

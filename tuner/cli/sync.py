@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli._out import echo
+from tuner.cli.out import echo
 from tuner.core.errors import InputError, TunerError
 
 
@@ -15,10 +15,10 @@ from tuner.core.errors import InputError, TunerError
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""
-    from tuner.run_dir import read_run, timed_summary
-    from tuner.tracking._uri import mask, without_password
+    from tuner.run.folder import read_run, timed_summary
     from tuner.tracking.base import EXPERIMENT
-    from tuner.tracking.mlflow import Mlflow
+    from tuner.tracking.mlflow.tracker import Mlflow
+    from tuner.tracking.uri import mask, without_password
 
     content, config = read_run(run_dir)
     store = uri or (config.tracking.uri if config.tracking else None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli._out import echo
+from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 
@@ -33,8 +33,8 @@ def command(where: str | None, uri: str | None, host: str, port: int) -> None:
     Where the store is a server itself, its address is printed and nothing is served.
     """
     from tuner.config.model import TrackingSection
-    from tuner.tracking._uri import check_uri, mask
-    from tuner.tracking.mlflow import serve_ui
+    from tuner.tracking.mlflow.tracker import serve_ui
+    from tuner.tracking.uri import check_uri, mask
 
     tracking = None if where is None else _tracking(where, is_needed=uri is None)
     store = uri or (TrackingSection() if tracking is None else tracking).uri
@@ -64,8 +64,8 @@ def _tracking(where: str, *, is_needed: bool) -> TrackingSection | None:
 def _say_places(address: str, experiment: str, path: Path) -> None:
     """Say where to look first; where that cannot be found out, the pages are there all the same."""
     from tuner.study.reading import read_journal
-    from tuner.tracking._places import places
-    from tuner.tracking._uri import without_password
+    from tuner.tracking.mlflow.places import places
+    from tuner.tracking.uri import without_password
 
     with suppress(Exception):
         journal = path / JOURNAL_FILE

@@ -21,7 +21,7 @@ from tuner.metrics.base import MetricOptions
 from tuner.tracking.base import EXPERIMENT
 
 if TYPE_CHECKING:
-    from tuner.retrieval._build_options import BuildOption
+    from tuner.retrieval.build_options import BuildOption
 
 _ENGINE = "hybrid"
 
@@ -126,7 +126,7 @@ class DatasetSection(Section):
 def _with_options_of_each_kind(schema: dict[str, Any]) -> None:
     """Add the options of the kinds that ship here to the schema, for editors."""
     from tuner.core import registry
-    from tuner.retrieval._build_options import build_options
+    from tuner.retrieval.build_options import build_options
 
     schema["allOf"] = [
         {

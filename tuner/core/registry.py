@@ -1,31 +1,25 @@
 """From a kind's name to its implementation, imported only when it is used.
 
-A family is a package; a kind is a module in it, and the implementation is the class in that module
-with the same name in CamelCase: ``backends/tpe.py`` holds ``Tpe``. So a new kind is one new file.
-Outside code is named in full: ``my_package.module:Thing``.
+A family is a package, and the table ``KINDS`` in its ``base.py`` names each kind's implementation:
+``{"tpe": "tuner.backends.tpe:Tpe"}``. So a new kind is one new file and one line. Outside code is
+named in full in the same way: ``my_package.module:Thing``.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean, one_line
-
-# Modules of a family that hold its protocol or shared subject matter instead of a kind.
-_NOT_KINDS = {"base", "building", "dataset", "split", "names"}
 
 _ONE_OF = {"backends": "backend", "retrieval": "retriever", "datasets": "data set format"}
 
 
 def kinds(family: str) -> list[str]:
     """List the kinds that ship with a family such as ``"backends"``, in alphabetical order."""
-    package = importlib.import_module(f"tuner.{family}")
-    names = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return sorted(name for name in names if name not in _NOT_KINDS and not name.startswith("_"))
+    return sorted(_table(family))
 
 
 def load(family: str, kind: str) -> Any:
@@ -36,11 +30,12 @@ def load(family: str, kind: str) -> Any:
     """
     if ":" in kind:
         return _load_outside(family, kind)
-    if kind not in kinds(family):
-        hint = did_you_mean(kind, kinds(family))
+    table = _table(family)
+    if kind not in table:
+        hint = did_you_mean(kind, sorted(table))
         raise InputError(f"unknown {_ONE_OF.get(family, family)} {kind!r}{hint}")
-    module = importlib.import_module(f"tuner.{family}.{kind}")
-    return getattr(module, "".join(word.capitalize() for word in kind.split("_")))
+    module_name, _, attribute = table[kind].partition(":")
+    return getattr(importlib.import_module(module_name), attribute)
 
 
 def call_problem(thing: Any, *positional: str, named: Sequence[str] = ()) -> str:
@@ -123,6 +118,11 @@ def construct(make: Any, options: Mapping[str, Any], **given: Any) -> Any:
     return make(
         **{name: value for name, value in given.items() if name in parameters or is_open}, **options
     )
+
+
+def _table(family: str) -> Mapping[str, str]:
+    table: Mapping[str, str] = importlib.import_module(f"tuner.{family}.base").KINDS
+    return table
 
 
 def _load_outside(family: str, kind: str) -> Any:

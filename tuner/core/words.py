@@ -18,6 +18,7 @@ _WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}_])[\w{_MARKS}])+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _LATIN_ACCENT = re.compile("[\u0300-\u036f]+")
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b", re.IGNORECASE)
+_INVISIBLE = {"Cc", "Cf"}  # control characters and zero-width ones
 
 
 def fold(text: str) -> str:
@@ -79,3 +80,25 @@ def terms(text: str) -> list[str]:
         if word:
             found.append(word)
     return found
+
+
+def normalise(text: str) -> str:
+    """Return text in Unicode form NFKC, without invisible characters, each gap one space.
+
+    Letter case stays, since names depend on it: see ``compare_key``.
+
+    >>> normalise("  Ｗho　is\\u200b Ada？ ")
+    'Who is Ada?'
+    """
+    text = unicodedata.normalize("NFKC", text)
+    kept = (c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
+    return " ".join("".join(kept).split())
+
+
+def compare_key(text: str) -> str:
+    """Return what two spellings of one query share: letter case and final marks do not count.
+
+    >>> compare_key("Who is Ada?") == compare_key("who is ada")
+    True
+    """
+    return normalise(text).casefold().rstrip(" ?!.。…").strip()

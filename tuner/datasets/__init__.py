@@ -15,9 +15,9 @@ from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.steps import Advance, unheard
-from tuner.datasets._items import json_problems
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset, Evidence
+from tuner.datasets.items import json_problems
 from tuner.datasets.split import split_queries
 
 __all__ = ["Dataset", "Evidence", "builtin_names", "open_dataset", "split_queries"]

@@ -8,6 +8,19 @@ from typing import Protocol
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.dataset import Dataset
 
+KINDS = {
+    "beir": "tuner.datasets.beir:Beir",
+    "hotpotqa": "tuner.datasets.hotpotqa:Hotpotqa",
+    "multihop_rag": "tuner.datasets.multihop_rag:MultihopRag",
+    "musique": "tuner.datasets.musique:Musique",
+    "openie": "tuner.datasets.openie:Openie",
+    "qrels": "tuner.datasets.qrels:Qrels",
+    "samples": "tuner.datasets.samples:Samples",
+    "trec": "tuner.datasets.trec:Trec",
+    "wiki2": "tuner.datasets.wiki2:Wiki2",
+}
+"""Each format by its name; a path is offered to them in the order of their names."""
+
 
 class DatasetFormat(Protocol):
     """Reads one published layout. The class is looked up by name, and never constructed.

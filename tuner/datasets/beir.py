@@ -7,8 +7,9 @@ from pathlib import Path
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
-from tuner.datasets._facts import read_entities, read_evidences, read_triples
-from tuner.datasets._folders import (
+from tuner.datasets.dataset import Dataset
+from tuner.datasets.facts import read_entities, read_evidences, read_triples
+from tuner.datasets.folders import (
     CHOOSE_ONE,
     beir_qrels,
     no_such_split,
@@ -16,16 +17,15 @@ from tuner.datasets._folders import (
     stem,
     trec_qrels,
 )
-from tuner.datasets._judgements import read_judgements
-from tuner.datasets._lines import ABSENT, ProblemLog
-from tuner.datasets._texts import (
+from tuner.datasets.judgements import read_judgements
+from tuner.datasets.lines import ABSENT, ProblemLog
+from tuner.datasets.texts import (
     judgement_warnings,
     only_variant,
     read_corpus,
     read_queries,
     variants,
 )
-from tuner.datasets.dataset import Dataset
 
 PREFERRED_SPLIT = "test"
 

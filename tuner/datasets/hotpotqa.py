@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._collected import Collected, one_line, refuse_split
-from tuner.datasets._folders import refuse_folder
-from tuner.datasets._items import Item, is_texts, peek_keys, read_items
+from tuner.datasets.collected import Collected, one_line, refuse_split
 from tuner.datasets.dataset import Dataset, Evidence
+from tuner.datasets.folders import refuse_folder
+from tuner.datasets.items import Item, is_texts, peek_keys, read_items
 
 QUESTION_KEYS = frozenset({"question", "context", "supporting_facts"})
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._collected import Collected, one_line, refuse_split
-from tuner.datasets._folders import files_by_role, report_empty
-from tuner.datasets._items import Item, peek_keys, read_items
-from tuner.datasets._lines import ABSENT, ProblemLog
+from tuner.datasets.collected import Collected, one_line, refuse_split
+from tuner.datasets.folders import files_by_role, report_empty
+from tuner.datasets.items import Item, peek_keys, read_items
+from tuner.datasets.lines import ABSENT, ProblemLog
 from tuner.datasets.dataset import Dataset
+from tuner.datasets.folders import files_by_role
+from tuner.datasets.items import Item, peek_keys, read_items
+from tuner.datasets.lines import ABSENT, ProblemLog
 
 _CORPUS, _QUERIES = "articles", "questions"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._collected import Collected, one_line, refuse_split
-from tuner.datasets._folders import refuse_folder
-from tuner.datasets._items import Item, peek_keys, read_items
-from tuner.datasets._paths import join_steps, names_in
+from tuner.datasets.collected import Collected, one_line, refuse_split
 from tuner.datasets.dataset import Dataset, Evidence, Step
+from tuner.datasets.folders import refuse_folder
+from tuner.datasets.items import Item, peek_keys, read_items
+from tuner.datasets.paths import join_steps, names_in
 
 _REFERENCE = re.compile(r"#(\d+)")
 

@@ -10,13 +10,17 @@ from pathlib import Path
 from tuner.core.corpus import Corpus, Document, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._collected import Collected, document_id, one_line
-from tuner.datasets._folders import choose, files_by_role, report_empty
-from tuner.datasets._items import Item, is_texts, peek, peek_keys, read_items
-from tuner.datasets._lines import ProblemLog
+from tuner.datasets.collected import Collected, document_id, one_line
+from tuner.datasets.folders import choose, files_by_role, report_empty
+from tuner.datasets.items import Item, is_texts, peek, peek_keys, read_items
+from tuner.datasets.lines import ProblemLog
 from tuner.datasets.base import DatasetFormat
+from tuner.datasets.collected import Collected, document_id, one_line
 from tuner.datasets.dataset import Dataset
+from tuner.datasets.folders import choose, files_by_role
 from tuner.datasets.hotpotqa import Hotpotqa
+from tuner.datasets.items import Item, is_texts, peek, peek_keys, read_items
+from tuner.datasets.lines import ProblemLog
 from tuner.datasets.musique import Musique
 from tuner.datasets.samples import Samples, read_samples
 from tuner.datasets.wiki2 import Wiki2

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tuner.core.corpus import Query
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._collected import data_set_name, refuse_split
-from tuner.datasets._runs import read_qrels
+from tuner.datasets.collected import data_set_name, refuse_split
 from tuner.datasets.dataset import Dataset
+from tuner.datasets.run_files import read_qrels
 
 
 class Qrels:

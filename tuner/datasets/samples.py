@@ -10,13 +10,13 @@ from pathlib import Path
 from tuner.core.errors import did_you_mean
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
-from tuner.datasets._collected import Collected
-from tuner.datasets._facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
-from tuner.datasets._folders import SAMPLE_KEYS, choose, is_samples, sample_files
-from tuner.datasets._items import Item, read_items
-from tuner.datasets._lines import ABSENT, ProblemLog, json_type
-from tuner.datasets._texts import only_variant, read_corpus, variants
+from tuner.datasets.collected import Collected
 from tuner.datasets.dataset import Dataset, Evidence, Step
+from tuner.datasets.facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
+from tuner.datasets.folders import SAMPLE_KEYS, choose, is_samples, sample_files
+from tuner.datasets.items import Item, read_items
+from tuner.datasets.lines import ABSENT, ProblemLog, json_type
+from tuner.datasets.texts import only_variant, read_corpus, variants
 
 PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")

@@ -10,21 +10,21 @@ from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
-from tuner.datasets._collected import data_set_name
-from tuner.datasets._folders import choose, stem, trec_qrels
-from tuner.datasets._items import peek
-from tuner.datasets._judgements import check_some_relevant, parse_grade
-from tuner.datasets._lines import ABSENT, ProblemLog, read_lines
-from tuner.datasets._separated import IN_QUOTES, is_quoted
-from tuner.datasets._texts import (
+from tuner.datasets.collected import data_set_name
+from tuner.datasets.dataset import Dataset
+from tuner.datasets.folders import choose, stem, trec_qrels
+from tuner.datasets.items import peek
+from tuner.datasets.judgements import check_some_relevant, parse_grade
+from tuner.datasets.lines import ABSENT, ProblemLog, read_lines
+from tuner.datasets.separated import IN_QUOTES, is_quoted
+from tuner.datasets.texts import (
     CorpusFile,
     QueriesFile,
     judgement_warnings,
     read_corpus,
     read_queries,
 )
-from tuner.datasets._topics import read_table, read_topics
-from tuner.datasets.dataset import Dataset
+from tuner.datasets.topics import read_table, read_topics
 
 PREFERRED_SPLIT = "test"
 

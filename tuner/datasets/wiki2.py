@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets._folders import refuse_folder
-from tuner.datasets._items import Item, is_texts, peek_keys
-from tuner.datasets._paths import join_steps, names_in
 from tuner.datasets.dataset import Dataset, Evidence, Step
+from tuner.datasets.folders import refuse_folder
 from tuner.datasets.hotpotqa import QUESTION_KEYS, read_supported
+from tuner.datasets.items import Item, is_texts, peek_keys
+from tuner.datasets.paths import join_steps, names_in
 
 _COLUMNS = ("fact", "relation", "entity")
 

@@ -7,6 +7,16 @@ from typing import Protocol
 
 from tuner.core.trial import Outcome, Trial
 
+KINDS = {
+    "auto": "tuner.execution.local.auto:Auto",
+    "dask": "tuner.execution.cluster.dask:Dask",
+    "inline": "tuner.execution.local.inline:Inline",
+    "processes": "tuner.execution.local.processes:Processes",
+    "ray": "tuner.execution.cluster.ray:Ray",
+    "threads": "tuner.execution.local.threads:Threads",
+}
+"""Each way to run evaluations by its name in a configuration."""
+
 # Takes parameters (``Params``), and ``rival=`` as well where a trial has one: see ``Trial.rival``.
 Evaluate = Callable[..., Outcome]
 Outcomes = Generator[tuple[Trial, Outcome], None, None]

@@ -1,11 +1,10 @@
-"""Retrieval metrics: pure functions on arrays, and `evaluate_run` for dictionaries."""
+"""Retrieval metrics: pure functions on arrays."""
 
 from tuner.metrics.aggregate import Aggregate, aggregate, aggregate_by, mean_defined
 from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.grades import at_grades
 from tuner.metrics.names import Metric, depth_needed, known_names, listed, parse
 from tuner.metrics.qrels import Qrels
-from tuner.metrics.runs import evaluate_run, evaluate_run_metrics
 
 __all__ = [
     "Aggregate",
@@ -17,8 +16,6 @@ __all__ = [
     "aggregate_by",
     "at_grades",
     "depth_needed",
-    "evaluate_run",
-    "evaluate_run_metrics",
     "known_names",
     "listed",
     "mean_defined",

@@ -12,6 +12,15 @@ import numpy.typing as npt
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
 
+FILES = (
+    "tuner.metrics.context",
+    "tuner.metrics.efficiency",
+    "tuner.metrics.grades",
+    "tuner.metrics.graph",
+    "tuner.metrics.ranking",
+)
+"""The files with a table ``METRICS``, or with a function ``family_of``: see ``names``."""
+
 Kind = Literal["ranking", "graph", "text"]
 """What a metric reads: ``Judged``, ``tuner.metrics.graph.JudgedGraph``, or
 ``tuner.metrics.efficiency.JudgedContexts``."""

@@ -1,13 +1,12 @@
 """From a metric's name to the metric: ``"ndcg@10"`` <-> ``Metric``.
 
-Every module of this package with a ``METRICS`` table takes part: a new metric is one new file. One
-with more metrics than a table can list has a function ``family_of(name)`` too.
+Every file that ``base.FILES`` names has a table ``METRICS``: a new metric is one new file and one
+line there. One with more metrics than a table can list has a function ``family_of(name)`` too.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
-from tuner.metrics.base import Judged, Kind, MetricFamily, MetricOptions
+from tuner.metrics.base import FILES, Judged, Kind, MetricFamily, MetricOptions
 
 if TYPE_CHECKING:  # these files hold tables of metrics, which this one reads
     from tuner.metrics.efficiency import JudgedContexts
@@ -170,11 +169,8 @@ def _metric(name: str, cutoff: int | None, family: MetricFamily) -> Metric:
     )
 
 
-@cache  # the files of the package do not change while it runs
 def _modules() -> tuple[ModuleType, ...]:
-    package = importlib.import_module("tuner.metrics")
-    names = (info.name for info in pkgutil.iter_modules(package.__path__))
-    return tuple(importlib.import_module(f"tuner.metrics.{name}") for name in names)
+    return tuple(map(importlib.import_module, FILES))
 
 
 @cache

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from tuner.core.errors import InputError
-from tuner.monitoring._distribution import EXACT_SAMPLES, Distribution
+from tuner.monitoring.distribution import EXACT_SAMPLES, Distribution
 
 TOTAL = "total"
 """The stage of a whole call."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tuner.assemble import Assembly
 from tuner.config import Config
 from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
@@ -18,8 +17,9 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params
 from tuner.nightly.data import params_key
 from tuner.nightly.records import Night, Records
-from tuner.study.looks import SHARE_THAT_COUNTS, query_digest
-from tuner.warm_start import SAME, STARTING_POINTS, Earlier, gather
+from tuner.run.assembly import Assembly
+from tuner.run.warm_start import SAME, STARTING_POINTS, Earlier, gather
+from tuner.verdict.looks import SHARE_THAT_COUNTS, query_digest
 
 # So many trials tell a search where to look; the model of a Gaussian process costs their cube.
 MOST_EARLIER_TRIALS = 300

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuner.assemble import Assembly
 from tuner.core.corpus import Query
 from tuner.nightly.records import Part
 from tuner.retrieval.base import Measures
-from tuner.study.looks import query_digest
+from tuner.run.assembly import Assembly
+from tuner.verdict.looks import query_digest
 
 _COUNTED = {"corpus": "documents", "queries": "queries", "judgements": "judgements"}
 

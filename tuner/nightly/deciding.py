@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from tuner.assemble import Assembly
 from tuner.core.errors import TunerError
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
@@ -19,9 +18,10 @@ from tuner.nightly.promotion import (
 )
 from tuner.nightly.records import Records, read_records
 from tuner.nightly.summary import Challenger, Outcome
+from tuner.run.assembly import Assembly
+from tuner.run.session import Tuned
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import CHAMPION, Registry
-from tuner.tuning import Tuned
 
 Policy = Literal["auto", "ask", "never"]
 

@@ -9,15 +9,15 @@ import math
 from datetime import date
 from pathlib import Path
 
-from tuner.assemble import Assembly
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.trial import Trial
-from tuner.evaluation.drift import Measure, find_drift
-from tuner.evaluation.drift_report import DriftReport
-from tuner.monitoring.drift import Observation, Windows
+from tuner.drift.detection import Measure, find_drift
+from tuner.drift.findings import DriftReport
+from tuner.drift.observations import Observation, Windows
 from tuner.nightly.data import part_of
 from tuner.nightly.records import Records, Score, append
 from tuner.nightly.spending import remember_part
+from tuner.run.assembly import Assembly
 from tuner.study.reading import per_query_if_whole
 
 SCORE = "score"

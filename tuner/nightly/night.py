@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
-from tuner.assemble import Assembly, assemble, check_can_tune
 from tuner.config import Config, Source
 from tuner.config.model import NightlySection
 from tuner.core.errors import InputError, TunerError
@@ -32,12 +31,14 @@ from tuner.nightly.records import Champion, Night, Records, append, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
-from tuner.planning import make_plan
+from tuner.report import write_study_report
+from tuner.run.assembly import Assembly, assemble, check_can_tune
+from tuner.run.planning import make_plan
+from tuner.run.session import Session, begin, reopen
+from tuner.run.warm_start import Earlier
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry
-from tuner.tuning import Session, begin, reopen
-from tuner.warm_start import Earlier
 
 
 class Refused(InputError):
@@ -174,6 +175,7 @@ def _run(
             is_time_up=clock(config),
             level_of=spending,
             phases=tonight.phases,
+            write_report=write_study_report,
         )
     said = Said(
         night, records.study, "interrupted", champion, tuned, data, tonight.began, changes,

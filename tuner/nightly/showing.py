@@ -13,8 +13,8 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.nightly.records import Night, Records, append
-from tuner.run_dir import read_run, timed_summary
-from tuner.tracking.mlflow import Mlflow
+from tuner.run.folder import read_run, timed_summary
+from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.nights import show_night
 
 

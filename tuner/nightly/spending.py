@@ -14,13 +14,13 @@ from datetime import date
 from itertools import takewhile
 from pathlib import Path
 
-from tuner.assemble import Assembly
 from tuner.core.rankings import FloatArray
 from tuner.nightly.data import judged_part, params_key, part_of
 from tuner.nightly.records import Look, Part, Records, append
+from tuner.run.assembly import Assembly
 from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
-from tuner.study.looks import SHARE_THAT_COUNTS
-from tuner.study.verdict import Measured
+from tuner.verdict.looks import SHARE_THAT_COUNTS
+from tuner.verdict.verdict import Measured
 
 _SAME = ("dataset", "retriever", "split")
 _DIGITS = 6

@@ -18,9 +18,9 @@ from tuner.core.errors import (
 )
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
-from tuner.evaluation.drift_report import DriftReport
+from tuner.drift.findings import DriftReport
 from tuner.nightly.records import Champion, Look, Night, Notice
-from tuner.tuning import Tuned
+from tuner.run.session import Tuned
 
 EXIT_PROMOTED = 10
 

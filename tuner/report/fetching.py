@@ -10,8 +10,8 @@ from typing import Any
 
 from tuner.core.errors import TunerError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, TABLE_FILE
-from tuner.side_by_side import Passage, Side, SideBySide, write_side_by_side
-from tuner.tracking.mlflow import Mlflow
+from tuner.run.side_by_side import Passage, Side, SideBySide, write_side_by_side
+from tuner.tracking.mlflow.tracker import Mlflow
 
 # The same queries as per_query.jsonl holds, as a table that MLflow shows; without the titles.
 

@@ -15,7 +15,7 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Scalar, Trial, TrialState
 from tuner.evaluation.objective import Bounds, Objective
 from tuner.evaluation.system_metrics import is_better_lower
-from tuner.report._optuna_storage import create_study, delete_study
+from tuner.report.optuna_storage import create_study, delete_study
 
 if TYPE_CHECKING:
     import optuna

@@ -26,7 +26,7 @@ from tuner.report.parts import (
 )
 from tuner.report.places import cut
 from tuner.report.review import Review
-from tuner.side_by_side import Passage, Side, SideBySide
+from tuner.run.side_by_side import Passage, Side, SideBySide
 from tuner.stats import GroupComparison, per_group
 from tuner.stats.pairs import ROUNDING
 

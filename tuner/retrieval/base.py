@@ -14,6 +14,19 @@ from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance
 from tuner.core.trial import Params, Scalar
 
+KINDS = {
+    "command": "tuner.retrieval.adapters.command:Command",
+    "function": "tuner.retrieval.adapters.function:Function",
+    "graph_retriever": "tuner.retrieval.adapters.graph_retriever:GraphRetriever",
+    "http": "tuner.retrieval.adapters.http:Http",
+    "hybrid": "tuner.retrieval.hybrid:Hybrid",
+    "lightrag": "tuner.retrieval.adapters.lightrag:Lightrag",
+    "ms_graphrag": "tuner.retrieval.adapters.ms_graphrag:MsGraphrag",
+    "ms_graphrag_local": "tuner.retrieval.adapters.ms_graphrag_local:MsGraphragLocal",
+    "runs": "tuner.retrieval.adapters.runs:Runs",
+}
+"""Each retriever by its name in a configuration."""
+
 
 @dataclass(frozen=True)
 class Knob:

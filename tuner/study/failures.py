@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tuner.core.shown import shortened
 from tuner.core.study_record import UNNOTICED_SHARE
 from tuner.core.trial import Trial, TrialState
-from tuner.study.ruling import Caveat, CaveatKind
 
 # A study that failed more often than this has not searched its space.
 LARGEST_FAILED_SHARE = 0.5
@@ -50,6 +49,16 @@ class Failures:
         return self.failed > LARGEST_FAILED_SHARE * self.told
 
     @property
+    def is_noticed(self) -> bool:
+        """Say whether enough failed to be told beside a verdict."""
+        return self.failed > UNNOTICED_SHARE * self.told
+
+    @property
+    def short_reason(self) -> str:
+        """Return the most common reason, as long as a sentence bears."""
+        return shortened(self.reason, LONGEST_REASON)
+
+    @property
     def sentence(self) -> str:
         """Say that the study failed, in place of a verdict.
 
@@ -58,20 +67,8 @@ class Failures:
         """
         return (
             f"Failed: {self.failed:,} of {self.told:,} trials could not be evaluated, "
-            f"most often by: {shortened(self.reason, LONGEST_REASON)}"
+            f"most often by: {self.short_reason}"
         )
-
-    @property
-    def caveats(self) -> tuple[Caveat, ...]:
-        """Return what this takes from a verdict; nothing where few enough failed."""
-        if self.failed <= UNNOTICED_SHARE * self.told:
-            return ()
-        figures = {
-            "failed": self.failed,
-            "told": self.told,
-            "reason": shortened(self.reason, LONGEST_REASON),
-        }
-        return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
 def by_cause(failed: Sequence[Trial]) -> list[list[Trial]]:

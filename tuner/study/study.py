@@ -16,7 +16,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
-from tuner.execution._plain import plain
+from tuner.execution.plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, learns, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.pareto import Goals, swept

@@ -10,8 +10,8 @@ from tuner.core.errors import TunerError
 from tuner.core.policy import Policy, WordRule, features
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval._policy import PolicyRetriever
 from tuner.retrieval.base import Retriever, Serves
+from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.testing.case import RetrieverCase
 from tuner.testing.shape import check_rows, need
 
@@ -86,7 +86,7 @@ def check_unknown_knob_is_refused(case: RetrieverCase) -> None:
         ) from error
     raise AssertionError(
         f"the parameter {NO_KNOB!r} does not exist, and was accepted and ignored; check params "
-        "with tuner.retrieval._knobs.knob_params"
+        "with tuner.retrieval.knobs.knob_params"
     )
 
 

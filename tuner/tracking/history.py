@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.core.errors import InputError, TunerError, did_you_mean
-from tuner.tracking._client import quiet
-from tuner.tracking._records import ROLE, STUDY_ID
-from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, sqlite_path
-from tuner.tracking._uri import without_password as hide
-from tuner.tracking._writer import message_of
+from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.records import ROLE, STUDY_ID
+from tuner.tracking.mlflow.writer import message_of
+from tuner.tracking.uri import absolute, check_experiment, check_uri, mask, sqlite_path
+from tuner.tracking.uri import without_password as hide
 
 _PAGE = 1000
 

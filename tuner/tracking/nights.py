@@ -10,12 +10,12 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from tuner.core.errors import TunerError
-from tuner.tracking._client import quiet
-from tuner.tracking._records import ROLE, STUDY_ID
-from tuner.tracking._saved_views import NIGHT_COLUMNS, STUDIES, with_columns
-from tuner.tracking._uri import absolute, mask
-from tuner.tracking._uri import without_password as hide
-from tuner.tracking._writer import reason_of
+from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.records import ROLE, STUDY_ID
+from tuner.tracking.mlflow.saved_views import NIGHT_COLUMNS, STUDIES, with_columns
+from tuner.tracking.mlflow.writer import reason_of
+from tuner.tracking.uri import absolute, mask
+from tuner.tracking.uri import without_password as hide
 
 OF = "tuner.nights_of"
 FIRST = "tuner.first_night"

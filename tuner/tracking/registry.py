@@ -7,11 +7,11 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tuner.core.errors import InputError, TunerError
-from tuner.tracking._client import quiet, sole_opener
-from tuner.tracking._model import model_name
-from tuner.tracking._uri import absolute, check_uri, mask, sqlite_path, without_password
-from tuner.tracking._versions import CHALLENGER, CHAMPION, ModelVersion, find_versions
-from tuner.tracking._writer import message_of
+from tuner.tracking.mlflow.client import quiet, sole_opener
+from tuner.tracking.mlflow.model import model_name
+from tuner.tracking.mlflow.versions import CHALLENGER, CHAMPION, ModelVersion, find_versions
+from tuner.tracking.mlflow.writer import message_of
+from tuner.tracking.uri import absolute, check_uri, mask, sqlite_path, without_password
 
 __all__ = ["CHALLENGER", "CHAMPION", "ModelVersion", "Registry", "model_name"]
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuner.core.errors import TunerError
-from tuner.tracking._client import Client, quiet
-from tuner.tracking._records import Point, RunContent
-from tuner.tracking._uri import absolute, check_experiment, check_uri, mask, without_password
-from tuner.tracking._writer import message_of
+from tuner.tracking.mlflow.client import Client, quiet
+from tuner.tracking.mlflow.records import Point, RunContent
+from tuner.tracking.mlflow.writer import message_of
+from tuner.tracking.uri import absolute, check_experiment, check_uri, mask, without_password
 
 
 def log_single_run(

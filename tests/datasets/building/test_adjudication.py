@@ -6,7 +6,7 @@ import pytest
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError
-from tuner.datasets.building.adjudication import (
+from tuner.evalset.adjudication import (
     compare_sheets,
     judged_dataset,
     read_grades,

@@ -6,7 +6,7 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
-from tuner.datasets.building.classify import classify, load_classifier
+from tuner.evalset.classify import classify, load_classifier
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
-from tuner.datasets.building.corpus import open_corpus
+from tuner.evalset.corpus import open_corpus
 
 CORPUS = '{"_id": "d1", "title": "Ada", "text": "Ada wrote."}\n{"_id": "d2", "text": "x"}\n'
 

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.datasets.building.distinct import (
+from tuner.core.words import compare_key
+from tuner.evalset.distinct import (
     DistinctQuery,
     distinct_queries,
     drop_near_duplicates,
     write_near_duplicates,
 )
-from tuner.datasets.building.query_log import LogEntry, compare_key
+from tuner.evalset.query_log import LogEntry
 
 
 def texts(queries):

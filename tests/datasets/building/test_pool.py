@@ -5,7 +5,7 @@ import pytest
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
-from tuner.datasets.building.pool import pooled, sheet_rows
+from tuner.evalset.pool import pooled, sheet_rows
 
 QUERIES = [Query("q2", "second?"), Query("q1", "first?")]
 DOCUMENTS = [Document(f"d{i}", f"title {i}", f"text {i}") for i in range(40)]

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.datasets.building.query_log import (
-    compare_key,
-    normalise,
+from tuner.core.words import compare_key, normalise
+from tuner.evalset.query_log import (
     read_query_log,
     since_date,
 )

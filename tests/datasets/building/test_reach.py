@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tuner.core.corpus import Document, Query
 from tuner.datasets import Dataset
-from tuner.datasets.building.reach import Reach, measure_reach
-from tuner.datasets.building.statistics import relevant_documents
+from tuner.evalset.reach import Reach, measure_reach
+from tuner.evalset.statistics import relevant_documents
 
 HOPS = {("q1", "d1"): 1, ("q1", "d2"): 2, ("q2", "d3"): 4}
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.datasets.building.distinct import DistinctQuery
-from tuner.datasets.building.sampling import read_sample, sample_queries, write_sample
+from tuner.evalset.distinct import DistinctQuery
+from tuner.evalset.sampling import read_sample, sample_queries, write_sample
 
 
 def by_first_letter(text):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.datasets._lines import ProblemLog
-from tuner.datasets.building.sheets import (
+from tuner.datasets.lines import ProblemLog
+from tuner.evalset.sheets import (
     COLUMNS,
     Row,
     grade_of,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
-from tuner.datasets.building.near_duplicates import near_duplicates
-from tuner.datasets.building.statistics import Spread, describe
+from tuner.evalset.near_duplicates import near_duplicates
+from tuner.evalset.statistics import Spread, describe
 
 
 def described(dataset: Dataset, **options):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
-from tuner.datasets.building.drafts import Draft, Drafts
-from tuner.datasets.building.facts import FactGraph, documents_of
-from tuner.datasets.building.sizes import size_of
-from tuner.datasets.building.synthetic import BIAS, Options, build_from_graph
+from tuner.evalset.drafts import Draft, Drafts
+from tuner.evalset.facts import FactGraph, documents_of
+from tuner.evalset.sizes import size_of
+from tuner.evalset.synthetic import BIAS, Options, build_from_graph
 
 SHARED_DATA = Path(__file__).resolve().parents[3] / "../shared/data"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.datasets.building.facts import name_key, relation_key
-from tuner.datasets.building.wording import (
+from tuner.evalset.facts import name_key, relation_key
+from tuner.evalset.wording import (
     Wording,
     is_chinese,
     load_wording,

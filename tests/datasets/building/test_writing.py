@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tuner.core.corpus import Document, Query, Triple
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, Evidence, open_dataset
-from tuner.datasets.building.writing import LAYOUTS, write_dataset
+from tuner.evalset.writing import LAYOUTS, write_dataset
 
 
 def full_dataset() -> Dataset:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.corpus import Corpus, Query
-from tuner.retrieval.graph_retriever import GraphRetriever
+from tuner.retrieval.adapters.graph_retriever import GraphRetriever
 
 Build = Callable[..., GraphRetriever]
 

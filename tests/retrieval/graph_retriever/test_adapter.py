@@ -16,9 +16,9 @@ pytest.importorskip(
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval.graph_retriever import GraphRetriever
-from tuner.retrieval.graph_retriever.corpus_store import CorpusStore
-from tuner.retrieval.graph_retriever.options import mentions, read_edges
+from tuner.retrieval.adapters.graph_retriever import GraphRetriever
+from tuner.retrieval.adapters.graph_retriever.corpus_store import CorpusStore
+from tuner.retrieval.adapters.graph_retriever.options import mentions, read_edges
 
 
 def rows(rankings):

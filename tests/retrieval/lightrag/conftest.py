@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.corpus import Corpus, Query
-from tuner.retrieval.lightrag import Lightrag
+from tuner.retrieval.adapters.lightrag import Lightrag
 
 Build = Callable[..., Lightrag]
 

@@ -17,7 +17,7 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval.lightrag import Lightrag, runtime
+from tuner.retrieval.adapters.lightrag import Lightrag, runtime
 
 EASY = {"cosine_better_than_threshold": 0.0}
 

@@ -10,10 +10,10 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
-from tuner.retrieval.lightrag.keywords import keywords
-from tuner.retrieval.lightrag.knowledge import SOURCES, read_knowledge
-from tuner.retrieval.lightrag.options import KNOBS, read_params
-from tuner.retrieval.lightrag.runtime import Tokens
+from tuner.retrieval.adapters.lightrag.keywords import keywords
+from tuner.retrieval.adapters.lightrag.knowledge import SOURCES, read_knowledge
+from tuner.retrieval.adapters.lightrag.options import KNOBS, read_params
+from tuner.retrieval.adapters.lightrag.runtime import Tokens
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval.lightrag import Lightrag
-from tuner.retrieval.lightrag.working_dir import FILES, match_documents, read_working_dir
+from tuner.retrieval.adapters.lightrag import Lightrag
+from tuner.retrieval.adapters.lightrag.working_dir import FILES, match_documents, read_working_dir
 
 EMBEDDER = "odd_embedders:letters"
 

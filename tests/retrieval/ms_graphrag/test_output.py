@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from tuner.core.errors import InputError
-from tuner.retrieval.ms_graphrag import MsGraphrag
-from tuner.retrieval.ms_graphrag.output import read_output
+from tuner.retrieval.adapters.ms_graphrag import MsGraphrag
+from tuner.retrieval.adapters.ms_graphrag.output import read_output
 
 Rows = list[dict[str, Any]]
 Edit = Callable[[str, Callable[[Rows], Rows]], None]

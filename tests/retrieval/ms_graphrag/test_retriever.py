@@ -14,8 +14,8 @@ from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
 from tuner.evaluation.evaluator import Evaluator
-from tuner.retrieval.ms_graphrag import MsGraphrag
-from tuner.retrieval.ms_graphrag.output import read_output
+from tuner.retrieval.adapters.ms_graphrag import MsGraphrag
+from tuner.retrieval.adapters.ms_graphrag.output import read_output
 from tuner.testing import RetrieverCase, RetrieverContract
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"

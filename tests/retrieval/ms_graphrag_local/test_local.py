@@ -19,8 +19,8 @@ pytest.importorskip("graphrag", reason="Microsoft's graphrag is not installed: '
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
 from tuner.datasets import Dataset, open_dataset
-from tuner.retrieval.ms_graphrag.output import read_output
-from tuner.retrieval.ms_graphrag_local import MsGraphragLocal
+from tuner.retrieval.adapters.ms_graphrag.output import read_output
+from tuner.retrieval.adapters.ms_graphrag_local import MsGraphragLocal
 from tuner.testing import RetrieverCase, RetrieverContract
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"
@@ -161,7 +161,7 @@ def test_entities_are_found_as_in_lancedb(tmp_path: Path) -> None:
     from graphrag_vectors import VectorStoreDocument
     from graphrag_vectors.lancedb import LanceDBVectorStore
 
-    from tuner.retrieval.ms_graphrag_local.builder import _Vectors
+    from tuner.retrieval.adapters.ms_graphrag_local.builder import _Vectors
 
     draw = np.random.default_rng(3)
     ids = [f"entity-{number}" for number in range(40)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.retrieval.ms_graphrag_local.options import read_params
+from tuner.retrieval.adapters.ms_graphrag_local.options import read_params
 
 
 def test_defaults_are_graphrags() -> None:

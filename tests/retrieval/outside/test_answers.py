@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
-from tuner.retrieval._answers import Answer, passage_tokens, rankings_of, read_answer
+from tuner.retrieval.adapters.answers import Answer, passage_tokens, rankings_of, read_answer
 
 KNOWN = {"a": 3, "b": 4, "7": 5}
 

@@ -16,8 +16,8 @@ import pytest
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.space import Categorical, SearchSpace
-from tuner.retrieval.command import Command
-from tuner.retrieval.command.process import idle_processes
+from tuner.retrieval.adapters.command import Command
+from tuner.retrieval.adapters.command.process import idle_processes
 from tuner.testing import CHECKS, RetrieverCase
 
 # Ranks by shared words; fails in all the ways that a parameter tells it to.
@@ -224,7 +224,7 @@ time.sleep(600)
 """
 PARENT = """
 import sys
-from tuner.retrieval.command.process import Process
+from tuner.retrieval.adapters.command.process import Process
 process = Process([sys.executable, "hangs.py"], ".")
 print(process._process.pid, flush=True)
 process.ask(b"{}\\n", 600)
@@ -250,7 +250,7 @@ def test_processes_end_with_the_interpreter(make, folder):
     code = f"""
 import os, sys
 from tuner.core.corpus import Corpus, Query
-from tuner.retrieval.command import Command
+from tuner.retrieval.adapters.command import Command
 command = Command.build(
     Corpus(()),
     command=[sys.executable, "search.py"],

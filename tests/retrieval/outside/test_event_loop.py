@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from tuner.retrieval import _event_loop
+from tuner.retrieval.adapters import event_loop
 
 WAIT_S = 60.0
 
@@ -16,14 +16,14 @@ def test_threads_that_ask_first_at_once_share_one_loop_and_its_limit(monkeypatch
     loops: list[asyncio.AbstractEventLoop] = []
     running, most = 0, 0
 
-    class Slow(_event_loop._Loop):
+    class Slow(event_loop._Loop):
         def __init__(self) -> None:
             for _ in range(1000):  # gives other threads a chance to come in between
                 threading.Event().wait(0)
             super().__init__()
 
-    monkeypatch.setattr(_event_loop, "_Loop", Slow)
-    monkeypatch.setattr(_event_loop.os, "getpid", lambda: -1)  # as a process that has none yet
+    monkeypatch.setattr(event_loop, "_Loop", Slow)
+    monkeypatch.setattr(event_loop.os, "getpid", lambda: -1)  # as a process that has none yet
 
     async def call() -> int:
         nonlocal running, most
@@ -36,7 +36,7 @@ def test_threads_that_ask_first_at_once_share_one_loop_and_its_limit(monkeypatch
 
     def ask() -> None:
         barrier.wait(WAIT_S)
-        assert _event_loop.run_concurrently([call] * 5, limit=limit, shared_by="x") == [1] * 5
+        assert event_loop.run_concurrently([call] * 5, limit=limit, shared_by="x") == [1] * 5
 
     workers = [threading.Thread(target=ask) for _ in range(threads)]
     for worker in workers:

@@ -20,9 +20,9 @@ from tuner.core.corpus import Query
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.processes import Processes
-from tuner.retrieval._remembered import Remembered
-from tuner.retrieval.function import Function
+from tuner.execution.local.processes import Processes
+from tuner.retrieval.adapters.function import Function
+from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.testing import CHECKS, RetrieverCase
 
 RANK = """

@@ -18,12 +18,12 @@ from tuner.config import load_config
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.space import Categorical, Integer, SearchSpace
-from tuner.execution.auto import Auto
-from tuner.execution.inline import Inline
-from tuner.execution.threads import Threads
-from tuner.planning import make_plan
-from tuner.retrieval.http import Http
-from tuner.retrieval.http.connection import LONGEST_WAIT_S, retry_after_s
+from tuner.execution.local.auto import Auto
+from tuner.execution.local.inline import Inline
+from tuner.execution.local.threads import Threads
+from tuner.retrieval.adapters.http import Http
+from tuner.retrieval.adapters.http.connection import LONGEST_WAIT_S, retry_after_s
+from tuner.run.planning import make_plan
 from tuner.testing import CHECKS, RetrieverCase
 
 TOKEN = "tok-4711-very-secret"

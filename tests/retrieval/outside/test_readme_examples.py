@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
-from tuner.planning import make_plan
+from tuner.run.assembly import assemble
+from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.assemble import assemble
 from tuner.config import load_config
 from tuner.core.trial import TrialState
-from tuner.planning import make_plan
-from tuner.run_dir import read_run
-from tuner.tuning import begin, reopen
+from tuner.run.assembly import assemble
+from tuner.run.folder import read_run
+from tuner.run.planning import make_plan
+from tuner.run.session import begin, reopen
 
 FUNCTION = """
 import os

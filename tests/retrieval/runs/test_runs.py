@@ -14,9 +14,9 @@ import pytest
 
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
-from tuner.datasets._runs import read_run
-from tuner.retrieval.runs import Runs
-from tuner.retrieval.runs.legs import Run
+from tuner.datasets.run_files import read_run
+from tuner.retrieval.adapters.runs import Runs
+from tuner.retrieval.adapters.runs.legs import Run
 from tuner.testing import RetrieverCase, RetrieverContract
 
 QUERIES = [Query("q1", "first"), Query("q2", "second"), Query("q3", "third")]

@@ -9,14 +9,14 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tuner.assemble import Assembly, assemble
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.datasets import Dataset, open_dataset
-from tuner.planning import make_plan
 from tuner.retrieval.hybrid import Hybrid
-from tuner.tuning import begin, reopen
+from tuner.run.assembly import Assembly, assemble
+from tuner.run.planning import make_plan
+from tuner.run.session import begin, reopen
 
 CONFIG = """\
 study: {{name: legs, seed: 1, runs_dir: {folder}/runs}}

@@ -1,0 +1,245 @@
+"""Two arms of different units, such as users: how much their means differ, and how surely.
+
+Units are what was assigned, such as users, each one value. Ratios come here as values of units by
+``linearised``, and CUPED's adjusted values are values like others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.abtest.relative import ArmMeans
+from tuner.abtest.relative import relative_interval as fieller
+from tuner.abtest.sequential import always_valid_p, confidence_sequence
+from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
+from tuner.stats.pairs import check_share, is_constant, largest
+from tuner.stats.resampling import Interval
+
+
+@dataclass(frozen=True)
+class ArmComparison:
+    """What two independent samples say about treatment minus control; None where undefined.
+
+    Attributes:
+        n_treatment: units with a value.
+        n_control: units with a value.
+        treatment: the treatment's mean, ratio or quantile.
+        control: the same of the control.
+        difference: ``treatment`` - ``control``.
+        relative: ``difference`` / abs(``control``); None where the control is 0.
+        standard_error: of ``difference``.
+        alpha: of both intervals and what p-values may be held against.
+        interval: covers the true difference at one look that was planned before.
+        p_value: two-sided, for that look; None: not tested.
+        always_valid_interval: covers it at all looks together.
+        always_valid_p: for any number of looks.
+        relative_interval, always_valid_relative_interval: the same two of ``relative``; None where
+            the control cannot be told from 0.
+        remark: why nothing was tested, else None.
+    """
+
+    n_treatment: int
+    n_control: int
+    treatment: float | None
+    control: float | None
+    difference: float | None
+    relative: float | None
+    standard_error: float | None
+    alpha: float
+    interval: Interval | None
+    p_value: float | None
+    always_valid_interval: Interval | None
+    always_valid_p: float | None
+    relative_interval: Interval | None
+    always_valid_relative_interval: Interval | None
+    remark: str | None
+
+    @property
+    def is_share(self) -> bool:
+        """Say whether the difference can be told as a share of the control."""
+        return self.relative is not None and self.always_valid_relative_interval is not None
+
+
+def compare_arms(
+    treatment: npt.ArrayLike,
+    control: npt.ArrayLike,
+    *,
+    planned_units: float,
+    alpha: float = 0.05,
+    is_from_0_up: bool = False,
+) -> ArmComparison:
+    """Compare the means of two arrays of values of units, shapes (n,) and (m,); NaN is left out.
+
+    Welch's t-test (1947), which lets the arms have different variances: t = difference /
+    sqrt(var_t / n + var_c / m) with Satterthwaite's degrees of freedom. A pooled variance is wrong
+    as soon as a split of 10 to 90 meets a treatment that changes the spread. ``planned_units`` of
+    both arms together tune the always-valid side, see ``tuner.abtest.sequential``. ``is_from_0_up``
+    says that what is measured is never negative, so that at most all of the control can be lost.
+
+    1, 2, 3, 6 against 1, 1, 2, 2: difference 1.5, variances 14/3 and 1/3, t = 1.5 / sqrt(1.25) =
+    1.342 with 3.43 degrees of freedom, p = .26.
+
+    >>> result = compare_arms([1, 2, 3, 6], [1, 1, 2, 2], planned_units=8)
+    >>> round(result.p_value, 2)
+    0.26
+
+    Raises:
+        InputError: an array is not one-dimensional or holds an infinity, or no units are planned.
+    """
+    check_share("alpha", alpha)
+    left, right = unit_values(treatment, "treatment"), unit_values(control, "control")
+    means = (mean_of(left), mean_of(right))
+    remark = why_untested(left, right)
+    if remark is not None:
+        return compared(left.size, right.size, *means, alpha=alpha, remark=remark)
+    from scipy import special
+
+    difference, error, degrees = welch(left, right)
+    half = -error * float(special.stdtrit(degrees, alpha / 2))
+    return compared(
+        left.size,
+        right.size,
+        *means,
+        alpha=alpha,
+        standard_error=error,
+        interval=(difference - half, difference + half),
+        p_value=2.0 * float(special.stdtr(degrees, -abs(difference) / error)),
+        information=(left.size + right.size) / planned_units,
+        degrees=degrees,
+        arms=ArmMeans(
+            float(left.mean()),
+            float(right.mean()),
+            float(left.var(ddof=1)) / left.size,
+            float(right.var(ddof=1)) / right.size,
+        ),
+        width=half / error,
+        is_from_0_up=is_from_0_up,
+    )
+
+
+def skewness_of_difference(treatment: npt.ArrayLike, control: npt.ArrayLike) -> float:
+    """Return the skewness of the difference of two means; 0 is what Welch's test takes it for.
+
+    (k_t / n^2 - k_c / m^2) / (v_t / n + v_c / m)^1.5 with the third and second central moments k
+    and v of the arms. In equal arms it cancels out; in a small arm of rare or skewed values not.
+
+    0, 0, 0, 4 against 1, 1, 1: k = 6, v = 3, so (6 / 16) / (3 / 4)^1.5 = .577.
+
+    >>> round(skewness_of_difference([0, 0, 0, 4], [1, 1, 1]), 3)
+    0.577
+    """
+    third, second = 0.0, 0.0
+    arms = ((unit_values(treatment, "treatment"), 1.0), (unit_values(control, "control"), -1.0))
+    for values, sign in arms:
+        if values.size:
+            off = values - values.mean()
+            third += sign * float((off**3).mean()) / values.size**2
+            second += float((off**2).mean()) / values.size
+    return third / second**1.5 if second > 0.0 else 0.0
+
+
+def compared(
+    n_treatment: int,
+    n_control: int,
+    treatment: float | None,
+    control: float | None,
+    *,
+    alpha: float,
+    standard_error: float | None = None,
+    interval: Interval | None = None,
+    p_value: float | None = None,
+    information: float | None = None,
+    degrees: float = math.inf,
+    arms: ArmMeans | None = None,
+    width: float | None = None,
+    is_from_0_up: bool = False,
+    relative_interval: Interval | None = None,
+    remark: str | None = None,
+) -> ArmComparison:
+    """Complete a comparison by its difference, relative difference and always-valid side.
+
+    ``arms`` and ``width``, that of ``interval`` in standard errors, bring the relative intervals;
+    one that is known already is given.
+    """
+    difference = None if treatment is None or control is None else treatment - control
+    sequence: Interval | None = None
+    always: float | None = None
+    relative_sequence: Interval | None = None
+    if difference is not None and standard_error is not None and information is not None:
+        sequence = confidence_sequence(
+            difference, standard_error, information=information, alpha=alpha, degrees=degrees
+        )
+        always = always_valid_p(
+            difference, standard_error, information=information, alpha=alpha, degrees=degrees
+        )
+        if arms is not None:
+            wide = confidence_sequence(
+                0.0, 1.0, information=information, alpha=alpha, degrees=degrees
+            )[1]
+            relative_sequence = fieller(arms, wide, is_from_0_up=is_from_0_up)
+    if arms is not None and width is not None:
+        relative_interval = fieller(arms, width, is_from_0_up=is_from_0_up)
+    return ArmComparison(
+        n_treatment=n_treatment,
+        n_control=n_control,
+        treatment=treatment,
+        control=control,
+        difference=difference,
+        relative=difference / abs(control) if difference is not None and control else None,
+        standard_error=standard_error,
+        alpha=alpha,
+        interval=interval,
+        p_value=p_value,
+        always_valid_interval=sequence,
+        always_valid_p=always,
+        relative_interval=relative_interval,
+        always_valid_relative_interval=relative_sequence,
+        remark=remark,
+    )
+
+
+def unit_values(values: npt.ArrayLike, name: str) -> FloatArray:
+    """Return the defined values of an arm, sorted, so that their order changes no digit.
+
+    Raises:
+        InputError: not one-dimensional, or an infinity.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"the {name} has shape {array.shape}; give one value a unit")
+    if np.isinf(array).any():
+        raise InputError(f"the {name} holds an infinite value; write NaN where there is none")
+    return np.sort(array[~np.isnan(array)])
+
+
+def mean_of(values: FloatArray) -> float | None:
+    """Return the mean; None for no values."""
+    return float(values.mean()) if values.size else None
+
+
+def welch(left: FloatArray, right: FloatArray) -> tuple[float, float, float]:
+    """Return the difference of means, its standard error, and Satterthwaite's degrees of freedom.
+
+    df = (u + v)^2 / (u^2 / (n - 1) + v^2 / (m - 1)) with u = var / n and v = var / m. As scipy's
+    ``ttest_ind``, which warns where one of the arms is constant.
+    """
+    u, v = left.var(ddof=1) / left.size, right.var(ddof=1) / right.size
+    degrees = (u + v) ** 2 / (u**2 / (left.size - 1) + v**2 / (right.size - 1))
+    return float(left.mean() - right.mean()), math.sqrt(u + v), float(degrees)
+
+
+def why_untested(left: FloatArray, right: FloatArray) -> str | None:
+    """Say why two arms cannot be tested; None where they can."""
+    for name, values in (("treatment", left), ("control", right)):
+        if values.size < 2:
+            count = {0: "no unit", 1: "only one unit"}[values.size]
+            return f"{count} of the {name} has a value: a test needs at least two in each arm"
+    magnitude = largest(left, right)
+    if is_constant(left, magnitude=magnitude) and is_constant(right, magnitude=magnitude):
+        return "all units of each arm have the same value: there is no spread to test against"
+    return None

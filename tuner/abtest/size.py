@@ -1,0 +1,120 @@
+"""How many units an experiment needs, for one planned look or for any number of looks."""
+
+from __future__ import annotations
+
+import math
+
+from tuner.abtest.sequential import confidence_sequence, upper_sequence
+from tuner.core.errors import InputError
+from tuner.stats.pairs import check_share
+from tuner.stats.power import sample_size_unpaired
+
+# More units than there are people; where even so many do not tell, none do.
+MOST_UNITS = 10**11
+
+
+def unit_spread(standard_deviation: float, treatment_share: float, control_share: float) -> float:
+    """Return the standard error of a difference times sqrt(units of both arms together).
+
+    sd * sqrt((t + c) (1/t + 1/c)): 2 sd for equal shares, 3.33 sd for 10 % against 90 %.
+
+    >>> round(unit_spread(1.0, 0.1, 0.9), 2)
+    3.33
+    """
+    check_share("treatment_share", treatment_share)
+    check_share("control_share", control_share)
+    both = treatment_share + control_share
+    return standard_deviation * math.sqrt(both / treatment_share + both / control_share)
+
+
+def units_one_look(
+    effect: float, spread: float, *, alpha: float = 0.05, power: float = 0.8, sides: int = 2
+) -> int:
+    """Return the units of both arms with which a t-test at one planned look finds ``effect``.
+
+    ``spread`` is that of ``unit_spread`` or standard error * sqrt(units) of an earlier sample. An
+    unequal split counts as the equal one with the same standard error.
+
+    Cohen's d = .2, equal shares: spread 2 for sd 1, 394 in each arm.
+
+    >>> units_one_look(0.2, 2.0)
+    788
+
+    Raises:
+        InputError: the effect is 0 or not finite.
+    """
+    if spread <= 0.0:
+        return 4  # The least with which both arms show a spread.
+    each = sample_size_unpaired(2.0 * effect / spread, alpha=alpha * 2 / sides, power=power)
+    return 2 * each
+
+
+def units_any_look(
+    effect: float,
+    spread: float,
+    *,
+    planned_units: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    sides: int = 2,
+) -> int:
+    """Return the units with which always-valid inference has found ``effect`` with ``power``.
+
+    The fewest N with effect >= (w + z) * spread / sqrt(N), w the width of the confidence sequence
+    in standard errors at N and z the normal quantile of ``power``; an earlier look may end the
+    experiment sooner, with the same promise.
+
+    Raises:
+        InputError: the effect is 0, or even 1e11 units would not tell.
+    """
+    from scipy import stats
+
+    check_share("power", power)
+    return units_until(
+        effect,
+        spread,
+        planned_units=planned_units,
+        alpha=alpha,
+        sides=sides,
+        further=float(stats.norm.ppf(power)),
+    )
+
+
+def units_until(
+    effect: float,
+    spread: float,
+    *,
+    planned_units: float,
+    alpha: float = 0.05,
+    sides: int = 2,
+    further: float = 0.0,
+) -> int:
+    """Return the units with which the always-valid interval is narrower than ``effect``.
+
+    ``further`` standard errors are asked for beyond the interval's half width.
+
+    Raises:
+        InputError: the effect is 0, or even 1e11 units would not tell.
+    """
+    effect = abs(effect)
+    if not (math.isfinite(effect) and effect > 0.0):
+        raise InputError(f"effect={effect!r}: no sample shows it; give an effect other than 0")
+
+    def is_enough(units: int) -> bool:
+        information = units / planned_units
+        if sides == 2:
+            width = confidence_sequence(0.0, 1.0, information=information, alpha=alpha)[1]
+        else:
+            width = upper_sequence(0.0, 1.0, information=information, alpha=alpha)
+        return effect >= (width + further) * spread / math.sqrt(units)
+
+    high = 4
+    while not is_enough(high):
+        if high > MOST_UNITS:
+            raise InputError(f"effect={effect:g}: not even {MOST_UNITS:.0e} units would show it")
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high

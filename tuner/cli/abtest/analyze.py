@@ -1,0 +1,163 @@
+"""tuner abtest analyze: what came of an experiment, in a sentence, a table, HTML, JSON, MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import config_argument, note, set_option
+from tuner.cli.out import echo
+from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
+
+if TYPE_CHECKING:
+    from tuner.abtest.analysis import Analysis
+    from tuner.abtest.decision import Decision
+
+EXIT_SAMPLE_RATIO = 21
+MLFLOW_EXPERIMENT = "graphrag-abtest"
+
+# MLflow cuts longer ones itself, or refuses them, as the store has it.
+_PARAM_LIMIT = 6000
+
+
+@click.command("analyze", short_help="Test the results: ship, do not ship, or keep collecting.")
+@config_argument
+@click.argument("results")
+@click.option("--html", metavar="FILE", help="Also write one self-contained HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--mlflow", "uri", metavar="URI", help="Also write a run to this store, such as sqlite:///m.db."
+)
+@set_option
+def command(
+    config: str,
+    results: str,
+    html: str | None,
+    as_json: bool,
+    uri: str | None,
+    settings: tuple[str, ...],
+) -> None:
+    """Compare the arms in RESULTS (.csv, .tsv, .jsonl, .parquet) as CONFIG planned.
+
+    Each row is something that a unit did: it names the unit, its arm, and the columns of the
+    metrics. A unit that did nothing needs a row without values, because it counts for the shares of
+    the arms. Exit code 21: the arms do not have their shares of the units, so nothing was compared.
+    """
+    from tuner.abtest.analysis import analyze, read_results
+    from tuner.abtest.decision import decide
+    from tuner.abtest.experiment import load_experiment
+    from tuner.abtest.report import to_html, to_record
+
+    experiment, _ = load_experiment(config, settings)
+    if uri is not None:
+        from tuner.tracking.uri import check_uri
+
+        check_uri(uri)
+    if html is not None and not Path(html).parent.is_dir():
+        raise InputError(f"--html {html}: there is no folder {str(Path(html).parent)!r}")
+    if html is not None and Path(html).is_dir():
+        raise InputError(f"--html {html}: this is a folder; name a file, such as page.html")
+    analysis = analyze(experiment, read_results(experiment, results))
+    decision = decide(analysis)
+    if analysis.misplaced:
+        note(
+            f"note: {analysis.misplaced:,} of {sum(analysis.counts.values()):,} units are in "
+            "another arm than `tuner abtest assign` gives them"
+        )
+    record = to_record(analysis, decision)
+    page = to_html(analysis, decision)
+    if html is not None:
+        Path(html).write_text(page, encoding="utf-8")
+        note(f"page: {html}")
+    if as_json:
+        echo(json_text(record, indent=2))
+    else:
+        _print(analysis, decision)
+    if uri is not None:  # last, since a server may be away and the rest is known by now
+        _log(uri, analysis, decision, record, page)
+    if decision.outcome == "stop":
+        raise click.exceptions.Exit(EXIT_SAMPLE_RATIO)
+
+
+def _print(analysis: Analysis, decision: Decision) -> None:
+    from rich.table import Table
+
+    from tuner.abtest.decision import decide_each
+    from tuner.abtest.report import COLUMNS, legend, table_row
+    from tuner.cli.console import console
+
+    units = ", ".join(f"{arm} {count:,}" for arm, count in analysis.counts.items())
+    total = sum(analysis.counts.values())
+    rows = f"{analysis.rows:,} row{'s' if analysis.rows != 1 else ''}"
+    echo(f"{rows} of {total:,} unit{'s' if total != 1 else ''}: {units}")
+    echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
+    for treatment, results in analysis.results.items():
+        echo(f"\n{treatment} against control")
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        for name in COLUMNS:
+            table.add_column(name, justify="left" if name in ("metric", "role", "") else "right")
+        for one in results:
+            table.add_row(*table_row(analysis.config, one))
+        console().print(table)
+    if analysis.results:
+        echo(legend(analysis.config))
+    every = decide_each(analysis)
+    if len(every) > 1:
+        echo()
+        for each in every:
+            echo(each.sentence)
+    echo(f"\n{decision.sentence}", bold=True)
+
+
+def _log(
+    uri: str, analysis: Analysis, decision: Decision, record: Mapping[str, object], page: str
+) -> None:
+    from tuner.tracking.single_run import log_single_run
+    from tuner.tracking.uri import mask
+
+    config = analysis.config
+    metrics: dict[str, float] = {"sample_ratio_p": analysis.sample_ratio.p_value}
+    metrics |= {f"units.{arm}": float(count) for arm, count in analysis.counts.items()}
+    for treatment, results in analysis.results.items():
+        for one in results:
+            figures = {
+                "control": one.comparison.control,
+                "treatment": one.comparison.treatment,
+                "difference": one.comparison.difference,
+                "p": one.comparison.p_value,
+                "always_valid_p": one.comparison.always_valid_p,
+            }
+            metrics |= {
+                f"{treatment}.{one.metric}.{name}": value
+                for name, value in figures.items()
+                if value is not None
+            }
+    params = {
+        f"{arm}.{name}": str(value)[:_PARAM_LIMIT]
+        for arm, values in config.arms.items()
+        for name, value in values.items()
+    }
+    with TemporaryDirectory(prefix="tuner-abtest-") as folder:
+        files = [Path(folder, "abtest.html"), Path(folder, "abtest.json")]
+        files[0].write_text(page, encoding="utf-8")
+        files[1].write_text(json_text(record, indent=2), encoding="utf-8")
+        run_id = log_single_run(
+            uri,
+            MLFLOW_EXPERIMENT,
+            config.name,
+            params=params,
+            metrics=metrics,
+            tags={
+                "tuner.role": "abtest",
+                "tuner.abtest.experiment": config.name,
+                "tuner.abtest.outcome": decision.outcome,
+                "tuner.abtest.recommendation": decision.sentence,
+            },
+            files=files,
+        )
+    note(f"MLflow at {mask(uri)}: run {run_id} in {MLFLOW_EXPERIMENT}")

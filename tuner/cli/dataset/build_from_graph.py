@@ -1,0 +1,139 @@
+"""tuner dataset build from-graph: questions made from the facts of a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.dataset.options import AT_LEAST_1, path_argument
+from tuner.cli.options import note
+from tuner.cli.out import echo
+from tuner.core.errors import InputError
+from tuner.core.json_text import json_text
+
+if TYPE_CHECKING:
+    from tuner.evalset.synthetic import Options
+
+
+@click.command("from-graph", short_help="Make questions from a graph's facts.")
+@path_argument
+@click.argument("out", metavar="OUT")
+@click.option(
+    "--count", default=100, show_default=True, type=AT_LEAST_1, help="How many questions."
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(["1hop", "2hop", "3hop", "comparison", "intersection"]),
+    help="A kind of question to make. May be repeated. Default: all.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(["auto", "english", "chinese"]),
+    default="auto",
+    show_default=True,
+    help="auto: Chinese where the names or relations are Chinese.",
+)
+@click.option(
+    "--relations",
+    metavar="FILE",
+    help='A YAML file that says how relations are worded: `written by: {phrase: "the author of '
+    '{subject}", verb: "was written by"}`.',
+)
+@click.option("--seed", default=0, show_default=True, help="The same seed, the same questions.")
+@click.option(
+    "--most-answers",
+    default=5,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="Leave out questions with more answers than this.",
+)
+@click.option(
+    "--most-documents",
+    default=10,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="Leave out questions that more documents than this support.",
+)
+@click.option(
+    "--most-per-name",
+    default=2,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="How many questions of a kind may start from one name.",
+)
+@click.option(
+    "--hub-degree",
+    default=20,
+    show_default=True,
+    type=AT_LEAST_1,
+    help="A name with at least this many neighbours makes a question one level harder.",
+)
+def from_graph(
+    path: str,
+    out: str,
+    count: int,
+    kinds: tuple[str, ...],
+    language: str,
+    relations: str | None,
+    seed: int,
+    most_answers: int,
+    most_documents: int,
+    most_per_name: int,
+    hub_degree: int,
+) -> None:
+    """Make questions from the triples at PATH, and write a data set to the new folder OUT.
+
+    PATH is a folder with corpus.jsonl and triples.jsonl, or any data set with triples; its own
+    questions are not used. An entities.jsonl there says what counts as a name. Each question gets
+    all its answers in the graph, the documents that state its facts, and its paths as evidence.
+    """
+    from tuner.evalset.corpus import open_corpus
+    from tuner.evalset.synthetic import KINDS, Options, build_from_graph
+    from tuner.evalset.wording import read_relations
+    from tuner.evalset.writing import refuse_full, write_dataset
+
+    refuse_full(Path(out))
+    options = Options(
+        count=count,
+        kinds=kinds or KINDS,
+        language=language,
+        relations=None if relations is None else read_relations(Path(relations)),
+        seed=seed,
+        most_answers=most_answers,
+        most_documents=most_documents,
+        most_per_name=most_per_name,
+        hub_degree=hub_degree,
+    )
+    built = build_from_graph(open_corpus(path), path, name=Path(out).name, options=options)
+    copy = write_dataset(built, Path(out))
+    _write_notes(Path(out), path, built.warnings, options)
+    for warning in built.warnings:
+        note(f"warning: {warning}")
+    made = Counter(query.query_type for query in copy.queries)
+    counts = ", ".join(f"{made[kind]} {kind}" for kind in options.kinds)
+    echo(f"{out}: {len(copy.queries)} questions ({counts})")
+    echo(f"fingerprint {copy.fingerprint[:12]}")
+
+
+def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Options) -> None:
+    """Leave word beside the data: whoever finds it later must know how it was made."""
+    told = "".join(f"- {warning}\n" for warning in warnings)
+    settings = {name: value for name, value in asdict(options).items() if name != "relations"}
+    text = (
+        f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset build "
+        f"from-graph`.\n\n{told}\n```json\n{json_text(settings, indent=2)}\n```\n"
+    )
+    try:
+        (folder / "README.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(folder)) from error
+
+
+commands: tuple[click.Command, ...] = (from_graph,)

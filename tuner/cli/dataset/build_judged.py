@@ -1,0 +1,170 @@
+"""tuner dataset build agree and judge: from annotators' sheets to a judged data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.options import FiniteRange, note
+from tuner.cli.out import echo
+from tuner.core.errors import EXIT_FAILED, InputError
+from tuner.core.json_text import json_text
+
+if TYPE_CHECKING:
+    from tuner.evalset.adjudication import Comparison
+
+corpus_option = click.option(
+    "--corpus",
+    "corpus_path",
+    metavar="PATH",
+    help="A corpus.jsonl, a folder that holds one, or any data set, such as builtin:atlas.",
+)
+_grades_option = click.option(
+    "--grades",
+    default="0,1,2,3",
+    show_default=True,
+    metavar="LIST",
+    help="The grades that an annotator may give; from 1 a passage is relevant.",
+)
+
+
+@click.command("agree", short_help="Compare two annotators' sheets.")
+@click.argument("sheet_a", metavar="SHEET_A")
+@click.argument("sheet_b", metavar="SHEET_B")
+@click.option("--out", metavar="FILE", help="Write the sheet to settle disagreements in.")
+@click.option(
+    "--gate",
+    default=0.8,
+    show_default=True,
+    type=FiniteRange(0, 1),
+    help="Stop where Cohen's kappa is below this; 0 never stops.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "linear", "quadratic"]),
+    default="quadratic",
+    show_default=True,
+    help="How disagreements are weighed: all alike (none), by their distance (linear), or by "
+    "its square (quadratic).",
+)
+@_grades_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def agree(
+    sheet_a: str,
+    sheet_b: str,
+    out: str | None,
+    gate: float,
+    weights: Any,
+    grades: str,
+    as_json: bool,
+) -> None:
+    """Check that both sheets are complete, and measure agreement by Cohen's kappa.
+
+    Where kappa is below --gate, the disagreements are listed, no sheet is written, and the exit
+    code is 1.
+    """
+    from tuner.evalset.adjudication import compare_sheets, write_adjudication
+    from tuner.evalset.agreement import verdict
+
+    compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=_numbers(grades))
+    agreement = compared.agreement
+    sentence = verdict(agreement, gate)
+    has_passed = agreement.passes(gate)
+    if has_passed and out is not None:
+        write_adjudication(out, compared)
+    differing = [
+        {"query_id": p.row.query_id, "document_id": p.row.document_id, "a": p.first, "b": p.second}
+        for p in compared.disagreements
+    ]
+    if as_json:
+        record = {
+            "pairs": agreement.pairs,
+            "same": agreement.same,
+            "kappa": agreement.kappa,
+            "weights": agreement.weights,
+            "gate": gate,
+            "passed": has_passed,
+            "verdict": sentence,
+            "disagreements": differing,
+        }
+        echo(json_text(record, indent=2))
+    else:
+        _print_comparison(compared, sentence)
+    if has_passed and out is not None:
+        note(f"fill in the blanks of column 'adjudicated': {out}")
+    if not has_passed:
+        click.get_current_context().exit(EXIT_FAILED)
+
+
+@click.command("judge", short_help="Make a data set from a graded sheet.")
+@click.argument("sheet", metavar="SHEET")
+@click.option("--queries", required=True, metavar="FILE", help="The queries that were pooled.")
+@corpus_option
+@_grades_option
+@click.option("--out", required=True, metavar="FOLDER", help="A new folder, in the BEIR layout.")
+def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: str) -> None:
+    """Write corpus, queries and judgements from SHEET, on which all grades are settled."""
+    from tuner.evalset.adjudication import SETTLED, judged_dataset, read_grades
+    from tuner.evalset.corpus import open_corpus
+    from tuner.evalset.sampling import read_sample
+    from tuner.evalset.writing import refuse_full, write_dataset
+
+    if corpus_path is None:
+        raise InputError("give --corpus PATH: the corpus that was pooled")
+    refuse_full(Path(out))
+    allowed = _numbers(grades)
+    _, column = read_grades(sheet, grades=allowed)
+    dataset = judged_dataset(
+        sheet,
+        corpus=open_corpus(corpus_path),
+        queries=[item.query for item in read_sample(queries)],
+        grades=allowed,
+        name=Path(out).name,
+    )
+    if column != SETTLED:
+        note("note: one annotator's grades; how far another one would agree is unknown")
+    written = write_dataset(dataset, Path(out))
+    for warning in written.warnings:
+        note(f"note: {warning}")
+    found = written.summary()
+    echo(
+        f"{found.queries} queries, {found.judgements} judgements, {found.relevant} of them "
+        f"relevant: {out}"
+    )
+
+
+def _numbers(written: str) -> tuple[int, ...]:
+    """Read ``--grades 0,1,2,3``."""
+    parts = [part.strip() for part in written.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < 2:
+        raise InputError(f"--grades {written!r}: write at least two whole numbers, such as 0,1,2")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _print_comparison(compared: Comparison, sentence: str) -> None:
+    """Print the disagreements, the widest first, and the sentence last."""
+    from rich.table import Table
+
+    from tuner.cli.console import console
+
+    if compared.disagreements:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in ("query_id", "document_id"):  # whole, since one looks them up in the sheets
+            widest = max(len(getattr(pair.row, name)) for pair in compared.disagreements)
+            table.add_column(name, no_wrap=True, min_width=max(widest, len(name)))
+        table.add_column("a")
+        table.add_column("b")
+        table.add_column("query", no_wrap=True, overflow="ellipsis")
+        for pair in compared.disagreements:
+            row = pair.row
+            cells = (row.query_id, row.document_id, str(pair.first), str(pair.second), row.query)
+            table.add_row(*cells)
+        console().print(table)
+    agreement = compared.agreement
+    echo(
+        f"{len(compared.disagreements)} of {agreement.pairs} pairs differ "
+        f"({agreement.same:.0%} are the same)"
+    )
+    echo(sentence)

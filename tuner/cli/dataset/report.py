@@ -1,0 +1,254 @@
+"""tuner dataset stats and check: what a data set holds, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.dataset.options import (
+    format_option,
+    path_argument,
+    qrels_option,
+    read_shown,
+    relevant_from_option,
+    threshold_option,
+)
+from tuner.cli.options import note, showing
+from tuner.cli.out import echo
+from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import json_text
+
+if TYPE_CHECKING:
+    from tuner.datasets import Dataset
+    from tuner.evalset.reach import Reach
+    from tuner.evalset.statistics import Spread, Statistics
+
+_SHOWN = 3
+_NOT_KNOWN = "not known: no corpus"
+
+
+@click.command("stats", short_help="Count what is there, and what any retriever could find.")
+@path_argument
+@format_option
+@qrels_option
+@relevant_from_option
+@threshold_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stats(
+    path: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+    threshold: float,
+    as_json: bool,
+) -> None:
+    """Describe the data set at PATH: sizes, judgements, duplicates, and the reach of retrievers.
+
+    Reach is the highest recall that is possible at any depth: for any retriever (what is in the
+    corpus), by matching words, by walks of 1, 2, ... steps through the graph that the built-in
+    engine makes of the corpus, and by words and walks together. Only vectors may find the rest.
+    """
+    dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
+    with showing("counting"):
+        found = _describe(dataset, threshold)
+    with showing("reach"):
+        reach = _reach(dataset)
+    if as_json:
+        record = {
+            "name": dataset.name,
+            "path": dataset.path,
+            "fingerprint": dataset.fingerprint,
+            **asdict(found),
+            "reach": None if reach is None else asdict(reach),
+            "lacking": [str(problem) for problem in dataset.lacking],
+            "warnings": dataset.warnings,
+        }
+        echo(json_text(record, indent=2))
+        return
+    _print(dataset, found, reach)
+    for warning in (*dataset.lacking, *dataset.warnings):
+        note(f"warning: {warning}")
+
+
+@click.command("check", short_help="Report everything that is wrong with a data set.")
+@path_argument
+@format_option
+@qrels_option
+@relevant_from_option
+@threshold_option
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+def check(
+    path: str,
+    format_name: str | None,
+    qrels: str | None,
+    relevant_from: float,
+    threshold: float,
+    strict: bool,
+) -> None:
+    """Check the data set at PATH: every broken line, and what would make scores wrong.
+
+    The exit code is 2 if there is an error, and with --strict also if there is a warning.
+    """
+    dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
+    found = _describe(dataset, threshold)
+    errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
+    if strict:
+        errors, warnings = [*errors, *warnings], []
+    for warning in warnings:
+        note(f"warning: {warning}")
+    if errors or dataset.lacking:
+        told = [Problem(message, dataset.path) for message in errors]
+        raise InputError(problems=[*dataset.lacking, *told])
+    echo(
+        f"ok: {found.counts['documents']} documents, {found.counts['queries']} queries, "
+        f"{found.counts['judgements']} judgements, fingerprint {dataset.fingerprint[:12]}"
+    )
+
+
+commands: tuple[click.Command, ...] = (stats, check)
+
+
+def _describe(dataset: Dataset, threshold: float) -> Statistics:
+    from tuner.core.words import count_tokens
+    from tuner.evalset.statistics import describe
+
+    return describe(dataset, count_tokens=count_tokens, threshold=threshold)
+
+
+def _reach(dataset: Dataset) -> Reach | None:
+    """Measure the reach of retrievers; None where there is no corpus."""
+    if not dataset.corpus.documents:
+        return None
+    from tuner.evalset.engine_reach import graph_hops
+    from tuner.evalset.reach import measure_reach
+    from tuner.evalset.statistics import relevant_documents
+    from tuner.retrieval.hybrid.propagation import MOST_HOPS
+    from tuner.retrieval.hybrid.text import analyse
+
+    return measure_reach(
+        dataset,
+        relevant_documents(dataset),
+        terms_of=analyse,
+        walk=graph_hops,
+        most_hops=MOST_HOPS,
+    )
+
+
+def _errors(dataset: Dataset, found: Statistics) -> list[str]:
+    group_of = {query.id: query.group for query in dataset.queries}
+    named = [
+        ", ".join(map(repr, ids))
+        for ids in found.duplicate_queries
+        if len({group_of[id_] for id_ in ids}) > 1 or not group_of[ids[0]]
+    ]
+    errors = [
+        f"queries {ids} have the same text: one may be tuned on and the other held out; "
+        "remove one, or give them the same group"
+        for ids in named[:_SHOWN]
+    ]
+    if named[_SHOWN:]:
+        rest = "; ".join(named[_SHOWN:])
+        errors.append(
+            f"and {len(named) - _SHOWN} more like this: queries {rest} ({len(named)} in all)"
+        )
+    return errors
+
+
+def _warnings(found: Statistics) -> list[str]:
+    near = [
+        f"{first!r} and {second!r} ({similarity:.2f})"
+        for first, second, similarity in found.near_duplicate_queries
+    ]
+    told = (
+        (near, "pairs of queries are worded nearly alike"),
+        (found.empty_gold, "relevant documents have no text"),
+        (found.duplicate_documents, "documents are in the corpus more than once"),
+        (found.twins, "copies of relevant documents are not judged, so finding one is no hit"),
+    )
+    return [f"{len(things)} {text}: {_some(things)}" for things, text in told if things]
+
+
+def _some(things: Sequence[Any]) -> str:
+    shown = "; ".join(
+        thing if isinstance(thing, str) else ", ".join(map(str, thing)) for thing in things[:_SHOWN]
+    )
+    more = len(things) - _SHOWN
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _print(dataset: Dataset, found: Statistics, reach: Reach | None) -> None:
+    from rich.table import Table
+
+    from tuner.cli.console import console
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(dataset, found, reach):
+        table.add_row(name, value)
+    console().print(table)
+
+
+def _rows(dataset: Dataset, found: Statistics, reach: Reach | None) -> list[tuple[str, str]]:
+    has_corpus = bool(dataset.corpus.documents)
+    rows = [("name", dataset.name), ("fingerprint", dataset.fingerprint[:12])]
+    rows += [(name.replace("_", " "), str(count)) for name, count in found.counts.items()]
+    rows += [
+        ("query types", _listed(found.query_types)),
+        ("difficulties", _listed(found.difficulties)),
+        ("grades", _listed(found.grades)),
+        ("relevant per query", _spread(found.relevant_per_query)),
+        ("tokens in a query", _spread(found.query_tokens)),
+        ("tokens in a document", _spread(found.document_tokens)),
+        ("unjudged queries", _counted(found.unjudged)),
+        ("queries without relevant", _counted(found.without_relevant)),
+        ("duplicate queries", _counted(found.duplicate_queries)),
+        ("near-duplicate queries", _counted(found.near_duplicate_queries)),
+        ("duplicate documents", _counted(found.duplicate_documents)),
+        ("gold not in the corpus", _counted(found.unknown_gold)),
+        ("others judged, not in it", _counted(found.unknown_judged)),
+        ("gold without text", _counted(found.empty_gold if has_corpus else None)),
+        ("unjudged copies of gold", _counted(found.twins if has_corpus else None)),
+        (
+            "highest possible recall",
+            ", ".join(f"@{k}: {_share(value)}" for k, value in found.recall_ceiling.items()),
+        ),
+    ]
+    if reach is None:
+        return [*rows, ("reach", _NOT_KNOWN)]
+    return [
+        *rows,
+        ("reach: in the corpus", _share(reach.in_corpus)),
+        ("reach: by shared words", _share(reach.by_words)),
+        ("reach: by graph, max_hops", _by_hops(reach.by_graph)),
+        ("reach: by words or graph", _by_hops(reach.by_either)),
+    ]
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name or '(none)'}: {count}" for name, count in counts.items())
+
+
+def _counted(things: Sequence[Any] | None) -> str:
+    if things is None:
+        return _NOT_KNOWN
+    if not things:
+        return "0"
+    return f"{len(things)} ({_some(things)})"
+
+
+def _spread(spread: Spread) -> str:
+    if spread.mean is None:
+        return "–"
+    return f"{spread.least} to {spread.most}, median {spread.median:g}, mean {spread.mean:.2f}"
+
+
+def _by_hops(shares: Mapping[int, float | None]) -> str:
+    return ", ".join(f"{hops}: {_share(share)}" for hops, share in shares.items())
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,74 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from tuner.cli.out import echo
+from tuner.core.steps import START, Advance, Phases, Say
+from tuner.run.progress import progress_for
+
+config_argument = click.argument("config", metavar="CONFIG")
+
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override one value, such as study.seed=7. May be repeated.",
+)
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range: click's own lets NaN through, as it compares with no bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; a value that is none, not finite or out of range is refused."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
+def load(
+    config: str,
+    settings: tuple[str, ...],
+    *,
+    say: Say,
+    phases: Phases | None = None,
+    to_run: bool = False,
+) -> Any:
+    """Read, check and assemble a configuration; see ``tuner.run.assembly``."""
+    phases = phases or Phases()
+    with phases.phase(START):  # to import what the study needs takes seconds on a busy machine
+        from tuner.config import load_config
+        from tuner.run.assembly import assemble
+        from tuner.run.planning import make_plan
+
+        loaded, source = load_config(config, settings)
+        plan = make_plan(loaded, source, to_run=to_run)
+    return assemble(loaded, source, plan, say=say, phases=phases)
+
+
+def load_shown(config: str, settings: tuple[str, ...], *, to_run: bool = False) -> Any:
+    """Load a configuration, and show how far reading and indexing are where they take long."""
+    with progress_for() as progress:
+        phases = Phases(progress.step)
+        return load(config, settings, say=progress.say, phases=phases, to_run=to_run)
+
+
+@contextmanager
+def showing(phase: str) -> Iterator[Advance]:
+    """Show how far a block is, where it takes long."""
+    with progress_for() as progress, Phases(progress.step).phase(phase) as advance:
+        yield advance
+
+
+def note(message: str) -> None:
+    """Print a line for people, apart from the output."""
+    echo(message, err=True)

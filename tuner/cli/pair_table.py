@@ -1,0 +1,62 @@
+"""The table of A against B: a row a metric, with the paired difference and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from tuner.cli.console import console
+from tuner.cli.out import echo
+from tuner.cli.tables import shown_d, shown_p
+from tuner.stats import PairedComparison
+
+_COLUMNS = (
+    "",
+    "A",
+    "B",
+    "B less A",
+    "95 % interval",
+    "d_z",
+    "p",
+    "p (Holm)",
+    "queries",
+    "better",
+    "worse",
+)
+
+_EFFECT_SIZE = (
+    "d_z: Cohen's d of paired values, the mean difference in standard deviations of the differences"
+)
+# Shown of those that gained and of those that lost most.
+CHANGED_QUERIES = 5
+
+
+def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) -> None:
+    """Print each metric's comparison; with it stands its p after Holm's correction."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in _COLUMNS:
+        table.add_column(name, justify="right" if name else "left")
+    for name, (comparison, adjusted) in metrics.items():
+        low, high = comparison.interval or (None, None)
+        table.add_row(
+            name,
+            _number(comparison.control_mean),
+            _number(comparison.treatment_mean),
+            _number(comparison.mean_difference, signed=True),
+            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
+            shown_d(comparison.effect_size),
+            shown_p(comparison.p_value),
+            shown_p(adjusted),
+            str(comparison.n),
+            str(comparison.wins),
+            str(comparison.losses),
+        )
+    console().print(table)
+    echo(_EFFECT_SIZE)
+
+
+def _number(value: float | None, *, signed: bool = False) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:+.4f}" if signed else f"{value:.4f}"

@@ -1,0 +1,190 @@
+"""Tables and sentences of ``tuner score``: runs side by side, spreads, and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from tuner.cli.console import console
+from tuner.cli.tables import shown_d, shown_p
+from tuner.metrics import aggregate, aggregate_by
+from tuner.scoring.scores import (
+    UNJUDGED_DEPTH,
+    RunComparison,
+    RunScore,
+    Scores,
+)
+from tuner.stats import PairedComparison, queries_needed
+from tuner.stats.power import MOST_TIMES
+from tuner.verdict.more_queries import in_queries
+
+SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
+
+
+def print_scores(scores: Scores) -> None:
+    """Print a row for each metric and a column for each run, then what was left out."""
+    table = _table("", *(run.name for run in scores.runs))
+    for metric in scores.metrics:
+        table.add_row(metric, *(_number(run.mean(metric)) for run in scores.runs))
+    table.add_section()
+    table.add_row("queries missing (0)", *(str(len(run.missing)) for run in scores.runs))
+    table.add_row("queries without judgements", *(str(r.without_judgements) for r in scores.runs))
+    table.add_row(f"unjudged in top {UNJUDGED_DEPTH}", *(unjudged(run) for run in scores.runs))
+    console().print(table)
+
+
+def print_spreads(scores: Scores) -> None:
+    """Print how each metric is spread over the queries, a row for each run and metric."""
+    table = _table("run", "metric", *SPREAD_COLUMNS)
+    for run in scores.runs:
+        for metric in scores.metrics:
+            row = aggregate(run.values[metric])
+            low, middle, high = row.quantiles.values()
+            figures = (
+                row.mean, row.standard_deviation, row.minimum, low, middle, high, row.maximum,
+            )  # fmt: skip
+            table.add_row(run.name, metric, str(row.count), *map(_number, figures))
+    console().print(table)
+
+
+def print_queries(scores: Scores) -> None:
+    """Print every value of every query, a row for each query and run."""
+    table = _table("query", "run", *scores.metrics)
+    for row, query in enumerate(scores.query_ids):
+        for run in scores.runs:
+            values = (float(run.values[metric][row]) for metric in scores.metrics)
+            table.add_row(query, run.name, *map(_number, values))
+    console().print(table)
+
+
+def print_groups(scores: Scores, label: str, groups: Sequence[str]) -> None:
+    """Print the means of each group of queries, such as each query type."""
+    table = _table(label.replace("_", " "), "queries", "metric", *(run.name for run in scores.runs))
+    by_metric = {
+        metric: [aggregate_by(run.values[metric], groups) for run in scores.runs]
+        for metric in scores.metrics
+    }
+    for group in sorted(set(groups)):
+        for metric, by_run in by_metric.items():
+            is_first = metric == scores.metrics[0]
+            head = (group, str(groups.count(group))) if is_first else ("", "")
+            table.add_row(*head, metric, *(_number(figures[group].mean) for figures in by_run))
+    console().print(table)
+
+
+def print_comparison(comparisons: Sequence[RunComparison]) -> None:
+    """Print one later run against the first: a row for each metric, then what it shows."""
+    table = _table(
+        "metric", "difference", "95 % interval", "p", "p Holm", "p flip", "w/t/l"
+    )  # fmt: skip
+    for one in comparisons:
+        result = one.comparison
+        low, high = result.interval or (None, None)
+        table.add_row(
+            one.metric,
+            _signed(result.mean_difference),
+            "–" if low is None else f"{_signed(low)} to {_signed(high)}",
+            shown_p(result.p_value),
+            shown_p(one.adjusted_p),
+            shown_p(result.permutation_p),
+            f"{result.wins}/{result.ties}/{result.losses}",
+        )
+    console().print(table)
+
+
+def legend(tests: int) -> str:
+    """Say which columns of the comparisons allow for their number."""
+    test = "paired t-test with degrees of freedom by the kurtosis of the differences (not n - 1)"
+    return (
+        f"p: {test}; p Holm: that p corrected for all {tests} comparisons (runs x metrics); "
+        "each interval is 95 % for its own comparison alone, so it can leave 0 out where p Holm "
+        "shows no difference. p flip: sign-flip permutation, not corrected."
+        if tests > 1
+        else f"p: {test}; p flip: sign-flip permutation. One comparison needs no correction."
+    )
+
+
+def sentence(comparisons: Sequence[RunComparison]) -> str:
+    """Say in words what the comparisons of one run show; the first metric comes first."""
+    primary, *others = comparisons
+    result = primary.comparison
+    pair = f"{primary.run} against {primary.against}"
+    if result.interval is None or result.mean_difference is None or primary.adjusted_p is None:
+        return f"{pair}: {result.remark or 'no test was possible'}."
+    low, high = result.interval
+    corrected = (
+        f"p = {_shown_p(primary.adjusted_p)} after Holm's correction"
+        if primary.adjusted_p != result.p_value
+        else f"p = {_shown_p(primary.adjusted_p)}"
+    )
+    figures = (
+        f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, d_z "
+        f"{shown_d(result.effect_size)}, {corrected}; "
+        f"better on {in_queries(result.wins)}, equal on {result.ties}, worse on {result.losses}"
+    )
+    if primary.is_significant:
+        verdict = "higher" if result.mean_difference > 0 else "lower"
+        words = f"{primary.run} is {verdict} than {primary.against} on {primary.metric} ({figures})"
+    else:
+        words = f"{pair}: no difference shown on {primary.metric} ({figures}){_needed(result)}"
+    if result.remark:
+        words += f"; {result.remark}"
+    return f"{words}. {_others(others)}".rstrip()
+
+
+def _needed(result: PairedComparison) -> str:
+    difference, deviation = result.mean_difference, result.standard_deviation
+    if not difference or not deviation:
+        return ""
+    needed = queries_needed(difference, deviation)
+    if needed <= result.n:  # enough for one test; it was the correction that took it away
+        return ""
+    if needed > MOST_TIMES * result.n:
+        return "; more queries will hardly show one"
+    return f"; a true difference of that size would take about {needed:,} queries to show"
+
+
+def _others(others: Sequence[RunComparison]) -> str:
+    if not others:
+        return ""
+    higher = [o.metric for o in others if o.is_significant and _difference(o) > 0]
+    lower = [o.metric for o in others if o.is_significant and _difference(o) < 0]
+    same = [o.metric for o in others if not o.is_significant]
+    parts = [
+        f"{label}: {', '.join(names)}"
+        for label, names in (("higher", higher), ("lower", lower), ("not shown to differ", same))
+        if names
+    ]
+    return f"Other metrics: {'; '.join(parts)}."
+
+
+def _difference(one: RunComparison) -> float:
+    return one.comparison.mean_difference or 0.0
+
+
+def unjudged(run: RunScore) -> str:
+    """Return the share of unjudged documents as a percentage."""
+    return "–" if run.unjudged_share is None else f"{100 * run.unjudged_share:.1f} %"
+
+
+def _table(*columns: str) -> Table:
+    # Without padding at the edges, a comparison fits into 80 columns.
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for column in table.columns:
+        column.overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify = "left" if column.header in ("run", "metric") else "right"
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _shown_p(p_value: float) -> str:
+    return "under .0001" if p_value < 0.0001 else f"{p_value:.4f}"

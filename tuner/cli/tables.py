@@ -1,0 +1,141 @@
+"""The table at the end of a run: the tune figures of all, the holdout of winner and baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from tuner.cli.console import console
+from tuner.cli.out import echo
+from tuner.core.study_record import Standing, StudySummary, is_clear
+from tuner.core.trial import Params
+from tuner.evaluation.system_metrics import SYSTEM_METRICS
+from tuner.verdict.more_queries import in_queries
+
+
+def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
+    """Print who won, by how much, and on which queries."""
+    console().print(_table(summary, metric_names))
+    if summary.front:
+        console().print(_front(summary.front))
+        for text in (*(one["sentence"] for one in summary.goals), *summary.front_notes):
+            echo(f"  {text}")
+    if summary.verdict is not None:
+        echo(f"\n{summary.verdict['sentence']}", bold=True)
+        if "corrected" in summary.verdict and summary.verdict.get("by_type"):
+            echo("by query type, on the queries that chose the winner, which flatters it:")
+        print_types(summary.verdict.get("by_type", ()))
+        print_guardrails(summary.verdict.get("guardrails", {}))
+
+
+def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
+    has_holdout = any(one.holdout_objective is not None for _, one, _ in _rows(summary))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    table.add_column("tune", justify="right")
+    if has_holdout:
+        table.add_column("holdout", justify="right")
+        for name in metric_names:
+            table.add_column(name, justify="right")
+    table.add_column("parameters", overflow="fold")
+    for label, standing, style in _rows(summary):
+        metrics = [_number(standing.holdout_metrics.get(name)) for name in metric_names]
+        figures = [_number(standing.tune_objective)]
+        if has_holdout:
+            figures += [_number(standing.holdout_objective), *metrics]
+        table.add_row(label, *figures, shown_params(standing.params), style=style)
+    return table
+
+
+def _front(front: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
+    table.title = f"Pareto front: {len(front)} of the trials"
+    table.add_column("")
+    for name in front[0]["goals"]:
+        table.add_column(name, justify="right")
+    table.add_column("parameters", overflow="fold")
+    for point in front:
+        label = f"{point['arm']} #{point['trial']}{' (knee)' if point['is_knee'] else ''}"
+        figures = [f"{value:.4g}" for value in point["goals"].values()]
+        style = "bold" if point["is_knee"] else ""
+        table.add_row(label, *figures, shown_params(point["params"]), style=style)
+    return table
+
+
+def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Print where the winner wins and loses: one line a query type."""
+    for group in groups:
+        comparison = group["comparison"]
+        if comparison["mean_difference"] is None:
+            continue
+        echo(
+            f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
+            f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
+            f"{comparison['losses']} worse)"
+            f"{_said(group['adjusted_p'])}"
+        )
+
+
+def _said(adjusted_p: float | None) -> str:
+    if adjusted_p is None:
+        return "  too few queries to tell"
+    return "  clear" if is_clear(adjusted_p) else ""
+
+
+def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print each guard-rail: both values, how much worse at most, and what was allowed."""
+    for name, test in tests.items():
+        state = "kept" if test["is_non_inferior"] else "not shown to be kept"
+        bound = test["loss_bound"]
+        shown = _share if name in SYSTEM_METRICS else _amount
+        at_most = "" if bound is None else f", worse by at most {shown(max(bound, 0.0))}"
+        echo(
+            f"  guard-rail {name}: {_number(test['treatment'])} against {_number(test['control'])}"
+            f"{at_most} (allowed {shown(test['margin'])}): {state}"
+        )
+
+
+def _rows(summary: StudySummary) -> list[tuple[str, Standing, str]]:
+    rows = [(standing.arm, standing, "") for standing in summary.arms]
+    if summary.baseline is not None:
+        rows.insert(0, ("baseline", summary.baseline, ""))
+    if summary.best is not None:
+        called = "best, winner" if summary.winner == summary.best else "best"
+        rows.append((f"{called} ({summary.best.arm})", summary.best, "bold"))
+    if summary.winner is not None and summary.winner != summary.best:
+        rows.append((f"winner ({summary.winner.arm})", summary.winner, "bold"))
+    return rows
+
+
+def shown_params(params: Params | Mapping[str, Any]) -> str:
+    """Return parameters on one line, floats to four digits."""
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in params.items()
+    )
+
+
+def shown_d(effect_size: float | None) -> str:
+    """Return an effect size to two digits; a dash where the differences have no spread."""
+    return "–" if effect_size is None else f"{effect_size:+.2f}"
+
+
+def shown_p(p_value: float | None) -> str:
+    """Return a p-value to four digits; one that would round to 0 as ``<.0001``."""
+    if p_value is None or p_value != p_value:
+        return "–"
+    return "<.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _amount(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,1 @@
+"""Does quality slip? Daily figures, tests for a change, and what they found."""

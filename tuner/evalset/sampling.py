@@ -1,0 +1,159 @@
+"""Draw a stratified sample of queries, the same for a seed whatever their order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.core.corpus import Query
+from tuner.core.errors import InputError
+from tuner.core.words import compare_key
+from tuner.datasets.lines import ProblemLog, read_records, texts_field
+from tuner.datasets.texts import read_queries
+from tuner.evalset.classify import Classifier
+from tuner.evalset.distinct import DistinctQuery
+
+Stratum = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledQuery:
+    """A query to be judged: what data sets keep of it, and how the log knows it."""
+
+    query: Query
+    count: int = 1
+    users: int = 0
+    clicked: tuple[str, ...] = ()
+
+
+def query_id(text: str) -> str:
+    """Return an id that depends on the text alone, so that later samples keep their judgements."""
+    # The letter keeps a spreadsheet from reading 12e45678 as a number.
+    return "q" + hashlib.sha256(compare_key(text).encode()).hexdigest()[:10]
+
+
+def sample_queries(
+    queries: Sequence[DistinctQuery],
+    size: int,
+    *,
+    classify: Classifier,
+    seed: int = 0,
+    by_traffic: bool = False,
+) -> list[SampledQuery]:
+    """Draw ``size`` queries, each type and difficulty with its share of them, in order of text.
+
+    Shares count distinct queries, or with ``by_traffic`` how often they are asked; then, within a
+    stratum too, a query asked ten times as often is ten times as likely to be drawn first. Whole
+    numbers come from the shares by largest remainders. All queries, where there are no more.
+
+    Raises:
+        InputError: a size below 1.
+    """
+    if size < 1:
+        raise InputError(f"a sample of {size} queries; must be at least 1")
+    strata: dict[Stratum, list[DistinctQuery]] = {}
+    for query in queries:
+        query_type, difficulty = classify(query.text)
+        strata.setdefault((query_type, difficulty), []).append(query)
+
+    def weight(query: DistinctQuery) -> int:
+        return query.traffic if by_traffic else 1
+
+    weights = {key: sum(map(weight, members)) for key, members in strata.items()}
+    sizes = {key: len(members) for key, members in strata.items()}
+    drawn: list[SampledQuery] = []
+    for stratum, quota in _quotas(weights, sizes, size).items():
+        # Efraimidis and Spirakis (2006): the smallest of Exp(1) / weight, without replacement.
+        ordered = sorted(
+            strata[stratum],
+            key=lambda query: (-math.log(_uniform(seed, query.text)) / weight(query), query.text),
+        )
+        drawn += [
+            SampledQuery(
+                Query(query_id(query.text), query.text, *stratum),
+                query.count,
+                query.users,
+                query.clicked,
+            )
+            for query in ordered[:quota]
+        ]
+    return sorted(drawn, key=lambda sampled: (sampled.query.text, sampled.query.id))
+
+
+def write_sample(path: str | Path, sample: Sequence[SampledQuery]) -> None:
+    """Write queries as JSON lines that every reader of a BEIR folder understands.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    lines = []
+    for sampled in sample:
+        query = sampled.query
+        record = {
+            "_id": query.id,
+            "text": query.text,
+            "query_type": query.query_type,
+            "difficulty": query.difficulty,
+            "count": sampled.count,
+            "users": sampled.users,
+            "clicked": list(sampled.clicked),
+        }
+        lines.append(json.dumps({k: v for k, v in record.items() if v}, ensure_ascii=False) + "\n")
+    try:
+        Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def read_sample(path: str | Path) -> list[SampledQuery]:
+    """Read queries from such a file, or from the queries.jsonl of any BEIR folder.
+
+    Raises:
+        InputError: everything that is wrong, with file and line, all at once.
+    """
+    file = Path(path)
+    log = ProblemLog()
+    queries = read_queries(file, log).queries
+    clicked = {}
+    if not log.problems():
+        records = read_records(file, log, id_key="_id")
+        clicked = {record.id: texts_field(record, "clicked", file, log) for record in records}
+        if all((record.values or {}).get("title") for record in records):
+            log.add("documents", "holds documents with titles; queries are needed here", file)
+    problems = log.problems()
+    if problems:
+        raise InputError(problems=problems)
+    return [SampledQuery(query, clicked=clicked.get(query.id, ())) for query in queries]
+
+
+def _uniform(seed: int, text: str) -> float:
+    digest = hashlib.sha256(f"{seed}\n{compare_key(text)}".encode()).digest()
+    return (int.from_bytes(digest[:7], "big") + 0.5) / 2**56  # within (0, 1), both ends excluded
+
+
+def _quotas(
+    weights: Mapping[Stratum, int], sizes: Mapping[Stratum, int], size: int
+) -> dict[Stratum, int]:
+    """Share ``size`` out by weight; what a stratum is too small for goes to the others."""
+    quotas = dict.fromkeys(sorted(weights), 0)
+    left = min(size, sum(sizes.values()))
+    while left:
+        open_strata = [key for key in quotas if quotas[key] < sizes[key]]
+        total = sum(weights[key] for key in open_strata)
+        exact = {key: left * weights[key] / total for key in open_strata}
+        more = Counter({key: math.floor(share) for key, share in exact.items()})
+        by_fraction = sorted(
+            open_strata, key=lambda key: (math.floor(exact[key]) - exact[key], key)
+        )
+        for key in by_fraction[: left - more.total()]:
+            more[key] += 1
+        for key in open_strata:
+            taken = min(more[key], sizes[key] - quotas[key])
+            quotas[key] += taken
+            left -= taken
+    return quotas

@@ -1,0 +1,1 @@
+"""Executions on this machine: in this process, in threads, in worker processes."""

@@ -1,0 +1,72 @@
+"""Evaluations in worker processes: for evaluations that compute, or that may crash or hang."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from tuner.core.errors import InputError
+from tuner.core.trial import Outcome, Trial
+from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.local.pool import CannotSendError, ProcessPool
+from tuner.execution.options import check_options, counted
+from tuner.execution.slots import run_in_slots
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Evaluates in ``workers`` processes, each with one BLAS thread.
+
+    The evaluate function is pickled once and loaded once by each worker. A worker that dies, or
+    that is killed at ``trial_timeout_s``, costs the trial that it was evaluating, and no other is
+    evaluated again.
+    """
+
+    workers: int
+    trial_timeout_s: float | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self.workers, self.trial_timeout_s)
+
+    @property
+    def slots(self) -> int:
+        """Return the number of workers."""
+        return self.workers
+
+    @property
+    def choice(self) -> str:
+        """Say where evaluations run."""
+        return f"evaluations run in {counted(self.workers, 'worker process')}"
+
+    def run(
+        self,
+        evaluate: Evaluate,
+        trials: Iterable[Trial],
+        *,
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
+    ) -> Outcomes:
+        """Yield every trial with its outcome, in the order in which they end.
+
+        Raises:
+            InputError: the evaluate function cannot be pickled.
+        """
+        try:
+            pool = ProcessPool(evaluate, self.workers)
+        except CannotSendError as error:
+            message = f"the evaluate function cannot go to worker processes: {error}; use threads"
+            raise InputError(message, key=("execution", "kind")) from error
+        yield from run_in_pool(pool, trials, slots=self.workers, timeout_s=self.trial_timeout_s)
+
+
+def run_in_pool(
+    pool: ProcessPool, trials: Iterable[Trial], *, slots: int, timeout_s: float | None
+) -> Outcomes:
+    """Evaluate trials in a pool's workers, and close the pool at the end."""
+
+    def call(trial: Trial) -> Outcome:
+        return pool.evaluate(trial, timeout_s)
+
+    try:
+        yield from run_in_slots(call, trials, slots=slots)
+    finally:
+        pool.close()

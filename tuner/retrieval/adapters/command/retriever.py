@@ -1,0 +1,208 @@
+"""The retriever that asks a command: one JSON line a query, one JSON line an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, OutageError, Problem, TunerError
+from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval.adapters.answers import (
+    Answer,
+    Passages,
+    keep_answered,
+    passage_tokens,
+    rankings_of,
+    read_answer,
+    shown,
+)
+from tuner.retrieval.adapters.command.process import Process, idle_processes
+from tuner.retrieval.adapters.options import number_problems, with_path_from_root
+from tuner.retrieval.base import Knob
+from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.space_knobs import space_knobs
+
+
+@dataclass(frozen=True)
+class Command:
+    """Answers with a command of yours; made by ``Command.build``.
+
+    The command reads ``{"id": …, "query": …, "params": {…}}`` from a line of its standard input and
+    writes ``{"id": …, "results": […]}`` to a line of its standard output, flushed; or
+    ``{"id": …, "error": "why"}``. It ends when its input does. Where it crashes, hangs or prints
+    anything else it is killed, the trial fails, and the next one starts it anew. As many processes
+    run as trials do at once.
+    """
+
+    command: tuple[str, ...]
+    working_dir: str
+    timeout_s: float
+    start_timeout_s: float
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+    known: Passages = field(repr=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the options, and see whether this machine has the program and the folder.
+
+        Raises:
+            InputError: it has not.
+        """
+        self.__dict__.update(state)
+        if problems := list(_problems(self.command, Path(self.working_dir))):
+            raise InputError(problems=problems)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        command: Annotated[Sequence[str] | str, "the program and its arguments"],
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        working_dir: Annotated[str, "the folder that it runs in"] = ".",
+        timeout_s: Annotated[float, "seconds for one answer"] = 60,
+        start_timeout_s: Annotated[
+            float, "seconds for the first answer of each process, which starts the program"
+        ] = 300,
+    ) -> Command:
+        """Check the command; it is started by the first question.
+
+        ``timeout_s`` is for one answer, ``start_timeout_s`` for the first one of each process.
+
+        Raises:
+            InputError: no such program or folder, or a limit that is not above 0.
+        """
+        folder = Path(working_dir).expanduser().resolve()
+        words = _words(command)
+        problems = list(_problems(words, folder))
+        limits = {"timeout_s": timeout_s, "start_timeout_s": start_timeout_s}
+        problems += number_problems(limits, dict.fromkeys(limits, 0))
+        if problems:
+            raise InputError(problems=problems)
+        return cls(
+            words,
+            str(folder),
+            float(timeout_s),
+            float(start_timeout_s),
+            space_knobs(space, baseline),
+            _fingerprint(corpus, words, folder),
+            passage_tokens(corpus),
+        )
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with an absolute working folder: where the tuner was started."""
+        return with_path_from_root({"working_dir": ".", **options}, "working_dir")
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return none: the command is sent whatever the configuration names."""
+        return ()
+
+    @property
+    def queries_at_once(self) -> int:
+        """Return 1: a process answers one query after the other."""
+        return 1
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Do nothing: a process is started where a trial runs."""
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Ask the command, one query after the other.
+
+        Raises:
+            InputError: a parameter that is neither in the space nor in the baseline.
+            OutageError: the command crashed, or took too long.
+            TunerError: it answered something else.
+        """
+        filled = knob_params(params, self.knobs)
+        begin = time.perf_counter()
+        idle = idle_processes(self.command, self.working_dir, os.getpid())
+        process = idle.take()
+        answers: list[Answer] = []
+        try:
+            for query in queries:
+                answers.append(self._ask(process, query, filled))
+        except TunerError as error:
+            keep_answered(error, queries, dict(enumerate(answers)), self.known)
+            raise
+        finally:
+            if process.is_in_step:
+                idle.give_back(process)
+            else:
+                process.close(grace_s=0)
+        return rankings_of(queries, answers, self.known, {"call": time.perf_counter() - begin})
+
+    def _ask(self, process: Process, query: Query, params: Params) -> Answer:
+        request = {"id": query.id, "query": query.text, "params": params}
+        line = json.dumps(request).encode() + b"\n"
+        timeout_s = self.timeout_s if process.has_answered else self.start_timeout_s
+        try:
+            response = _response(process.ask(line, timeout_s), query.id)
+            process.is_in_step = True
+            if response.get("error") is not None:
+                raise TunerError(f"the command says: {shown(response['error'])}")
+            return read_answer(response, self.known)
+        except OutageError as error:
+            raise OutageError(f"query {query.id!r}: {error}") from error
+        except TunerError as error:
+            raise TunerError(f"query {query.id!r}: {error}") from error
+
+
+def _response(line: bytes, query_id: str) -> Mapping[str, Any]:
+    try:
+        response = json.loads(line)
+    except (ValueError, RecursionError):
+        response = None
+    if not isinstance(response, Mapping):
+        text = shown(line.decode("utf-8", errors="replace"))
+        raise TunerError(
+            f"the command printed {text!r}, which is no answer: standard output is for lines of "
+            "JSON only, print all else to standard error"
+        )
+    if response.get("id") != query_id:
+        raise TunerError(f"the answer is to {response.get('id')!r}; send the question's id back")
+    return response
+
+
+def _words(command: Any) -> tuple[str, ...]:
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as error:
+        raise InputError(f"cannot be split into words: {error}", key=("command",)) from error
+    is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+    if not is_list or not words:
+        message = f"must be a program and its arguments, such as [python, search.py]: {words!r}"
+        raise InputError(message, key=("command",))
+    return tuple(words)
+
+
+def _problems(words: Sequence[str], folder: Path) -> Iterator[Problem]:
+    if not folder.is_dir():
+        yield Problem(f"no such folder: {str(folder)!r}", key=("working_dir",))
+    elif "/" in words[0] and not (folder / words[0]).is_file():
+        yield Problem(f"no such program: {str(folder / words[0])!r}", key=("command",))
+    elif "/" not in words[0] and shutil.which(words[0]) is None:
+        yield Problem(f"no program {words[0]!r} on the path", key=("command",))
+
+
+def _fingerprint(corpus: Corpus, words: Sequence[str], folder: Path) -> str:
+    """Hash the command, the files that it names, such as a script, and the corpus."""
+    digest = sha256(json.dumps([corpus.fingerprint, *words]).encode())
+    for word in words[1:]:
+        path = folder / word
+        if os.path.isfile(path):  # unlike Path.is_file, of any word at all
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

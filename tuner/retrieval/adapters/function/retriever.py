@@ -1,0 +1,246 @@
+"""The retriever that asks a Python function, and the system whose function returns metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, OutageError, TunerError, one_line
+from tuner.core.outages import is_outage
+from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval.adapters.answers import (
+    Answer,
+    Passages,
+    keep_answered,
+    passage_tokens,
+    rankings_of,
+    read_answer,
+    with_tokens,
+)
+from tuner.retrieval.adapters.function.loading import KEY
+from tuner.retrieval.adapters.function.target import ASYNC_TIMEOUT_S, Target, within
+from tuner.retrieval.adapters.identity import digest_of
+from tuner.retrieval.base import Knob
+from tuner.retrieval.knobs import knob_params
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function of the user's that returns metrics itself."""
+
+    target: Target
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+
+    def measure(self, params: Params) -> Any:
+        """Call the function.
+
+        Raises:
+            InputError: a parameter that the function does not have.
+        """
+        arguments = self.target.signature().arguments(knob_params(params, self.knobs))
+        if self.target.signature().is_async:
+            return self.target.run([partial(self.target.object, **arguments)])[0]
+        return self.target.object(**arguments)
+
+
+@dataclass(frozen=True)
+class Function:
+    """Answers with a function of yours; made by ``Function.build``.
+
+    The function answers one query (its text), or an object's ``retrieve(queries, params)`` answers
+    a batch of ``Query`` records. Either may be async, and returns what ``read_answer`` reads, or
+    Rankings for a batch.
+    """
+
+    target: Target
+    knobs: tuple[Knob, ...]
+    fingerprint: str
+    known: Passages = field(repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        function: Annotated[str, "your function, as module:function or file.py:function"],
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        search_path: Annotated[
+            Sequence[str] | None,
+            "the folders that hold the module; left out: that of the configuration, and "
+            "the working folder",
+        ] = None,
+        concurrency: Annotated[
+            int | None,
+            "how many calls each process makes at once; left out: 8 of an async function, "
+            "else 1, without threads",
+        ] = None,
+        timeout_s: Annotated[
+            float | None, "seconds for one query; left out: 60 of an async function, else no limit"
+        ] = None,
+    ) -> Function:
+        """Import the function and look at what it takes.
+
+        ``search_path`` are the folders to find the module in. ``concurrency`` is how many calls
+        run at once in a process: by default 8 of an async function, 1 of another. ``timeout_s`` is
+        for one query: by default 60 of an async function, none of another. A function that is not
+        async is called in threads where one of them is given, so it must allow that; a call that
+        takes longer cannot be stopped, and is left behind.
+
+        Raises:
+            InputError: it cannot be imported, or returns metrics instead of documents.
+        """
+        target = Target.read(function, search_path, concurrency, timeout_s)
+        if not target.answers_batches and not target.signature().takes_query:
+            message = (
+                f"{function!r} takes no `query`, so it returns metrics and sees no data set: "
+                "leave `dataset:` out, or write f(query, params)"
+            )
+            raise InputError(message, key=KEY)
+        fingerprint = digest_of([target.fingerprint(), corpus.fingerprint])
+        return cls(target, target.knobs(space, baseline), fingerprint, passage_tokens(corpus))
+
+    @classmethod
+    def build_measure(
+        cls,
+        *,
+        function: str,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        search_path: Sequence[str] | None = None,
+    ) -> Measure:
+        """Import a function that returns metrics; options as in ``build``.
+
+        Raises:
+            InputError: it cannot be imported, or answers queries, of which there are none.
+        """
+        target = Target.read(function, search_path)
+        if target.answers_batches or target.signature().takes_query:
+            message = f"{function!r} answers queries: add `dataset:`, where they are"
+            raise InputError(message, key=KEY)
+        return Measure(target, target.knobs(space, baseline), target.fingerprint())
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """Return the options with an absolute search path: the folder, then the working one."""
+        given = options.get("search_path")
+        if given is None:
+            given = [str(folder), "."]
+        if not isinstance(given, list):
+            return dict(options)
+        folders = [str(Path(str(part)).expanduser().resolve()) for part in given]
+        return {**options, "search_path": list(dict.fromkeys(folders))}
+
+    @classmethod
+    def declare_knobs(
+        cls, *, function: str, search_path: Sequence[str] | None = None
+    ) -> tuple[Knob, ...]:
+        """Return the knobs that the function has by itself, whatever a space says."""
+        return Target.read(function, search_path).knobs(None, None)
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return how many calls run at once; None for an object, which answers batches."""
+        return None if self.target.answers_batches else self.target.calls_at_once
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Let an object that has a ``prepare`` of its own prepare the queries."""
+        prepare = getattr(self.target.object, "prepare", None)
+        if callable(prepare) and self.target.answers_batches:
+            prepare(queries)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Ask the function.
+
+        Raises:
+            InputError: a parameter that it does not have, or a value of the wrong kind.
+            TunerError: it raised, or returned something else than documents of the data set.
+        """
+        filled = knob_params(params, self.knobs)
+        begin = time.perf_counter()
+        if self.target.answers_batches:
+            raw = self._ask_batch(queries, filled)
+            if isinstance(raw, Rankings):
+                return with_tokens(raw, self.known)
+            answers = [self._read(query, one) for query, one in zip(queries, raw, strict=True)]
+        else:
+            answers = self._ask_each(queries, filled)
+        seconds = {"call": time.perf_counter() - begin}
+        return rankings_of(queries, answers, self.known, seconds)
+
+    def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
+        try:
+            answer = self.target.object.retrieve(queries, dict(params))
+            if asyncio.iscoroutine(answer):
+                coroutine = answer
+                (answer,) = self.target.run([lambda: coroutine])
+        except TunerError:
+            raise
+        except Exception as error:
+            reason = one_line(error)
+            failed = OutageError if is_outage(error) else TunerError
+            raise failed(f"{self.target.name}.retrieve raised {reason}") from error
+        if isinstance(answer, Rankings):
+            return answer
+        if not isinstance(answer, list | tuple):
+            kind = type(answer).__name__
+            raise TunerError(f"{self.target.name}.retrieve returned {kind}, not one list a query")
+        if len(answer) != len(queries):
+            raise TunerError(
+                f"{self.target.name}.retrieve returned {len(answer)} answers to "
+                f"{len(queries)} queries"
+            )
+        return answer
+
+    def _ask_each(self, queries: Sequence[Query], params: Params) -> list[Answer]:
+        target, signature = self.target, self.target.signature()
+        function, arguments = target.object, partial(signature.arguments, params)
+        calls = [partial(function, query=query.text, **arguments()) for query in queries]
+        answers: dict[int, Answer] = {}
+
+        async def awaited(row: int) -> None:
+            try:
+                raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
+            except Exception as error:
+                raise _with_query(queries[row], error) from error
+            answers[row] = self._read(queries[row], raw)
+
+        def called(row: int) -> None:
+            try:
+                raw = calls[row]()
+            except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
+                raise _with_query(queries[row], error) from error
+            answers[row] = self._read(queries[row], raw)
+
+        rows = range(len(queries))
+        try:
+            if signature.is_async:
+                target.run([partial(awaited, row) for row in rows])
+            else:
+                names = [f"query {query.id!r}" for query in queries]
+                target.call([partial(called, row) for row in rows], names)
+        except TunerError as error:
+            keep_answered(error, queries, answers, self.known)
+            raise
+        return [answers[row] for row in rows]
+
+    def _read(self, query: Query, raw: Any) -> Answer:
+        try:
+            return read_answer(raw, self.known)
+        except TunerError as error:
+            raise TunerError(f"query {query.id!r}: {error}") from error
+
+
+def _with_query(query: Query, error: BaseException) -> TunerError:
+    reason = str(error) if isinstance(error, TunerError) else one_line(error)
+    kind = OutageError if is_outage(error) else TunerError
+    return kind(f"query {query.id!r}: {reason}")

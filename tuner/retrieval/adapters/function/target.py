@@ -1,0 +1,216 @@
+"""The user's function or object by its name, and what can be known of it without asking it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+from tuner.core.errors import InputError, OutageError, Problem
+from tuner.core.registry import call_problem
+from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
+from tuner.retrieval.adapters.event_loop import run_concurrently
+from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
+from tuner.retrieval.adapters.function.signature import Signature, missing_names, read_signature
+from tuner.retrieval.adapters.options import number_problems
+from tuner.retrieval.adapters.threads import run_in_threads
+from tuner.retrieval.base import Knob
+from tuner.retrieval.space_knobs import space_knobs
+
+ASYNC_CONCURRENCY = 8
+ASYNC_TIMEOUT_S = 60.0
+_LOWS: dict[str, float] = {"concurrency": 1, "timeout_s": 0}
+
+
+@dataclass(frozen=True)
+class Target:
+    """The user's object by name; each process imports it for itself, so it need not be pickled.
+
+    A process that it is brought to imports the object at once: where the module is missing, that is
+    known before the first trial comes there.
+    """
+
+    name: str
+    search_path: tuple[str, ...]
+    concurrency: int | None
+    timeout_s: float | None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the options, and import the object."""
+        self.__dict__.update(state)
+        load_object(self.name, self.search_path)
+
+    @classmethod
+    def read(
+        cls, name: Any, search_path: Any = None, concurrency: Any = None, timeout_s: Any = None
+    ) -> Self:
+        """Check the options that every use of a function has; None: not given.
+
+        Raises:
+            InputError: an option of the wrong kind, or one that would have no effect.
+        """
+        if not isinstance(name, str):
+            raise InputError("write it as my_package.module:thing", key=KEY)
+        folders = ["."] if search_path is None else search_path
+        if not isinstance(folders, list | tuple) or not all(isinstance(f, str) for f in folders):
+            raise InputError("must be a list of folders", key=("search_path",))
+        options = {"concurrency": concurrency, "timeout_s": timeout_s}
+        given = {option: value for option, value in options.items() if value is not None}
+        lows = {option: low for option, low in _LOWS.items() if option in given}
+        problems = list(number_problems(given, lows, whole=("concurrency",)))
+        if problems:
+            raise InputError(problems=problems)
+        absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
+        target = cls(
+            name,
+            absolute,
+            None if concurrency is None else int(concurrency),
+            None if timeout_s is None else float(timeout_s),
+        )
+        if target.answers_batches:
+            target.check_batches()
+        if given and target.answers_batches:
+            message = "is for functions that answer one query; leave it out"
+            raise InputError(problems=[Problem(message, key=(option,)) for option in given])
+        return target
+
+    @property
+    def calls_at_once(self) -> int:
+        """Return how many calls may run at once: as given; by default 8 if async, else 1."""
+        if self.concurrency is not None:
+            return self.concurrency
+        return ASYNC_CONCURRENCY if self.is_async else 1
+
+    @property
+    def is_async(self) -> bool:
+        """Say whether calls are awaited: of an object with ``retrieve`` they may be."""
+        return self.answers_batches or self.signature().is_async
+
+    @property
+    def object(self) -> Any:
+        """Return the object of this process."""
+        return load_object(self.name, self.search_path)
+
+    @property
+    def answers_batches(self) -> bool:
+        """Say whether it is an object with ``retrieve(queries, params)``."""
+        return callable(getattr(self.object, "retrieve", None))
+
+    def check_batches(self) -> None:
+        """Refuse an object whose ``retrieve`` is another library's, which answers one query.
+
+        Raises:
+            InputError: what it takes, and the function to write instead.
+        """
+        retrieve = self.object.retrieve
+        problem = call_problem(retrieve, "queries", "params")
+        names = _positional(retrieve)[:2]
+        if not problem and len(names) == 2 and names[0] in _ONE_QUERY and names[1] != "params":
+            problem = f"takes ({', '.join(names)}): one query, and not a batch with its parameters"
+        prepare = getattr(self.object, "prepare", None)
+        if not problem and callable(prepare) and (other := call_problem(prepare, "queries")):
+            raise InputError(f"{self.name}.prepare {other}", key=KEY)
+        if problem:
+            module, _, thing = self.name.partition(":")
+            raise InputError(
+                f"{self.name}.retrieve {problem}; a `retrieve` is asked with a batch of queries "
+                f"and their parameters. Where {thing} is another library's retriever, name a "
+                f"function in {module}.py instead: def search(query, top_k): "
+                f"return [(n.node.node_id, n.score) for n in {thing}.retrieve(query)[:top_k]]",
+                key=KEY,
+            )
+
+    def signature(self) -> Signature:
+        """Look at what the function takes.
+
+        Raises:
+            InputError: it is no function, or one that cannot be tuned.
+        """
+        if not callable(self.object):
+            kind = type(self.object).__name__
+            message = (
+                f"{self.name!r} is of type {kind}: neither a function nor an object with `retrieve`"
+            )
+            raise InputError(message, key=KEY)
+        return read_signature(self.object, self.name)
+
+    def knobs(self, space: SearchSpace | None, baseline: Params | None) -> tuple[Knob, ...]:
+        """Return the object's own knobs; else what the space, the baseline and defaults name.
+
+        Raises:
+            InputError: its ``knobs`` are no Knob records, or a parameter gets no value.
+        """
+        own = getattr(self.object, "knobs", None)
+        if own is not None:
+            if not isinstance(own, list | tuple) or not all(isinstance(k, Knob) for k in own):
+                message = f"{self.name}.knobs must be a list of tuner.retrieval.base.Knob"
+                raise InputError(message, key=KEY)
+            return tuple(own)
+        if self.answers_batches:
+            return space_knobs(space, baseline)
+        signature = self.signature()
+        names = signature.knob_names
+        defaults = {} if names is None else signature.defaults
+        knobs = space_knobs(space, baseline, defaults=defaults, names=names)
+        missing = missing_names(self.object, tuple(knob.name for knob in knobs))
+        if missing and space is not None:
+            message = f"{self.name!r} needs {', '.join(map(repr, missing))}: name it in the space"
+            raise InputError(f"{message}, in the baseline, or give it a default", key=KEY)
+        return knobs
+
+    def fingerprint(self) -> str:
+        """Return a hash of the file that holds the object, and of its own fingerprint if any."""
+        own = getattr(self.object, "fingerprint", "")
+        text = f"{source_digest(self.name, self.search_path)} {own}"
+        return sha256(text.encode()).hexdigest()[:16]
+
+    def run(self, calls: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
+        """Run calls of an async object in this process's event loop, and wait for all."""
+        return run_concurrently(calls, limit=self.calls_at_once, shared_by=self.name)
+
+    def call(self, calls: Sequence[Callable[[], Any]], names: Sequence[str]) -> list[Any]:
+        """Make calls of a function that is not async: here, or in threads where it has limits."""
+        if self.calls_at_once == 1 and self.timeout_s is None:
+            return [call() for call in calls]
+        return run_in_threads(
+            calls,
+            names=names,
+            limit=self.calls_at_once,
+            timeout_s=self.timeout_s,
+            shared_by=self.name,
+        )
+
+
+# What other libraries call the one query that they take.
+_ONE_QUERY = frozenset(
+    {"query", "question", "text", "str_or_query_bundle", "query_bundle", "input"}
+)
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+async def within(timeout_s: float, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Await a call for ``timeout_s`` seconds at most.
+
+    Raises:
+        OutageError: it took longer.
+    """
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            return await call()
+    except TimeoutError as error:
+        if limit.expired():
+            raise OutageError(f"no answer within {timeout_s:g} s") from error
+        raise

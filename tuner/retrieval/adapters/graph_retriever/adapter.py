@@ -1,0 +1,259 @@
+"""The retriever ``graph_retriever``: strategies over the corpus, or over a store of the user's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import Rankings
+from tuner.core.trial import Params
+from tuner.retrieval.adapters.graph_retriever.opening import (
+    Opened,
+    open_index,
+    open_store,
+    open_tokens,
+    passage_text,
+    write_documents,
+)
+from tuner.retrieval.adapters.graph_retriever.options import (
+    KNOBS,
+    MENTIONS,
+    Settings,
+    read_edges,
+    read_params,
+)
+from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.installed import installed_version
+from tuner.retrieval.base import Knob
+from tuner.retrieval.embedding import (
+    HASHED_WORDS,
+    HashedWords,
+    embed,
+    identity,
+    make_embedder,
+)
+from tuner.retrieval.hybrid.cache import ensure, write_array
+from tuner.retrieval.vectors import Kept
+
+Edges = tuple[tuple[str, str], ...]
+_BATCH = 100  # documents asked for at once
+
+
+@dataclass(frozen=True)
+class GraphRetriever:
+    """Search by vectors, then follow links between documents, as graph-retriever's strategies do.
+
+    Small and picklable: it knows where its index lies or what its store is called, and each
+    process opens that once.
+    """
+
+    directory: Path
+    fingerprint: str
+    embedder: str
+    store: str | None = None
+    edges: Edges = ((MENTIONS, MENTIONS),)
+    _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return the strategies' parameters; a change of any costs only the queries."""
+        return KNOBS
+
+    @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        embedder: str = HASHED_WORDS,  # noqa: ARG003
+        store: str | None = None,  # noqa: ARG003
+        edges: object = None,  # noqa: ARG003
+    ) -> tuple[Knob, ...]:
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        embedder: Annotated[
+            str, "module:function, from texts to a matrix with a row for each"
+        ] = HASHED_WORDS,
+        store: Annotated[str | None, "module:function that opens a vector store of yours"] = None,
+        edges: Annotated[
+            Sequence[Sequence[str]] | None,
+            "pairs of metadata fields that link documents in that store",
+        ] = None,
+    ) -> Self:
+        """Embed the corpus and link documents by shared names, or use a store that exists.
+
+        ``store`` names a function without arguments, ``package.module:function``, that returns an
+        adapter of graph-retriever's (Astra DB, Chroma, OpenSearch, …); ``edges`` are then the pairs
+        of metadata fields to follow, and its documents' ids must be the corpus's.
+
+        Raises:
+            InputError: the library is not installed or too old, the store cannot be opened or
+                lacks documents of the corpus, or the corpus cannot be indexed.
+            TunerError: the embedder failed or gave zero or NaN vectors, or the cache cannot be
+                written.
+        """
+        version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
+        parts = [version, code_digest("graph_retriever"), corpus_fingerprint(corpus)]
+        ids = [document.id for document in corpus.documents]
+        if not ids:
+            raise InputError("the corpus has no documents")
+        if len(set(ids)) < len(ids):
+            twice = next(id_ for id_ in ids if ids.count(id_) > 1)
+            raise InputError(f"document id {twice!r} occurs twice in the corpus")
+        if store is not None:
+            return cls._over_store(corpus, store, edges, parts, Path(cache_dir))
+        if edges is not None:
+            message = "the corpus's documents are linked by shared names; edges go with a store"
+            raise InputError(message, key=("edges",))
+        parts.append(identity(embedder))
+        fingerprint = digest_of(parts)
+        directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
+
+        def write(unfinished: Path) -> None:
+            texts = [passage_text(document) for document in corpus.documents]
+            model = make_embedder(embedder, texts)
+            vectors = embed(model, texts, lambda row: f"passage {ids[row]!r}")
+            write_array(unfinished, "vectors", vectors)
+            write_documents(unfinished, corpus)
+            if isinstance(model, HashedWords):
+                model.save(unfinished)
+
+        ensure(directory, write)
+        return cls(directory, fingerprint, embedder)
+
+    @classmethod
+    def _over_store(
+        cls, corpus: Corpus, store: str, edges: object, parts: list[str], cache_dir: Path
+    ) -> Self:
+        links = read_edges(edges)
+        adapter = open_store(store, os.getpid())
+        ids = [document.id for document in corpus.documents]
+        known = set()
+        for start in range(0, len(ids), _BATCH):
+            known |= {content.id for content in adapter.get(ids[start : start + _BATCH])}
+        missing = [id_ for id_ in ids if id_ not in known]
+        if missing:
+            some = ", ".join(map(repr, missing[:3]))
+            raise InputError(
+                f"the store lacks {len(missing)} of the corpus's {len(ids)} documents: {some}; "
+                "its documents must have the corpus's ids",
+                key=("store",),
+            )
+        fingerprint = digest_of([*parts, store, links])
+        directory = cache_dir.absolute() / f"graph-retriever-{fingerprint}"
+        ensure(directory, lambda unfinished: write_documents(unfinished, corpus))
+        return cls(directory, fingerprint, "", store, links)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Embed the queries once for all workers; a store of the user's embeds them itself.
+
+        Raises:
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        labels = _labels(queries)
+        if self.store is not None or not labels:
+            return
+        self._prepared.make(self.directory, lambda: self._opened().vectors.model, labels)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch; the vectors of prepared queries are not made again.
+
+        Raises:
+            InputError: unknown parameters or values outside their range.
+            TunerError: the embedder failed, or the store returned a document of no corpus.
+        """
+        return self._answer(queries, read_params(params), again=False)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query with nothing prepared: its vector is made anew."""
+        return self._answer([query], read_params(params), again=True)
+
+    def _opened(self) -> Opened:
+        return open_index(self.directory, self.embedder)
+
+    def _answer(self, queries: Sequence[Query], settings: Settings, *, again: bool) -> Rankings:
+        from graph_retriever import traverse
+
+        started = perf_counter()
+        if self.store is None:
+            opened = self._opened()
+            opened.vectors.take_up(self._prepared)
+            opened.vectors.embed(_labels(queries), again=again)
+            adapter = opened.adapter
+        else:
+            adapter = open_store(self.store, os.getpid())
+        tokens = open_tokens(self.directory)
+        embedded = perf_counter()
+        strategy = _strategy(settings)
+        answers = [
+            traverse(query.text, edges=list(self.edges), strategy=strategy, store=adapter)
+            if query.text.strip()
+            else []
+            for query in queries
+        ]
+        rows = [[str(node.id) for node in nodes] for nodes in answers]
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            rows,
+            seconds={"embed": embedded - started, "search": perf_counter() - embedded},
+            context_tokens=np.array(
+                [
+                    _context_tokens(row, query, tokens)
+                    for row, query in zip(rows, queries, strict=True)
+                ],
+                dtype=np.float64,
+            ),
+            graph_used=np.array(
+                [any(node.extra_metadata["_depth"] > 0 for node in nodes) for nodes in answers],
+                dtype=np.bool_,
+            ),
+        )
+
+
+def _context_tokens(row: Sequence[str], query: Query, tokens: Mapping[str, int]) -> float:
+    unknown = [id_ for id_ in row if id_ not in tokens]
+    if unknown:
+        raise TunerError(
+            f"the store returned {unknown[0]!r} for query {query.id!r}, which is no document of "
+            "the corpus; add what else the store holds to the corpus"
+        )
+    return float(sum(tokens[id_] for id_ in row))
+
+
+def _strategy(settings: Settings) -> Any:
+    from graph_retriever.strategies import Eager, Mmr, Scored
+
+    common: dict[str, Any] = {
+        "select_k": settings.select_k,
+        "start_k": settings.start_k,
+        "adjacent_k": settings.adjacent_k,
+        "max_depth": settings.max_depth,
+    }
+    match settings.strategy:
+        case "mmr":
+            return Mmr(lambda_mult=settings.lambda_mult, **common)
+        case "scored":
+            return Scored(scorer=_similarity, **common)
+        case _:
+            return Eager(**common)
+
+
+def _similarity(node: Any) -> float:
+    return float(node.similarity_score)
+
+
+def _labels(queries: Sequence[Query]) -> dict[str, str]:
+    return {query.text: f"query {query.id!r}" for query in queries if query.text.strip()}

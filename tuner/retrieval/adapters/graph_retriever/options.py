@@ -1,0 +1,148 @@
+"""What graph-retriever's strategies can be tuned by, and the links that they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.core.corpus import Corpus
+from tuner.core.errors import InputError, Problem
+from tuner.core.trial import Params
+from tuner.core.words import name_words
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid.names import own_names, phrases
+from tuner.retrieval.knobs import knob_params
+
+MENTIONS = "mentions"
+"""The metadata field of a corpus's documents: the names found in each."""
+
+KNOBS = (
+    Knob(
+        "strategy",
+        "categorical",
+        "eager",
+        choices=("eager", "mmr", "scored"),
+        description="which documents are taken. eager: all that are found, step by step "
+        "(breadth first); mmr: those that are relevant and unlike the ones taken; "
+        "scored: the most similar first",
+    ),
+    Knob(
+        "select_k",
+        "integer",
+        5,
+        low=1,
+        high=200,
+        scale="log",
+        description="how many documents are returned at most",
+    ),
+    Knob(
+        "start_k",
+        "integer",
+        4,
+        low=1,
+        high=200,
+        scale="log",
+        description="how many documents the vector search begins with; those above select_k "
+        "are found for nothing",
+        constraint="start_k <= select_k",
+    ),
+    Knob(
+        "adjacent_k",
+        "integer",
+        10,
+        low=1,
+        high=200,
+        scale="log",
+        description="how many linked documents are looked at in each step",
+    ),
+    Knob(
+        "max_depth",
+        "integer",
+        10,
+        low=0,
+        high=10,
+        description="how many steps from the start; 0: none; 10 is in effect the library's own "
+        "default, no limit",
+    ),
+    Knob(
+        "lambda_mult",
+        "real",
+        0.5,
+        low=0.0,
+        high=0.99,  # the library divides by 1 - lambda_mult
+        description="what counts: near 1 relevance, at 0 diversity alone",
+        when={"strategy": ("mmr",)},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One trial's parameters, checked."""
+
+    strategy: str
+    select_k: int
+    start_k: int
+    adjacent_k: int
+    max_depth: int
+    lambda_mult: float
+
+
+def read_params(params: Params) -> Settings:
+    """Check parameters and fill up the library's defaults.
+
+    Raises:
+        InputError: unknown parameters or values outside their range.
+    """
+    values: dict[str, object] = dict(knob_params(params, KNOBS))
+    return Settings(**values)  # type: ignore[arg-type]  # knob_params has checked each kind
+
+
+def read_edges(edges: object) -> tuple[tuple[str, str], ...]:
+    """Check links between documents: pairs of metadata fields, ``$id`` being the document itself.
+
+    Raises:
+        InputError: anything else.
+    """
+    pairs = edges if isinstance(edges, list | tuple) else ()
+    problems = [
+        Problem(f"{pair!r} is no pair of metadata fields", key=("edges", number))
+        for number, pair in enumerate(pairs)
+        if not (
+            isinstance(pair, list | tuple)
+            and len(pair) == 2
+            and all(isinstance(name, str) and name for name in pair)
+        )
+    ]
+    if not pairs:
+        message = 'must be a list of pairs of metadata fields, such as [["mentions", "$id"]]'
+        problems.append(Problem(message, key=("edges",)))
+    if problems:
+        raise InputError(problems=problems)
+    return tuple((str(source), str(target)) for source, target in pairs)
+
+
+def mentions(corpus: Corpus) -> list[tuple[str, ...]]:
+    """Return the names found in each document, by which documents are linked.
+
+    They come from the corpus's triples and entities; where it has neither, from the document's
+    title and the capitalised phrases in its text.
+    """
+    if not corpus.triples and not corpus.entities:
+        return [
+            _names(" ".join(name) for name in (*own_names(document), *phrases(document.text)))
+            for document in corpus.documents
+        ]
+    found: dict[str, list[str]] = {document.id: [] for document in corpus.documents}
+    for triple in corpus.triples:
+        if triple.document_id in found:
+            found[triple.document_id] += (triple.subject, triple.object)
+    for document_id, names in corpus.entities.items():
+        if document_id in found:
+            found[document_id] += names
+    return [_names(found[document.id]) for document in corpus.documents]
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    folded = (" ".join(name_words(name)) for name in names)
+    return tuple(dict.fromkeys(name for name in folded if name))

@@ -1,0 +1,266 @@
+"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.errors import InputError
+from tuner.core.rankings import Rankings, RelationPath
+from tuner.core.trial import Params
+from tuner.core.words import count_tokens
+from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.installed import installed_version
+from tuner.retrieval.adapters.lightrag import runtime
+from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index
+from tuner.retrieval.adapters.lightrag.keywords import keywords
+from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings, read_params
+from tuner.retrieval.adapters.lightrag.working_dir import FILES, check_model, read_working_dir
+from tuner.retrieval.adapters.options import with_path_from_root
+from tuner.retrieval.base import Knob
+from tuner.retrieval.embedding import HASHED_WORDS, identity, load_embedder
+from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.vectors import Kept
+
+_log = logging.getLogger(__name__)
+
+Asked = tuple[str, list[str], list[str]]
+"""A query's text, its low-level and its high-level keywords."""
+
+
+@dataclass(frozen=True)
+class Lightrag:
+    """Retrieve passages as LightRAG does, with keywords by rule and no language model.
+
+    Small and picklable: it knows where its index lies, and each process opens that once.
+    """
+
+    directory: Path
+    fingerprint: str
+    embedder: str
+    _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return LightRAG's parameters of retrieval; a change of any costs only the queries."""
+        return KNOBS
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the working directory from the root."""
+        return with_path_from_root(options, "working_dir")
+
+    @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        working_dir: str | None = None,  # noqa: ARG003
+        embedder: str = HASHED_WORDS,  # noqa: ARG003
+    ) -> tuple[Knob, ...]:
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        working_dir: Annotated[
+            str | None,
+            "the working directory of LightRAG; left out: an index is made from the graph "
+            "of the corpus",
+        ] = None,
+        embedder: Annotated[
+            str, "module:function, from texts to a matrix with a row for each"
+        ] = HASHED_WORDS,
+    ) -> Self:
+        """Make an index of the corpus's graph, or take up a working directory, once for all.
+
+        A working directory is copied into the cache and never written to. ``embedder`` names a
+        function from texts to a matrix, ``package.module:function``; a working directory needs
+        the one that its vectors were made with.
+
+        Raises:
+            InputError: LightRAG is not installed or too old, a working directory is broken or does
+                not fit the corpus, or the corpus cannot be indexed.
+            TunerError: the embedder failed, gave zero or NaN vectors, or is not the one that the
+                working directory was made with; or the cache cannot be written.
+        """
+        version = installed_version(runtime.PACKAGE, oldest=(1, 5, 7), kind="lightrag")
+        parts = [version, code_digest("lightrag"), corpus_fingerprint(corpus)]
+        if working_dir is not None and embedder == HASHED_WORDS:
+            raise InputError(
+                "a working directory needs the embedder that its vectors were made with; write "
+                "embedder: package.module:function",
+                key=("embedder",),
+            )
+        parts.append(identity(embedder))
+        existing = None
+        if working_dir is not None:
+            path = Path(working_dir).expanduser().absolute()
+            existing = read_working_dir(path)
+            check_model(existing, load_embedder(embedder))
+            _warn_of_missing(existing.documents(corpus), corpus, path)
+            parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
+        fingerprint = digest_of(parts)
+        directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
+        ensure(directory, lambda unfinished: write_index(unfinished, corpus, embedder, existing))
+        return cls(directory, fingerprint, embedder)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Embed the queries and their keywords once for all workers; keeps the vectors on disk.
+
+        Raises:
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        labels = _texts(queries)
+        if not labels:
+            return
+        self._prepared.make(self.directory, lambda: self._index().vectors.model, labels)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch; the vectors of prepared queries are not made again.
+
+        Raises:
+            InputError: unknown parameters or values outside their range.
+            TunerError: the embedder failed, or gave a zero or NaN vector for a query.
+        """
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._index()
+        index.vectors.take_up(self._prepared)
+        index.vectors.embed(_texts(queries))
+        return self._answer(index, queries, settings, started)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query with nothing prepared: its vectors are made anew."""
+        settings = read_params(params)
+        started = perf_counter()
+        index = self._index()
+        index.vectors.embed(_texts([query]), again=True)
+        return self._answer(index, [query], settings, started)
+
+    def _index(self) -> Index:
+        return open_index(self.directory, self.embedder)
+
+    def _answer(
+        self, index: Index, queries: Sequence[Query], settings: Settings, started: float
+    ) -> Rankings:
+        embedded = perf_counter()
+        usable = [runtime.is_long_enough(query.text) for query in queries]
+        asked = [
+            _asked(query) for query, is_usable in zip(queries, usable, strict=True) if is_usable
+        ]
+        given = iter(index.opened.answer(asked, settings))
+        # A query of one or two letters is refused by LightRAG: its answer is empty.
+        answers = [next(given) if is_usable else {} for is_usable in usable]
+        searched = perf_counter()
+        data = [answer.get("data") or {} for answer in answers]
+        _explain(answers, queries, settings)
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            [index.document_ids(part.get("chunks", ())) for part in data],
+            seconds={
+                "embed": embedded - started,
+                "search": searched - embedded,
+                "read": perf_counter() - searched,
+            },
+            context_tokens=np.array([_context_tokens(part) for part in data], dtype=np.float64),
+            graph_used=np.array(
+                [bool(part.get("entities") or part.get("relationships")) for part in data],
+                dtype=np.bool_,
+            ),
+            entities=[
+                [str(one["entity_name"]) for one in part.get("entities", ())] for part in data
+            ],
+            paths=[_paths(index, part) for part in data],
+        )
+
+
+def _asked(query: Query) -> Asked:
+    return (query.text.strip(), *keywords(query.text))
+
+
+def _texts(queries: Sequence[Query]) -> dict[str, str]:
+    """Return every text that LightRAG embeds for the queries, and whose it is."""
+    labels: dict[str, str] = {}
+    for query in queries:
+        if runtime.is_long_enough(query.text):
+            text, low, high = _asked(query)
+            labels.setdefault(text, f"query {query.id!r}")
+            for words in (low, high):
+                labels.setdefault(", ".join(words), f"the keywords of query {query.id!r}")
+    return labels
+
+
+def _paths(index: Index, data: dict[str, Any]) -> list[RelationPath]:
+    """Return the relations, a path of one step each: LightRAG follows no longer ones."""
+    paths: list[RelationPath] = []
+    for relation in data.get("relationships", ()):
+        first, second = str(relation["src_id"]), str(relation["tgt_id"])
+        pair = (min(first, second), max(first, second))
+        facts = index.steps.get(pair) or [(first, str(relation.get("keywords", "")), second)]
+        paths += [[fact] for fact in facts]
+    return paths
+
+
+def _context_tokens(data: dict[str, Any]) -> float:
+    """Count the words of all that LightRAG hands on: passages, entities and relations."""
+    texts = [str(chunk.get("content", "")) for chunk in data.get("chunks", ())]
+    for one in data.get("entities", ()):
+        texts += [str(one["entity_name"]), str(one.get("description", ""))]
+    for one in data.get("relationships", ()):
+        texts += [str(one["src_id"]), str(one["tgt_id"]), str(one.get("description", ""))]
+    return float(sum(map(_tokens, texts)))
+
+
+@lru_cache(maxsize=1 << 17)  # a study meets the same texts in every trial
+def _tokens(text: str) -> int:
+    return count_tokens(text)
+
+
+def _warn_of_missing(
+    documents: Mapping[str, Sequence[str]], corpus: Corpus, working_dir: Path
+) -> None:
+    held = {id_ for ids in documents.values() for id_ in ids}
+    missing = [document.id for document in corpus.documents if document.id not in held]
+    if missing:
+        _log.warning(
+            "%s holds no chunk of %d of the corpus's %d documents, such as %r",
+            working_dir,
+            len(missing),
+            len(corpus.documents),
+            missing[0],
+        )
+
+
+def _explain(
+    answers: Sequence[dict[str, Any]], queries: Sequence[Query], settings: Settings
+) -> None:
+    """Say for how many queries the budget left no room for what was found: no error to LightRAG."""
+    crowded = 0
+    for answer in answers:
+        info = (answer.get("metadata") or {}).get("processing_info") or {}
+        found = info.get("merged_chunks_count", info.get("total_chunks_found", 0))
+        crowded += found > 0 and info.get("final_chunks_count") == 0
+    if crowded:
+        _log.warning(
+            "LightRAG returned no passage for %d of %d queries, though it had found some: "
+            "max_total_tokens=%d leaves no room beside its prompt (about 1000), entities (up to "
+            "%d) and relations (up to %d); counted as empty",
+            crowded,
+            len(queries),
+            settings.max_total_tokens,
+            settings.max_entity_tokens,
+            settings.max_relation_tokens,
+        )

@@ -1,0 +1,89 @@
+"""An index on disk: LightRAG's files, which documents its chunks are, and the embedder's data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.core.corpus import Corpus
+from tuner.core.errors import TunerError
+from tuner.core.rankings import Step
+from tuner.retrieval.adapters.lightrag import runtime
+from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, passage_text, read_knowledge
+from tuner.retrieval.adapters.lightrag.working_dir import WorkingDir
+from tuner.retrieval.adapters.once import once
+from tuner.retrieval.embedding import HashedWords, embed, make_embedder, open_embedder
+from tuner.retrieval.vectors import Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An index that is open in this process.
+
+    ``documents`` maps a chunk's id to the ids of its documents; ``steps`` two names, in
+    alphabetical order, to the corpus's facts between them.
+    """
+
+    opened: runtime.Opened
+    vectors: Vectors
+    documents: Mapping[str, Sequence[str]]
+    steps: Mapping[tuple[str, str], Sequence[Step]]
+
+    def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return the documents of ranked chunks."""
+        ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
+        return list(dict.fromkeys(ids))
+
+
+def write_index(
+    directory: Path,
+    corpus: Corpus,
+    embedder: str,
+    existing: WorkingDir | None,
+) -> None:
+    """Write an index into an empty directory: a working directory's copy, or a new one."""
+    model = make_embedder(embedder, map(passage_text, corpus.documents))
+    dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
+    steps: Mapping[tuple[str, str], Sequence[Step]] = {}
+    if existing is not None:
+        documents: Mapping[str, Sequence[str]] = existing.documents(corpus)
+        runtime.copy_files(existing.path, directory)
+    else:
+        knowledge = read_knowledge(corpus, runtime.normalise_name)
+        runtime.build(knowledge, model, dimensions, directory)
+        documents, steps = _documents(knowledge), knowledge.steps
+    record = {
+        "dimensions": dimensions,
+        "documents": documents,
+        "steps": [[*pair, facts] for pair, facts in steps.items()],
+    }
+    (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+    if isinstance(model, HashedWords):
+        model.save(directory)
+
+
+def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
+    """Return the documents of each chunk; those with the same text share one."""
+    documents: dict[str, list[str]] = {}
+    for id_, text in knowledge.passages.items():
+        documents.setdefault(runtime.chunk_id(text), []).append(id_)
+    return documents
+
+
+@once(kept=8)
+def open_index(directory: Path, embedder: str) -> Index:
+    """Open the index in ``directory``, once a process however many retrievers point at it."""
+    try:
+        record = json.loads((directory / "documents.json").read_text(encoding="utf-8"))
+        model = open_embedder(embedder, directory)
+    except FileNotFoundError as error:
+        raise TunerError(f"the index in {directory} is gone: build the retriever again") from error
+    steps = {
+        (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
+    }
+    opened = runtime.open_index(directory, record["dimensions"])
+    vectors = Vectors(model, record["dimensions"], opened.vectors)
+    return Index(opened, vectors, record["documents"], steps)

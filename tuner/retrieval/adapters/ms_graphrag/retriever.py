@@ -1,0 +1,156 @@
+"""GraphRAG's text units and graph in the built-in engine, to be tuned at the engine's speed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.steps import Advance, unheard
+from tuner.core.trial import Params
+from tuner.retrieval.adapters.ms_graphrag.judging import judged_ids
+from tuner.retrieval.adapters.ms_graphrag.output import Output, read_output
+from tuner.retrieval.adapters.options import with_path_from_root
+from tuner.retrieval.base import Knob
+from tuner.retrieval.hybrid import Hybrid
+from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
+
+# What GraphRAG calls a document whose title it was not told; "(3)" is a row of that file.
+_FILE_NAME = re.compile(r"\.(txt|md|csv|jsonl?|parquet|pdf|docx?|html?)( \(\d+\))?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class MsGraphrag:
+    """Answers with text units by BM25 and walks over GraphRAG's entities.
+
+    Text units are the passages. A passage is linked to the entities and to both ends of the
+    relationships that GraphRAG found in it; no other names are looked for in the texts, but for
+    the documents' titles. ``top_k`` counts text units; where documents are judged, the text units
+    of one document are ranked where the best of them stands, and the ranks close up.
+
+    Attributes:
+        engine: the built-in engine over the text units.
+        judged: what text units are judged by, ascending; empty where these are their own ids.
+        places: shape (text units,), where each of the engine's text units stands in ``judged``.
+    """
+
+    engine: Hybrid
+    judged: tuple[str, ...]
+    places: IntArray
+    fingerprint: str
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of the built-in engine."""
+        return self.engine.knobs
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return the same knobs whatever the options."""
+        return KNOBS
+
+    @classmethod
+    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
+        """Return the options with the output folder from the root."""
+        return with_path_from_root(options, "path")
+
+    @classmethod
+    def build(
+        cls,
+        corpus: Corpus,
+        *,
+        cache_dir: Path,
+        path: Annotated[str, "the output folder of GraphRAG"],
+        judge: Annotated[
+            str, "whose ids the judgements name: `document` or `text_unit`"
+        ] = "document",
+        advance: Advance = unheard,
+        **options: Annotated[Any, HybridOptions],
+    ) -> Self:
+        """Index an output folder, or open the index of an equal one in ``cache_dir``.
+
+        ``path`` is the folder with GraphRAG's parquet files; ``judge`` says whose ids the data
+        set's judgements name, ``"document"`` or ``"text_unit"`` (see ``judged_ids``); ``options``
+        are those of the built-in engine.
+
+        Raises:
+            InputError: a broken folder, one that does not fit the data set, or wrong options.
+            TunerError: the cache cannot be written.
+        """
+        output = read_output(Path(path).expanduser())
+        judged_by = judged_ids(output, corpus, judge)
+        engine = Hybrid.build(as_corpus(output), cache_dir=cache_dir, advance=advance, **options)
+        if judge == "text_unit":
+            return cls(engine, (), np.zeros(0, dtype=np.int64), engine.fingerprint)
+        unit_ids = sorted(judged_by)  # the engine's order
+        judged = tuple(sorted(set(judged_by.values())))
+        place_of = {id_: place for place, id_ in enumerate(judged)}
+        places = np.array([place_of[judged_by[id_]] for id_ in unit_ids], dtype=np.int64)
+        content = json.dumps([engine.fingerprint, [judged_by[id_] for id_ in unit_ids]])
+        return cls(engine, judged, places, sha256(content.encode()).hexdigest()[:16])
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Prepare the engine."""
+        self.engine.prepare(queries, advance)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer a batch.
+
+        Raises:
+            InputError: unknown parameters or values outside their range.
+        """
+        return self._judged(self.engine.retrieve(queries, params))
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query from the index alone."""
+        return self._judged(self.engine.serve(query, params))
+
+    def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
+        """Return ``rankings``, its own answer to the batch, with entities and paths."""
+        units = self.engine.retrieve(queries, params)
+        told = self.engine.explain(queries, params, units)
+        return replace(rankings, entities=told.entities, paths=told.paths)
+
+    def _judged(self, rankings: Rankings) -> Rankings:
+        """Put the judged documents in the place of their text units."""
+        if not self.judged:
+            return rankings
+        units = rankings.documents
+        documents = np.where(units == NO_DOCUMENT, NO_DOCUMENT, self.places[units])
+        is_kept = _is_first(documents) & (documents != NO_DOCUMENT)
+        order = np.argsort(~is_kept, axis=1, kind="stable")
+        kept = np.take_along_axis(is_kept, order, axis=1)
+        documents = np.where(kept, np.take_along_axis(documents, order, axis=1), NO_DOCUMENT)
+        scores = rankings.scores
+        if scores is not None:
+            scores = np.where(kept, np.take_along_axis(scores, order, axis=1), 0.0)
+        return replace(rankings, document_ids=self.judged, documents=documents, scores=scores)
+
+
+def as_corpus(output: Output) -> Corpus:
+    """Return text units as documents, with GraphRAG's entities and relationships as their facts.
+
+    A text unit has the title of its document, unless that is a file's name.
+    """
+    titles = {
+        id_: "" if _FILE_NAME.search(title) else title for id_, title in output.titles.items()
+    }
+    documents = (Document(unit.id, titles[unit.document_id], unit.text) for unit in output.units)
+    return Corpus(tuple(documents), output.triples, dict(output.entities))
+
+
+def _is_first(documents: IntArray) -> np.ndarray:
+    """Return whether each document stands in its row for the first time."""
+    is_first = np.ones(documents.shape, dtype=np.bool_)
+    for column in range(1, documents.shape[1]):
+        earlier = documents[:, :column] == documents[:, column, None]
+        is_first[:, column] = ~earlier.any(axis=1)
+    return is_first

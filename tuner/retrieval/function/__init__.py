@@ -1,5 +1,0 @@
-"""Any Python function or object as a retriever, or as a system that measures itself."""
-
-from tuner.retrieval.function.retriever import Function
-
-__all__ = ["Function"]

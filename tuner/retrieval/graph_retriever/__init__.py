@@ -1,5 +1,0 @@
-"""DataStax's graph-retriever: traversal strategies over a vector store with linked documents."""
-
-from tuner.retrieval.graph_retriever.adapter import GraphRetriever
-
-__all__ = ["GraphRetriever"]

@@ -1,5 +1,0 @@
-"""An HTTP service as a retriever: POST JSON, requests and responses mapped by JMESPath."""
-
-from tuner.retrieval.http.retriever import Http
-
-__all__ = ["Http"]

@@ -1,5 +1,0 @@
-"""LightRAG's retrieval, without its language model."""
-
-from tuner.retrieval.lightrag.adapter import Lightrag
-
-__all__ = ["Lightrag"]

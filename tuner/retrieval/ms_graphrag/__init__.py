@@ -1,5 +1,0 @@
-"""Microsoft GraphRAG's output folder, read into the built-in engine."""
-
-from tuner.retrieval.ms_graphrag.retriever import MsGraphrag
-
-__all__ = ["MsGraphrag"]

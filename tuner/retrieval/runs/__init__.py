@@ -1,5 +1,0 @@
-"""Ready-made run files as the legs of a fusion: no system is called, only scores are combined."""
-
-from tuner.retrieval.runs.retriever import Runs
-
-__all__ = ["Runs"]

@@ -1,0 +1,1 @@
+"""Retrievers around a retriever: a policy, a memory, a count of calls."""

@@ -1,0 +1,202 @@
+"""Any retriever under a policy: each query is answered with the parameters of its type."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tuner.core.corpus import Query
+from tuner.core.policy import Policy
+from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.steps import Advance, unheard
+from tuner.core.trial import Params
+from tuner.retrieval.base import Explains, Knob, Retriever, Serves, prepare
+from tuner.retrieval.wrapped.counted import at_once_of
+
+POLICY = "policy"
+"""The parameter by which a baseline says that it is a policy; its value tells policies apart."""
+
+Groups = Sequence[tuple[dict[str, Any], list[int]]]
+
+
+@dataclass(frozen=True)
+class PolicyRetriever:
+    """Answers each query with what the policy says for its text; ``params`` are not looked at."""
+
+    retriever: Retriever
+    policy: Policy
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return none: the policy decides."""
+        return ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Return that of the retriever."""
+        return self.retriever.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return that of the retriever, where it tells."""
+        return at_once_of(self.retriever)
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Prepare the retriever."""
+        prepare(self.retriever, queries, advance)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:  # noqa: ARG002
+        """Answer the queries in groups of equal parameters, in the order that they came in."""
+        parts = [
+            (rows, self.retriever.retrieve([queries[row] for row in rows], chosen))
+            for chosen, rows in self._groups(queries)
+        ]
+        return _merged(queries, parts)
+
+    def explain(
+        self,
+        queries: Sequence[Query],
+        params: Params,  # noqa: ARG002  # as in Explains
+        rankings: Rankings,
+    ) -> Rankings:
+        """Return the rankings with names and paths, where the retriever can tell them."""
+        if not isinstance(self.retriever, Explains):
+            return rankings
+        entities: list[Any] = [()] * len(queries)
+        paths: list[Any] = [()] * len(queries)
+        for chosen, rows in self._groups(queries):
+            asked = [queries[row] for row in rows]
+            part = self.retriever.explain(asked, chosen, _rows(rankings, rows))
+            if part.entities is None or part.paths is None:
+                return rankings
+            for place, row in enumerate(rows):
+                entities[row], paths[row] = part.entities[place], part.paths[place]
+        return replace(rankings, entities=entities, paths=paths)
+
+    def serve(self, query: Query, params: Params) -> Rankings:  # noqa: ARG002  # as in Serves
+        """Answer one query as live traffic would: its type is told first."""
+        chosen = self.policy.params_for(query.text)
+        if isinstance(self.retriever, Serves):
+            return self.retriever.serve(query, chosen)
+        return self.retriever.retrieve([query], chosen)
+
+    def _groups(self, queries: Sequence[Query]) -> Groups:
+        groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
+        for row, query in enumerate(queries):
+            groups[tuple(self.policy.params_for(query.text).items())].append(row)
+        return [(dict(chosen), rows) for chosen, rows in groups.items()]
+
+
+@dataclass(frozen=True)
+class WithPolicy:
+    """A retriever that answers by a policy where the parameters name it, else by the parameters.
+
+    So a study's baseline can be a policy, which is a trial like any other.
+    """
+
+    retriever: Retriever
+    policy: Policy
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of the retriever."""
+        return self.retriever.knobs
+
+    @property
+    def fingerprint(self) -> str:
+        """Return that of the retriever."""
+        return self.retriever.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return that of the retriever, where it tells."""
+        return at_once_of(self.retriever)
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Prepare the retriever."""
+        prepare(self.retriever, queries, advance)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer the queries."""
+        return self._answering(params).retrieve(queries, params)
+
+    def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
+        """Return the rankings with names and paths, where the retriever can tell them."""
+        answering = self._answering(params)
+        if not isinstance(answering, Explains):
+            return rankings
+        return answering.explain(queries, params, rankings)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query as live traffic would."""
+        answering = self._answering(params)
+        if isinstance(answering, Serves):
+            return answering.serve(query, params)
+        return answering.retrieve([query], params)
+
+    def _answering(self, params: Params) -> Retriever:
+        return PolicyRetriever(self.retriever, self.policy) if POLICY in params else self.retriever
+
+
+def _rows(rankings: Rankings, rows: Sequence[int]) -> Rankings:
+    """Return some rows, as deep as the longest of them."""
+    documents = rankings.documents[rows]
+    depth = int((documents != NO_DOCUMENT).sum(axis=1).max(initial=0))
+    return Rankings(
+        tuple(rankings.query_ids[row] for row in rows), rankings.document_ids, documents[:, :depth]
+    )
+
+
+def _merged(queries: Sequence[Query], parts: Sequence[tuple[list[int], Rankings]]) -> Rankings:
+    ids, places = _universe([rankings for _, rankings in parts])
+    depth = max((rankings.depth for _, rankings in parts), default=0)
+    documents = np.full((len(queries), depth), NO_DOCUMENT, dtype=np.int64)
+    tokens = np.zeros(len(queries))
+    is_used = np.zeros(len(queries), dtype=np.bool_)
+    entities: list[Any] = [()] * len(queries)
+    paths: list[Any] = [()] * len(queries)
+    seconds: dict[str, float] = defaultdict(float)
+    for (rows, rankings), place_of in zip(parts, places, strict=True):
+        found = rankings.documents
+        documents[rows, : rankings.depth] = np.where(
+            found == NO_DOCUMENT, NO_DOCUMENT, place_of[found]
+        )
+        if rankings.context_tokens is not None:
+            tokens[rows] = rankings.context_tokens
+        if rankings.graph_used is not None:
+            is_used[rows] = rankings.graph_used
+        for place, row in enumerate(rows):
+            entities[row] = () if rankings.entities is None else rankings.entities[place]
+            paths[row] = () if rankings.paths is None else rankings.paths[place]
+        for stage, spent in rankings.seconds.items():
+            seconds[stage] += spent
+    return Rankings(
+        query_ids=tuple(query.id for query in queries),
+        document_ids=ids,
+        documents=documents,
+        seconds=dict(seconds),
+        context_tokens=None if any(r.context_tokens is None for _, r in parts) else tokens,
+        graph_used=None if any(r.graph_used is None for _, r in parts) else is_used,
+        entities=None if any(r.entities is None for _, r in parts) else entities,
+        paths=None if any(r.paths is None for _, r in parts) else paths,
+    )
+
+
+def _universe(parts: Sequence[Rankings]) -> tuple[Sequence[str], list[IntArray]]:
+    """Return the ids that all parts point into, and for each part its ids' places among them.
+
+    Parts that share their ids keep them: a retriever may know its documents by their places.
+    """
+    if parts and all(part.document_ids is parts[0].document_ids for part in parts):
+        same = np.arange(max(len(parts[0].document_ids), 1))
+        return parts[0].document_ids, [same] * len(parts)
+    position: dict[str, int] = {}
+    places = [
+        np.array([position.setdefault(id_, len(position)) for id_ in part.document_ids] or [0])
+        for part in parts
+    ]
+    return tuple(position), places

@@ -1,0 +1,217 @@
+"""Answers that are kept on the disk: a repeated or resumed trial pays only for what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.core.corpus import Query
+from tuner.core.errors import TunerError
+from tuner.core.files import append_lines
+from tuner.core.rankings import Rankings
+from tuner.core.steps import Advance, unheard
+from tuner.core.trial import Params
+from tuner.core.typed import read_as
+from tuner.retrieval.base import Knob, Retriever, Serves, prepare
+from tuner.retrieval.wrapped.counted import at_once_of, counted
+
+# What is lost at most when a run is killed, or a query fails: the queries that one call asks.
+BATCH = 64
+# Where queries are answered one by one, a call asks fewer, in order to take about so long; but two
+# rounds of those that it asks at once, so that few wait for the slowest.
+CALL_S = 5.0
+ROUNDS = 2
+# Quicker answers are not kept: reading them back would take as long as asking again.
+QUICK_S = 0.002
+AGAIN = "again"
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a line of the file holds; a number that is no number is null, or NaN."""
+
+    query: str
+    ids: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+    context_tokens: float = 0.0
+    graph_used: bool = False
+    entities: tuple[str, ...] = ()
+    paths: tuple[tuple[tuple[str, ...], ...], ...] = ()
+
+
+class Remembered:
+    """A retriever whose answers are kept in a folder, one file a set of parameters.
+
+    Queries are asked in batches of up to 64, and each batch is on the disk before the next is
+    asked; of one that fails, what was answered before. A system that answers a query within 2 ms is
+    asked directly, unless ``is_service``: a service may ask money for each answer. Where the folder
+    is not there (on another machine of a cluster), nothing is kept.
+    """
+
+    def __init__(self, inner: Retriever, folder: Path, *, is_service: bool = False) -> None:
+        self.inner = inner
+        self._folder = folder
+        self._is_service = is_service
+        self._is_quick = False
+        self._query_s = math.inf  # of the last call; unknown, so the first one asks few
+
+    def asked_again(self) -> Remembered:
+        """Return the retriever past what is remembered; its second answers are kept apart."""
+        folder = self._folder / AGAIN
+        if self._folder.is_dir():
+            folder.mkdir(exist_ok=True)
+        return Remembered(self.inner, folder, is_service=self._is_service)
+
+    def counting(self, purpose: str, calls: Counter[str]) -> Remembered:
+        """Return the same, with what is asked of the retriever itself counted for a purpose."""
+        inner = counted(self.inner, purpose, calls)
+        same = Remembered(inner, self._folder, is_service=self._is_service)
+        same._is_quick, same._query_s = self._is_quick, self._query_s
+        return same
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return the retriever's own."""
+        return self.inner.knobs
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the retriever's own."""
+        return self.inner.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return how many queries the retriever answers side by side, where it tells."""
+        return at_once_of(self.inner)
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Let the retriever prepare."""
+        prepare(self.inner, queries, advance)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer from the folder, and ask the retriever for the rest."""
+        if self._is_quick:
+            return self.inner.retrieve(queries, params)
+        path = self._folder / f"{_digest(self.inner.fingerprint, params)}.jsonl"
+        known = _read(path)
+        missing = [query for query in queries if query.id not in known]
+        seconds: dict[str, float] = {}
+        while missing:
+            size = self._batch_size()
+            batch, missing = missing[:size], missing[size:]
+            part = self._ask(batch, params, path)
+            if len(batch) == len(queries):
+                return part
+            known |= {answer["query"]: answer for answer in _answers(part)}
+            for stage, spent in part.seconds.items():
+                seconds[stage] = seconds.get(stage, 0.0) + spent
+        return _rankings([known[query.id] for query in queries], seconds)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Ask the retriever itself: a remembered answer says nothing of its latency."""
+        if isinstance(self.inner, Serves):
+            return self.inner.serve(query, params)
+        return self.inner.retrieve([query], params)
+
+    def _batch_size(self) -> int:
+        at_once = at_once_of(self.inner)
+        if at_once is None:
+            return BATCH
+        return min(BATCH, max(ROUNDS * at_once, int(CALL_S / self._query_s)))
+
+    def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
+        begin = time.perf_counter()
+        try:
+            rankings = self.inner.retrieve(queries, params)
+        except TunerError as error:
+            if isinstance(error.answered, Rankings) and self._folder.is_dir():
+                _append(path, _answers(error.answered))
+            raise
+        elapsed_s = max(time.perf_counter() - begin, 1e-9)
+        self._query_s = elapsed_s / len(queries)
+        # Of queries that are answered side by side, each takes longer than its share of the time.
+        rounds = math.ceil(len(queries) / (at_once_of(self.inner) or 1))
+        self._is_quick = not self._is_service and elapsed_s / rounds < QUICK_S
+        if not self._is_quick and self._folder.is_dir():
+            _append(path, _answers(rankings))
+        return rankings
+
+
+def _digest(fingerprint: str, params: Params) -> str:
+    text = json.dumps([fingerprint, params], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _answers(rankings: Rankings) -> Iterator[Answer]:
+    for row, query_id in enumerate(rankings.query_ids):
+        ids = rankings.ids(row)
+        answer: Answer = {"query": query_id, "ids": ids}
+        if rankings.scores is not None:
+            answer["scores"] = [float(score) for score in rankings.scores[row, : len(ids)]]
+        if rankings.context_tokens is not None:
+            answer["context_tokens"] = float(rankings.context_tokens[row])
+        if rankings.graph_used is not None:
+            answer["graph_used"] = bool(rankings.graph_used[row])
+        if rankings.entities is not None:
+            answer["entities"] = list(rankings.entities[row])
+        if rankings.paths is not None:
+            answer["paths"] = [[list(step) for step in path] for path in rankings.paths[row]]
+        yield answer
+
+
+def _rankings(answers: Sequence[Answer], seconds: Mapping[str, float]) -> Rankings:
+    extra: dict[str, Any] = {"seconds": seconds}
+    lists = [answer["ids"] for answer in answers]
+    if _all_have(answers, "scores"):
+        scores = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
+        for row, answer in enumerate(answers):
+            scores[row, : len(answer["scores"])] = answer["scores"]
+        extra["scores"] = scores
+    if _all_have(answers, "context_tokens"):
+        extra["context_tokens"] = np.array([answer["context_tokens"] for answer in answers])
+    if _all_have(answers, "graph_used"):
+        extra["graph_used"] = np.array([answer["graph_used"] for answer in answers], dtype=bool)
+    if _all_have(answers, "entities"):
+        extra["entities"] = [answer["entities"] for answer in answers]
+    if _all_have(answers, "paths"):
+        paths = ([[tuple(step) for step in path] for path in a["paths"]] for a in answers)
+        extra["paths"] = list(paths)
+    return Rankings.from_ids([answer["query"] for answer in answers], lists, **extra)
+
+
+def _all_have(answers: Sequence[Answer], key: str) -> bool:
+    return bool(answers) and all(key in answer for answer in answers)
+
+
+def _read(path: Path) -> dict[str, Answer]:
+    """Read what a file holds; a line that a killed run left unfinished is passed over."""
+    known: dict[str, Answer] = {}
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return known
+    for line in lines[:-1]:
+        try:
+            answer = json.loads(line)
+            written = read_as(_Written, answer)
+            if len(written.scores) not in (0, len(written.ids)):
+                raise ValueError("scores of other documents")
+        except (ValueError, RecursionError):  # two torn lines that were joined, or a damaged one
+            continue
+        known[answer["query"]] = answer
+    return known
+
+
+def _append(path: Path, answers: Iterable[Answer]) -> None:
+    append_lines(path, "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers))

@@ -1,0 +1,1 @@
+"""One configured study, from its YAML file to best.yaml."""

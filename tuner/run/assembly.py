@@ -1,0 +1,445 @@
+"""Plan -> objects: the data opened, the index built, and all of it checked to fit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tuner.config import Config, Source
+from tuner.config.model import DatasetSection
+from tuner.config.params import read_params_file
+from tuner.config.source import read_source
+from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError, Problem
+from tuner.core.policy import Policy, is_policy
+from tuner.core.run_files import BEST_FILE
+from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
+from tuner.core.trial import Outcome, Params
+from tuner.datasets import Dataset, open_dataset, split_queries
+from tuner.datasets.duplicates import duplicate_queries
+from tuner.evaluation.evaluator import Evaluator, undefined_metrics
+from tuner.evaluation.racing import Racing
+from tuner.evaluation.self_measured import SelfMeasured
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.retrieval.base import Knob, Measures, Notes, Retriever, prepare
+from tuner.retrieval.knobs import knob_params, knob_problems
+from tuner.retrieval.wrapped.counted import counted
+from tuner.retrieval.wrapped.policy import POLICY, PolicyRetriever, WithPolicy
+from tuner.retrieval.wrapped.remembered import Remembered
+from tuner.run.git import git_commit
+from tuner.run.planning import Plan, below
+from tuner.run.systems import build_retriever, explained, measured, resolved
+from tuner.verdict.few_queries import FEWEST_TO_SPLIT
+from tuner.verdict.tuned_on import TunedOn
+
+# What stands in the place of a data set where the system measures itself.
+NO_DATASET = Dataset("", "", Corpus(()), (), {})
+
+# So many groups of queries with the same text are named.
+SHOWN_COPIES = 3
+_PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A configuration with its data opened and its index built, ready to evaluate.
+
+    ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
+    ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
+    ``calls`` adds up the queries that were asked beside trials, by purpose (``core.calls``).
+    """
+
+    config: Config
+    plan: Plan
+    dataset: Dataset
+    tune_queries: tuple[Query, ...]
+    holdout_queries: tuple[Query, ...]
+    retriever: Retriever | Measures
+    baseline: Params | None
+    policy: Policy | None = None
+    baseline_tuned_on: TunedOn | None = None
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def counting(self, purpose: str) -> Assembly:
+        """Return the same, with every query that it asks of the system counted for a purpose."""
+        retriever = self.retriever
+        if isinstance(retriever, Measures):
+            return self
+        if isinstance(retriever, Remembered):
+            return replace(self, retriever=retriever.counting(purpose, self.calls))
+        return replace(self, retriever=counted(retriever, purpose, self.calls))
+
+    def evaluator(self, queries: Sequence[Query]) -> Evaluator | SelfMeasured:
+        """Make the evaluate function over some of the data set's queries."""
+        if isinstance(self.retriever, Measures):
+            return SelfMeasured(self.retriever, self.fixed)
+        return self._evaluator(self.retriever, queries)
+
+    def _evaluator(self, retriever: Retriever, queries: Sequence[Query]) -> Evaluator:
+        return Evaluator.build(
+            retriever,
+            queries,
+            self.dataset.qrels,
+            self.plan.metric_names,
+            documents=self.dataset.corpus.documents,
+            evidences=self.dataset.evidences,
+            tokenizer=self.plan.tokenizer,
+            options=self.config.context.options,
+            budget_tokens=self.config.objective.budget_tokens,
+            fixed=self.fixed,
+            scale=self.dataset.scale,
+        )
+
+    def trial_evaluator(self) -> Evaluator | SelfMeasured | Racing:
+        """Make the evaluate function of the trials: over the tune queries, racing if configured.
+
+        Raises:
+            InputError: a race over the queries of a system that measures itself.
+        """
+        section, dataset = self.config.racing, self.config.dataset
+        if section is None:
+            return self.evaluator(self.tune_queries)
+        if dataset is None or isinstance(self.retriever, Measures):
+            message = "the retriever measures itself, so there are no queries to race over"
+            raise InputError(f"{message}; leave it out", key=("racing",))
+        return Racing.build(
+            partial(self._evaluator, self.retriever),
+            self.tune_queries,
+            self.plan.objective,
+            shares=section.rungs,
+            stop_below=section.stop_below,
+            stratify_by=dataset.split.stratify_by,
+            seed=self.config.study.seed,
+        )
+
+    @property
+    def fixed(self) -> Params:
+        """Return the parameters that are not tuned: as the baseline has them, in every trial."""
+        baseline = (self.baseline or {}) if self.policy is None else self.policy.default
+        names = self.plan.space.names
+        return {name: value for name, value in baseline.items() if name not in names}
+
+    @property
+    def guessed(self) -> tuple[Knob, ...]:
+        """Return the parameters whose default nobody tells, so that one was made up."""
+        return tuple(knob for knob in self.retriever.knobs if knob.is_guess)
+
+    def part(self, name: str) -> tuple[Query, ...]:
+        """Return the queries of a part: ``"all"``, ``"tune"`` or ``"holdout"``.
+
+        Raises:
+            InputError: there are none.
+        """
+        parts = {
+            "all": self.dataset.queries,
+            "tune": self.tune_queries,
+            "holdout": self.holdout_queries,
+        }
+        if self.config.dataset is None and name != "holdout":
+            return ()
+        if self.config.dataset is None:
+            kind = self.config.retriever.kind
+            raise InputError(f"the retriever {kind!r} measures itself: there are no queries")
+        if not parts[name]:
+            raise InputError("no query is held out; write --queries all")
+        return parts[name]
+
+    def params(self, given: Mapping[str, Any]) -> Params:
+        """Check parameters against the retriever's knobs; those left out take the baseline's
+        value where they are not tuned, else the default. Of a baseline that is a policy, all of it.
+
+        Raises:
+            InputError: a knob that does not exist, or a value outside its range.
+        """
+        if self.policy is not None and POLICY in given:
+            return self.policy.to_record()
+        return knob_params({**self.fixed, **given}, self.retriever.knobs)
+
+    def choice(self, given: Mapping[str, Any]) -> Params | Policy:
+        """Check parameters, or a policy's parameters by query type, against the knobs.
+
+        Raises:
+            InputError: a knob that does not exist, a value outside its range, or a broken policy.
+        """
+        if self.policy is not None and POLICY in given:
+            return self.policy
+        return _policy(given, self.params) if is_policy(given) else self.params(given)
+
+    def answering(self, choice: Params | Policy) -> tuple[Retriever, Params]:
+        """Return the retriever and the parameters that answer as a choice says.
+
+        Raises:
+            InputError: the system measures itself, so it answers no queries.
+        """
+        if isinstance(self.retriever, Measures):
+            raise InputError(f"{self.config.retriever.kind!r} measures itself: it answers nothing")
+        if isinstance(choice, Policy):
+            return PolicyRetriever(self.retriever, choice), {}
+        return self.retriever, choice
+
+    def evaluate(self, choice: Params | Policy, queries: Sequence[Query]) -> Outcome:
+        """Evaluate parameters or a policy on some of the data set's queries."""
+        evaluator = self.evaluator(queries)
+        if isinstance(evaluator, Evaluator):
+            retriever, params = self.answering(choice)
+            return replace(evaluator, retriever=retriever)(params)
+        if isinstance(choice, Policy):
+            raise InputError("a policy needs queries, and the retriever measures itself")
+        return evaluator(choice)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Return a hash for each part of the study that must not change when it is resumed."""
+        split, racing = sorted(query.id for query in self.tune_queries), self.config.racing
+        return {
+            "space": self.plan.space.fingerprint,
+            "objective": _digest(self.plan.objective.to_mapping()),
+            "metrics": _digest(_measuring(self.plan, self.config)),
+            "dataset": self.dataset.fingerprint,
+            "split": _digest(split),
+            "fixed": _digest(self.fixed),
+            "retriever": self.retriever.fingerprint,
+            **({} if racing is None else {"racing": _digest(racing.model_dump())}),
+        }
+
+    def dataset_record(self) -> dict[str, Any]:
+        """Describe the data for the study's header; empty where there are none."""
+        if self.config.dataset is None:
+            return {}
+        return {
+            "name": self.dataset.name,
+            "path": self.dataset.path,
+            "fingerprint": self.dataset.fingerprint,
+            "documents": len(self.dataset.corpus.documents),
+            "queries": len(self.dataset.queries),
+            "tune_queries": len(self.tune_queries),
+            "holdout_queries": len(self.holdout_queries),
+        }
+
+
+def assemble(
+    config: Config, source: Source, plan: Plan, *, say: Say, phases: Phases | None = None
+) -> Assembly:
+    """Open the data, build the index or open it from the cache, and check that all of it fits.
+
+    ``phases`` is the clock of the command, and tells how far each part is.
+
+    Raises:
+        InputError: a problem in the data, the retriever's options, its knobs, or the baseline.
+    """
+    phases = phases or Phases()
+    with _located(source, ("retriever",)):
+        config = resolved(config, source)
+    section = config.dataset
+    if section is None:
+        with phases.phase(INDEX):
+            return _assemble_measured(config, source, plan)
+    with _located(source, ("dataset",)), phases.phase(READING) as advance:
+        dataset = open_dataset(
+            section.path, format=section.format, scale=section.scale, advance=advance
+        )
+        tune_ids, holdout_ids = split_queries(
+            dataset.queries,
+            holdout=_holdout(section, len(dataset.queries), say),
+            stratify_by=section.split.stratify_by,
+            seed=config.study.seed,
+        )
+    for warning in (*dataset.warnings, *_on_both_sides(dataset, set(holdout_ids))):
+        say(f"note: {warning}")
+    by_id = {query.id: query for query in dataset.queries}
+    with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
+        retriever = build_retriever(config, plan.space, dataset.corpus, advance)
+    if isinstance(retriever, Notes):
+        for told in retriever.notes():
+            say(f"note: {told}")
+    if not dataset.corpus.documents:
+        plan = _without_token_counts(plan, say)
+    problems = knob_problems(plan.space, retriever.knobs)
+    if problems:
+        raise source.error(InputError(problems=problems))
+    with _located(source, ("baseline",)):
+        baseline, policy = _baseline(config, retriever.knobs)
+    if policy is not None:
+        retriever = WithPolicy(retriever, policy)
+    with explained(config), phases.phase(PREPARATION) as advance:
+        prepare(retriever, dataset.queries, advance)
+    return Assembly(
+        config=config,
+        plan=plan,
+        dataset=dataset,
+        tune_queries=tuple(by_id[id_] for id_ in tune_ids),
+        holdout_queries=tuple(by_id[id_] for id_ in holdout_ids),
+        retriever=retriever,
+        baseline=baseline,
+        policy=policy,
+        baseline_tuned_on=_baseline_origin(config, source),
+    )
+
+
+def origin_of(written: str) -> TunedOn | None:
+    """Return what the configuration in a file or run directory was tuned on; None: not said."""
+    path = Path(written).expanduser()
+    return TunedOn.from_record(
+        read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")
+    )
+
+
+def _baseline_origin(config: Config, source: Source) -> TunedOn | None:
+    written = source.data.get("baseline")
+    # A night's champion may have taken the place of what the file holds.
+    if not isinstance(written, str) or read_params_file(written) != config.baseline:
+        return None
+    return origin_of(written)
+
+
+def _baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None, Policy | None]:
+    """Return the baseline's parameters and, where it is a policy, that policy."""
+    given = config.baseline
+    if given is None or isinstance(given, str):  # a file's name is read with the configuration
+        return None, None
+    if not is_policy(given):
+        return knob_params(given, knobs, ("baseline",)), None
+    if any(knob.name == POLICY for knob in knobs):
+        raise InputError(f"the retriever has a parameter {POLICY!r}, so a policy cannot be it")
+    policy = _policy(given, lambda params: knob_params(params, knobs))
+    return {POLICY: f"by query type ({_digest(policy.to_record())[:6]})"}, policy
+
+
+def _policy(record: Mapping[str, Any], checked: Callable[[Mapping[str, Any]], Params]) -> Policy:
+    policy = Policy.from_record(record)
+    types = {name: checked(params) for name, params in policy.types.items()}
+    return Policy(checked(policy.default), types, policy.rule)
+
+
+def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
+    """Assemble a system that measures itself."""
+    with _located(source, ("retriever",)):
+        system = measured(config, plan.space)
+    problems = knob_problems(plan.space, system.knobs)
+    if problems:
+        raise source.error(InputError(problems=problems))
+    with _located(source, ("baseline",)):
+        baseline, policy = _baseline(config, system.knobs)
+        if policy is not None:
+            raise InputError("a policy needs queries, and the retriever measures itself")
+    return Assembly(config, plan, NO_DATASET, (), (), system, baseline)
+
+
+def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]:
+    """Yield a warning of queries that are tuned on and held out as well, under another id."""
+    split = [
+        ", ".join(map(repr, ids))
+        for ids in (duplicate_queries(dataset) if held_out else ())
+        if len({id_ in held_out for id_ in ids}) > 1
+    ]
+    if not split:
+        return
+    rest = f"; and {len(split) - SHOWN_COPIES} more like this" if split[SHOWN_COPIES:] else ""
+    yield (
+        f"queries with the same text stand on both sides of the split, so the held-out ones are "
+        f"not all fresh: {'; '.join(split[:SHOWN_COPIES])}{rest}; remove one of each, or give them "
+        "the same `group` in queries.jsonl"
+    )
+
+
+def _without_token_counts(plan: Plan, say: Say) -> Plan:
+    """Return the plan without context_tokens, unless the objective is made of it."""
+    if CONTEXT_TOKENS not in plan.metric_names or CONTEXT_TOKENS in plan.objective.metric_names:
+        return plan
+    say(f"note: the data set has no texts, so {CONTEXT_TOKENS} is not reported")
+    names = tuple(name for name in plan.metric_names if name != CONTEXT_TOKENS)
+    return replace(plan, metric_names=names)
+
+
+def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
+    """Return the share to hold out: none of a few queries, unless the configuration asks for it."""
+    split = section.split
+    if "holdout" in split.model_fields_set or queries >= FEWEST_TO_SPLIT:
+        return float(split.holdout)
+    say(
+        f"note: {queries} queries are too few to hold some out; all are tuned on, and the gain is "
+        "corrected for the search's luck (set dataset.split.holdout to split all the same)"
+    )
+    return 0.0
+
+
+def check_can_tune(assembly: Assembly) -> None:
+    """Refuse to search by what can tell no configuration from another.
+
+    Raises:
+        InputError: the data set has one query, or a metric is undefined for every query of it.
+    """
+    if assembly.config.dataset is None:
+        return
+    if len(assembly.dataset.queries) < 2:
+        raise InputError(
+            "the data set has 1 query, by which no configuration can be told from another: at "
+            f"least 2 are needed to tune, 10 for a verdict, better {FEWEST_TO_SPLIT} and more",
+            file=assembly.dataset.path,
+        )
+    data, plan = assembly.dataset, assembly.plan
+    scored = plan.objective.metric_names
+    others = [name for name in plan.metric_names if name not in scored]
+    # What is only reported may be undefined for the part of the queries that is tuned on.
+    problems = [
+        Problem(
+            f"metric {name!r} is undefined for all {len(queries)} queries{of_which}: nothing that "
+            "it looks for is labelled in the data set; leave the metric out"
+        )
+        for names, queries, of_which in (
+            (scored, assembly.tune_queries, " to tune on"),
+            (others, data.queries, ""),
+        )
+        for name in undefined_metrics(
+            names,
+            queries,
+            data.qrels,
+            data.evidences,
+            options=assembly.config.context.options,
+            scale=data.scale,
+        )
+    ]
+    if problems:
+        raise InputError(problems=problems)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on; ``git`` is the working folder's commit."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    if (commit := git_commit(Path.cwd())) is not None:
+        found["git"] = commit
+    return found
+
+
+@contextmanager
+def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        problems = [below(problem, key) for problem in error.problems]
+        raise source.error(InputError(problems=problems)) from error
+
+
+def _measuring(plan: Plan, config: Config) -> Any:
+    """Return what decides a metric's values; in the form of older studies where it can be."""
+    context = config.context.model_dump(exclude_defaults=True)
+    if config.objective.budget_tokens is not None:
+        context["budget_tokens"] = config.objective.budget_tokens
+    return [*plan.metric_names, context] if context else plan.metric_names
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,281 @@
+"""What a search comes to, asked of the system: winner, held-out scores, verdict, remarks, goals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
+from tuner.core.errors import OutageError, TunerError, one_line
+from tuner.core.outages import is_outage
+from tuner.core.rankings import FloatArray
+from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.steps import Say
+from tuner.core.study_record import StudySummary
+from tuner.core.trial import Params, Trial
+from tuner.evaluation.system_metrics import serve_one
+from tuner.retrieval.base import Measures
+from tuner.run.assembly import Assembly
+from tuner.run.inspection import remarks
+from tuner.run.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
+from tuner.run.side_by_side import SideBySide, by_query, put_side_by_side, write_side_by_side
+from tuner.study.failures import Failures
+from tuner.study.outages import is_answering
+from tuner.study.pareto import front_record
+from tuner.study.reading import ENDING
+from tuner.study.results import (
+    BASELINE_ARM,
+    HoldoutResult,
+    ScoreHoldout,
+    asked_in_trials,
+    summarise,
+)
+from tuner.study.study import Study
+from tuner.verdict.caveats import caveats_of_failures
+from tuner.verdict.few_queries import FewQueriesVerdict
+from tuner.verdict.goals import chance_of, front_notes, goal_changes, ran_beside
+from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.ruling import Reason, Ruling
+from tuner.verdict.verdict import Verdict
+from tuner.verdict.winner import choose_winner
+from tuner.verdict.words import tell, to_record, weakened
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusion:
+    """Sums up a study whose search is over; what it may fail at costs that part alone.
+
+    A system that does not answer now interrupts the study instead: it is summed up when it goes on.
+    ``level_of`` takes the place of the configured alpha, and the verdict then does not warn of
+    earlier looks, which have been paid for.
+    """
+
+    assembly: Assembly
+    study: Study
+    run_dir: Path
+    say: Say
+    level_of: LevelOf | None = None
+
+    def sum_up(self, state: str) -> StudySummary:
+        """Sum up, which asks the system; where it does not answer, the study is interrupted."""
+        study = self.study
+        try:
+            summary = self._summarise(state)
+            rows = self._put_side_by_side(summary)
+            summary = self._with_goals(summary, rows)
+        except OutageError as error:
+            study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
+            self.say(study.stopped_by)
+            if study.journal is not None:
+                study.journal.note(ENDING, state="interrupted", reason=study.stopped_by)
+            summary = self._summarise("interrupted")
+        calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
+        return replace(summary, queries_asked=calls)
+
+    def _summarise(self, state: str) -> StudySummary:
+        """Return the summary without the times, which are known later."""
+        trials, header = self.study.trials, self.study.header
+        failures = Failures.of(trials)
+        if state != "finished":
+            reason = self.study.stopped_by
+            if state == "failed":
+                reason = f"Failed: {reason}" if reason else failures.sentence
+            return summarise(state, header, trials, seconds=0.0, reason=reason)
+        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=self.say)
+        winner = choose_winner(trials, values)
+        summary = summarise(
+            state,
+            header,
+            trials,
+            seconds=0.0,
+            score_holdout=self._score_holdout(),
+            winner=winner,
+        )
+        objective = self.assembly.plan.objective
+        verdict = self._verdict(winner, values)
+        if verdict is not None:
+            verdict = weakened(verdict, caveats_of_failures(failures))
+        chance = chance_of(objective, self.run_dir / JOURNAL_FILE, trials)
+        return replace(
+            summary,
+            verdict=verdict,
+            remarks=() if winner is None else (*self._flattered(verdict), *self._remarks(winner)),
+            front=front_record(trials, objective.pareto, objective.goals, chance),
+        )
+
+    def _with_goals(self, summary: StudySummary, rows: Sequence[SideBySide]) -> StudySummary:
+        """Add what became of each goal, where several were sought, and why the winner won."""
+        objective = self.assembly.plan.objective
+        winner, baseline = summary.winner, summary.baseline
+        if not objective.pareto or winner is None:
+            return summary
+        trials = self.study.trials
+        summary = replace(summary, front_notes=front_notes(summary, objective.pareto, trials))
+        if baseline is None or winner.trial == baseline.trial:
+            return summary
+        try:
+            changes = goal_changes(
+                objective,
+                winner,
+                baseline,
+                partial(by_query, rows),
+                confidence=1.0 - float(self.assembly.config.verdict.alpha),
+                is_beside=ran_beside(trials),
+                seed=self.study.header.seed,
+            )
+        except Exception as error:  # the search is done: its result must not be lost
+            self.say(f"the goals of winner and baseline could not be compared: {error}")
+            return summary
+        return replace(summary, goals=changes)
+
+    def _flattered(self, verdict: dict[str, Any] | None) -> Iterator[str]:
+        """Yield on how many of the held-out queries the baseline was tuned, where it was."""
+        assembly, origin = self.assembly, self.assembly.baseline_tuned_on
+        if verdict is None or origin is None or not assembly.holdout_queries:
+            return
+        queries = assembly.holdout_queries
+        remark = origin.remark("the baseline", assembly.dataset, queries, which="the held-out")
+        if remark is not None:
+            yield remark
+
+    def _remarks(self, winner: Trial) -> tuple[str, ...]:
+        try:
+            look_at = partial(remarks, self.assembly, winner.params, self.study.trials)
+            return tuple(self._answered(look_at))
+        except OutageError:
+            raise
+        except Exception as error:  # the search is done: its result must not be lost
+            self.say(f"the parameters could not be looked at one by one: {error}")
+            return ()
+
+    def _verdict(
+        self, winner: Trial | None, values: Mapping[int, FloatArray]
+    ) -> dict[str, Any] | None:
+        """Return the verdict as a record; None without a baseline, or where it cannot be had."""
+        assembly = self.assembly
+        arms = (trial for trial in self.study.trials if trial.arm == BASELINE_ARM)
+        baseline = next((trial for trial in arms if trial.is_scored), None)
+        if winner is None or baseline is None:
+            return None
+        if not any(winner.metrics.get(name) for name in assembly.plan.objective.weights):
+            return None  # nothing relevant was found, so there is nothing to choose from
+        if not winner.is_feasible:
+            nobody = Ruling("keep the baseline", Reason.INFEASIBLE)
+            return to_record(nobody, tell(nobody), (), {})
+        is_split = bool(assembly.holdout_queries)
+        try:
+            if is_split:
+                return self._on_holdout(winner, baseline).to_record()
+            few = self._on_all(winner, baseline, values)
+            return None if few is None else few.to_record()
+        except OutageError:
+            raise
+        except Exception as error:  # the search is done: its result must not be lost
+            which = "held-out queries" if is_split else "queries of the guard-rails"
+            again = f"once that is mended: tuner resume {self.run_dir}"
+            self.say(f"no verdict: the {which} could not be answered: {error}; {again}")
+            return None
+
+    def _on_holdout(self, winner: Trial, baseline: Trial) -> Verdict:
+        assembly = self.assembly
+        both = [key_of(assembly, trial.params) for trial in (winner, baseline)]
+
+        def look_at() -> EarlierLooks | None:
+            looks = look(self.run_dir.parent, assembly, both)
+            return looks if self.level_of is None else None
+
+        return self._answered(
+            lambda: judge(
+                assembly,
+                winner.params,
+                baseline.params,
+                assembly.holdout_queries,
+                look_at=look_at,
+                level_of=self.level_of,
+            )
+        )
+
+    def _on_all(
+        self, winner: Trial, baseline: Trial, values: Mapping[int, FloatArray]
+    ) -> FewQueriesVerdict | None:
+        return self._answered(
+            lambda: judge_without_holdout(
+                self.assembly,
+                winner,
+                baseline,
+                self.study.trials,
+                values,
+                self.run_dir / JOURNAL_FILE,
+                level_of=self.level_of,
+            )
+        )
+
+    def _put_side_by_side(self, summary: StudySummary) -> tuple[SideBySide, ...]:
+        winner, baseline = summary.winner, summary.baseline
+        if winner is None or baseline is None:
+            return ()
+        try:
+            assembly = self.assembly.counting(SIDE_BY_SIDE)
+            put = partial(put_side_by_side, assembly, winner.params, baseline.params)
+            rows: tuple[SideBySide, ...] = self._answered(put)
+            write_side_by_side(self.run_dir, rows)
+            return rows
+        except OutageError:
+            raise
+        except Exception as error:  # the search is done: its result must not be lost
+            self.say(f"winner and baseline could not be put side by side: {error}")
+        return ()
+
+    def _score_holdout(self) -> ScoreHoldout | None:
+        if not self.assembly.holdout_queries:
+            return None
+        assembly = self.assembly.counting(HOLDOUT)
+        evaluator = assembly.evaluator(assembly.holdout_queries)
+        objective = assembly.plan.objective
+
+        def score(params: Params) -> HoldoutResult | None:
+            try:
+                metrics = self._answered(partial(evaluator, params)).metrics
+                return HoldoutResult(objective.score(metrics).objective, metrics)
+            except OutageError:
+                raise
+            except Exception as error:  # the search is done: its result must not be lost
+                self.say(f"cannot score {params} on the held-out queries: {error}")
+                return None
+
+        return score
+
+    def _answered(self, step: Callable[[], Result]) -> Result:
+        """Do a step that asks the system; once more where it got no answer and would get one now.
+
+        Raises:
+            OutageError: the system does not answer now either.
+            TunerError: it does, but not what this step asks.
+        """
+        for is_last in (False, True):
+            try:
+                return step()
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                if not is_answering(self.study.trials, partial(probe, self.assembly)):
+                    said = str(error) if isinstance(error, TunerError) else one_line(error)
+                    raise OutageError(said) from error
+                if is_last:
+                    raise TunerError(str(error)) from error
+        raise AssertionError("a step ends, or is the last one")
+
+
+def probe(assembly: Assembly, params: Params) -> None:
+    """Ask one query, past what is remembered; a system that measures itself, all of it."""
+    assembly = assembly.counting(PROBE)
+    if isinstance(assembly.retriever, Measures):
+        assembly.evaluator(())(params)
+    else:
+        params = {**assembly.fixed, **params}
+        serve_one(assembly.retriever, assembly.tune_queries[0], params)

@@ -1,0 +1,195 @@
+"""A run directory: its files, what they are called, and how they are written and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.config import Config, load_config
+from tuner.core.errors import InputError
+from tuner.core.files import write_whole
+from tuner.core.json_text import without_undefined
+from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.core.trial import Params
+from tuner.datasets import BUILTIN
+from tuner.run.assembly import Assembly
+from tuner.study.reading import JournalContent, read_journal
+from tuner.tracking.uri import absolute, holds_password, mask
+from tuner.verdict.tuned_on import TunedOn
+
+ANSWERS_DIR = "answers"
+_TIMES = ("seconds", "seconds_by_phase", "seconds_in_all")
+SUMMARY_NOTE = "summary"
+TIMES_NOTE = "times"  # written last, when everything that takes time is over
+
+
+def new_run_dir(runs_dir: Path, header: StudyHeader) -> Path:
+    """Make a directory named after the study and the time; never one that exists.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    stamp = datetime.fromtimestamp(header.created_at).strftime("%Y%m%d-%H%M%S")
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        run_dir = runs_dir / f"{header.name}-{stamp}{suffix}"
+        try:
+            run_dir.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(
+                f"cannot make the run directory {str(run_dir)!r}: {error.strerror}",
+                key=("study", "runs_dir"),
+            ) from error
+        return run_dir
+    raise InputError(f"too many studies called {header.name!r} in one second")
+
+
+def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
+    """Read a run directory without opening its data.
+
+    Raises:
+        InputError: not a run directory, or a broken one.
+    """
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(no_run(run_dir))
+    content = read_journal(run_dir / JOURNAL_FILE)
+    return content, load_config(run_dir / CONFIG_FILE)[0]
+
+
+def last_summary(content: JournalContent) -> StudySummary | None:
+    """Return the summary that ended a study, or None if it never ended.
+
+    Its times are those of when it was written, before the report.
+
+    Raises:
+        InputError: what it holds is not what a summary holds.
+    """
+    notes = [note for note in content.notes if note.get("kind") == SUMMARY_NOTE]
+    return _summary(content, notes[-1]) if notes else None
+
+
+def timed_summary(content: JournalContent) -> StudySummary | None:
+    """Return the last summary with all that the session took, where it came to write that down.
+
+    Raises:
+        InputError: what it holds is not what a summary holds.
+    """
+    kinds = (SUMMARY_NOTE, TIMES_NOTE)
+    record: dict[str, Any] = {}
+    for note in content.notes:
+        if note.get("kind") in kinds:
+            is_new = note["kind"] == SUMMARY_NOTE
+            record = dict(note) if is_new else {**record, **_times_in(note)}
+    return _summary(content, record) if "kind" in record else None
+
+
+def _times_in(note: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: note[name] for name in _TIMES if name in note}
+
+
+def _summary(content: JournalContent, record: Mapping[str, Any]) -> StudySummary:
+    try:
+        return StudySummary.from_record(record)
+    except ValueError as error:
+        folder = Path(content.file).parent
+        message = f"the study's summary is damaged ({error}); write it anew: tuner resume {folder}"
+        raise InputError(message, file=content.file) from error
+
+
+def times_record(summary: StudySummary) -> dict[str, Any]:
+    """Return what a session took, as the last note of its journal holds it."""
+    return {name: getattr(summary, name) for name in _TIMES}
+
+
+def earlier_seconds(run_dir: Path) -> float:
+    """Return what earlier sessions of a study took, as far as they came to write it down."""
+    seconds = 0.0
+    with (run_dir / JOURNAL_FILE).open("rb") as lines:
+        for line in lines:
+            if f'"{TIMES_NOTE}"'.encode() in line:
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
+                    note = json.loads(line)
+                    seconds += float(note["seconds"]) if note["kind"] == TIMES_NOTE else 0.0
+    return seconds
+
+
+def write_best(
+    run_dir: Path,
+    header: StudyHeader,
+    summary: StudySummary,
+    complete: Callable[[Params], Params],
+) -> None:
+    """Write ``best.yaml``: the winner's parameters, and how it did.
+
+    Nothing where none is scored, or where the study failed: what a part of its trials found is no
+    advice, and one that an earlier, interrupted run left is taken away.
+    ``complete`` adds the parameters that were not tuned. The file appears whole or not at all.
+    """
+    best = summary.chosen
+    if summary.state == "failed":
+        (run_dir / BEST_FILE).unlink(missing_ok=True)
+    if best is None or summary.state == "failed":
+        return
+    record = {
+        "params": complete(best.params),
+        "is_feasible": best.violation <= 0.0,
+        "study": header.name,
+        "study_id": header.study_id,
+        "arm": best.arm,
+        "trial": best.trial,
+        "tuned_on": TunedOn.of(header).to_record() if header.dataset else None,
+        "tune": {"objective": best.tune_objective, **best.tune_metrics},
+        "holdout": None
+        if best.holdout_objective is None
+        else {"objective": best.holdout_objective, **best.holdout_metrics},
+        "outcome": None if summary.verdict is None else summary.verdict["outcome"],
+        "verdict": None if summary.verdict is None else summary.verdict["sentence"],
+    }
+    text = yaml.safe_dump(without_undefined(record), sort_keys=False, allow_unicode=True)
+    write_whole(run_dir / BEST_FILE, text)
+
+
+def write_config(path: Path, assembly: Assembly) -> None:
+    """Write the resolved configuration, for its owner's eyes only where it holds a password."""
+    config = assembly.config
+    text = yaml.safe_dump(resolved_config(assembly), sort_keys=False, allow_unicode=True)
+    is_secret = config.tracking is not None and holds_password(config.tracking.uri)
+    write_whole(path, text, mode=0o600 if is_secret else 0o644)
+
+
+def resolved_config(assembly: Assembly) -> dict[str, Any]:
+    """Return the configuration with every default, and paths that hold from any folder."""
+    config = assembly.config
+    record: dict[str, Any] = config.model_dump(mode="json")
+    if config.dataset is not None and not assembly.holdout_queries:
+        # Too few to split by default: said here, a resumed study does not split them either.
+        record["dataset"]["split"]["holdout"] = 0.0
+    if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
+        record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
+    if config.tracking is not None:
+        record["tracking"]["uri"] = absolute(config.tracking.uri)
+    # Who is told of a night is the night's own matter, and a web hook's address is a secret.
+    record["nightly"]["notify"] = None
+    return record
+
+
+def without_password(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as the journal holds it, which others may read."""
+    if record["tracking"] is None:
+        return record
+    return {**record, "tracking": {**record["tracking"], "uri": mask(record["tracking"]["uri"])}}
+
+
+def no_run(run_dir: Path) -> str:
+    """Say that a folder is no run directory, and which is the latest."""
+    message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
+    journals = sorted(Path("runs").glob(f"*/{JOURNAL_FILE}"), key=lambda path: path.stat().st_mtime)
+    return f"{message}; the latest is {str(journals[-1].parent)!r}" if journals else message

@@ -1,0 +1,403 @@
+"""Judge a finished search: the winner meets the baseline on queries that it has not seen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.core import calls
+from tuner.core.corpus import Query
+from tuner.core.errors import InputError
+from tuner.core.policy import Policy
+from tuner.core.rankings import FloatArray
+from tuner.core.steps import Say
+from tuner.core.trial import Params, Trial
+from tuner.evaluation.objective import composite_values, paid_metric
+from tuner.evaluation.system_metrics import (
+    SYSTEM_METRICS,
+    is_better_lower,
+    largest_difference,
+    serve_one,
+    served_ms,
+)
+from tuner.retrieval.base import Retriever
+from tuner.retrieval.wrapped.remembered import Remembered
+from tuner.run.assembly import Assembly
+from tuner.stats import PairedComparison, compare_paired, correct_holm
+from tuner.stats.pairs import ROUNDING
+from tuner.study.reading import per_query_path, read_per_query
+from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
+from tuner.verdict.looks import EarlierLooks, count_look
+from tuner.verdict.more_queries import HELD_OUT
+from tuner.verdict.outcome import Rail
+from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.verdict import (
+    Guardrail,
+    Measured,
+    Verdict,
+    decide,
+)
+from tuner.verdict.words import THE_WINNER, Names
+
+# Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
+# does not count as the system's.
+LATENCY_QUERIES = 200
+LATENCY_REPEATS = 3
+
+Choice = Params | Policy
+Answering = tuple[Retriever, Params]
+# The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
+LevelOf = Callable[[Measured, Measured], float]
+# Remembers a look at held-out queries, and returns the earlier ones that a verdict is to warn of.
+LookAt = Callable[[], EarlierLooks | None]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two configurations on the same queries.
+
+    Attributes:
+        verdict: of the second (as the winner) against the first (as the baseline).
+        metrics: by metric, the second less the first, and the p-value by Holm over the metrics.
+        gained, lost: row of the query and its change in the composite, largest change first.
+        remarks: what favours one of the two, such as having been tuned on these queries.
+        looks: of the held-out queries, where some took part.
+    """
+
+    verdict: Verdict
+    metrics: Mapping[str, tuple[PairedComparison, float | None]]
+    gained: tuple[tuple[int, float], ...]
+    lost: tuple[tuple[int, float], ...]
+    remarks: tuple[str, ...] = ()
+    looks: EarlierLooks | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the duel as a JSON-ready mapping."""
+        return {
+            "a": self.verdict.baseline,
+            "b": self.verdict.winner,
+            "verdict": self.verdict.to_record(),
+            "metrics": {
+                name: {**asdict(comparison), "adjusted_p": adjusted}
+                for name, (comparison, adjusted) in self.metrics.items()
+            },
+            "remarks": list(self.remarks),
+            "holdout_looks": None if self.looks is None else asdict(self.looks),
+        }
+
+
+def duel(
+    assembly: Assembly,
+    first: Choice,
+    second: Choice,
+    part: str,
+    *,
+    tuned_on: tuple[TunedOn | None, TunedOn | None] = (None, None),
+) -> Duel:
+    """Compare two configurations by every metric on a part of the queries, and decide.
+
+    ``tuned_on`` says of each what it was tuned on, where that is known.
+    On held-out queries this is a look, and is remembered as one, unless the two are the same or
+    have met on them before.
+
+    Raises:
+        InputError: there are no such queries.
+    """
+    queries = assembly.part(part)
+    if not queries:
+        kind = assembly.config.retriever.kind
+        raise InputError(f"{kind!r} measures itself: there are no queries to compare two on")
+    is_held_out = part == "holdout"
+    called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
+    seed = assembly.config.study.seed
+    a, b = (measure(assembly, choice, queries) for choice in (first, second))
+    looks = None  # counted now that there are answers to look at
+    if part != "tune" and assembly.holdout_queries and first != second:
+        looks = look(
+            Path(assembly.config.study.runs_dir),
+            assembly,
+            [key_of(assembly, one) for one in (first, second)],
+        )
+    comparisons = {
+        name: _directed(name, compare_paired(b.metrics[name], a.metrics[name], seed=seed))
+        for name in a.metrics
+        if name in b.metrics
+    }
+    adjusted = correct_holm([comparison.p_value for comparison in comparisons.values()])
+    change = np.nan_to_num(b.composite - a.composite)
+    order = np.argsort(change, kind="stable")
+    return Duel(
+        judge(
+            assembly,
+            second,
+            first,
+            queries,
+            look_at=lambda: looks if is_held_out else None,
+            names=Names("B", "A", called, "A and B are the same"),
+        ),
+        {
+            name: (comparison, None if np.isnan(p) else float(p))
+            for (name, comparison), p in zip(comparisons.items(), adjusted, strict=True)
+        },
+        tuple((int(row), float(change[row])) for row in order[::-1] if change[row] > 0),
+        tuple((int(row), float(change[row])) for row in order if change[row] < 0),
+        tuple(
+            remark
+            for called, origin in zip("AB", tuned_on, strict=True)
+            if origin and (remark := origin.remark(called, assembly.dataset, queries))
+        ),
+        looks,
+    )
+
+
+def _directed(name: str, comparison: PairedComparison) -> PairedComparison:
+    directed = comparison.of_a_cost() if is_better_lower(name) else comparison
+    return directed.within(largest_difference([name]))
+
+
+def guardrails(assembly: Assembly) -> list[Guardrail]:
+    """Return the configured guard-rails; times, tokens and counts are bounded by shares."""
+    return [
+        Guardrail(
+            name,
+            None if bound.max_increase is None else float(bound.max_increase),
+            None if bound.max_decrease is None else float(bound.max_decrease),
+            is_relative=name in SYSTEM_METRICS,
+        )
+        for name, bound in assembly.config.verdict.guardrails.items()
+    ]
+
+
+def utilities(
+    assembly: Assembly, journal: Path, trials: Sequence[Trial], *, say: Say
+) -> dict[int, FloatArray]:
+    """Return each scored trial's objective on each tune query, by trial number.
+
+    Prices of what is known by query (tokens) are paid by query; those of other metrics are the
+    same for all queries and paid from the trial's mean. A trial whose file is damaged is left out,
+    which is said: it counts by its means.
+    """
+    found: dict[int, FloatArray] = {}
+    damaged: dict[int, InputError] = {}
+    for trial in trials:
+        if not trial.is_scored:
+            continue
+        try:
+            per_query = read_per_query(journal, trial.evaluated_as)
+            if per_query:
+                found[trial.number] = _by_query(assembly, journal, trial, per_query)
+        except InputError as error:
+            damaged[trial.evaluated_as] = error
+    for problem in damaged.values():
+        say(str(problem))
+    return found
+
+
+def _by_query(
+    assembly: Assembly, journal: Path, trial: Trial, per_query: Mapping[str, FloatArray]
+) -> FloatArray:
+    queries, objective = len(assembly.tune_queries), assembly.plan.objective
+    lacking = [name for name in objective.weights if name not in per_query]
+    if lacking or any(len(row) != queries for row in per_query.values()):
+        what = f"lacks {lacking[0]!r}" if lacking else f"is not of {queries} queries"
+        message = f"this file of values by query {what}; trial {trial.number} counts by its means"
+        raise InputError(message, file=str(per_query_path(journal, trial.evaluated_as)))
+    return objective.by_query(per_query, trial.metrics)
+
+
+def judge(
+    assembly: Assembly,
+    winner: Choice,
+    baseline: Choice,
+    queries: Sequence[Query],
+    *,
+    look_at: LookAt | None = None,
+    names: Names = THE_WINNER,
+    level_of: LevelOf | None = None,
+) -> Verdict:
+    """Compare two configurations on the same queries, and decide; see ``decide``.
+
+    ``look_at`` counts this look at the queries; without answers there is none.
+    ``level_of`` takes the place of the configured alpha.
+    """
+    section = assembly.config.verdict
+    pair = measured_pair(assembly, winner, baseline, queries)
+    looks = None if look_at is None else look_at()
+    return decide(
+        *pair,
+        query_types=[query.query_type for query in queries],
+        guardrails=guardrails(assembly),
+        alpha=float(section.alpha) if level_of is None else level_of(*pair),
+        min_effect=float(section.min_effect),
+        looks=looks,
+        names=names,
+        held_out_share=len(queries) / len(assembly.dataset.queries)
+        if names.queries == HELD_OUT
+        else None,
+        largest=largest_difference(assembly.plan.objective.weights),
+        run_shift=_run_shift(assembly, baseline, queries, pair[1]),
+        seed=assembly.config.study.seed,
+    )
+
+
+def _run_shift(
+    assembly: Assembly, choice: Choice, queries: Sequence[Query], before: Measured
+) -> float:
+    """Ask a configuration again, past what is remembered, and return how far its composite moved.
+
+    0 for a system that answers the same every time. What differs query by query is in the paired
+    differences already; this is what all queries share, and what more queries would not lessen.
+    """
+    if isinstance(assembly.retriever, Remembered):
+        assembly = replace(assembly, retriever=assembly.retriever.asked_again())
+    assembly = assembly.counting(calls.ASKED_TWICE)
+    moved = measure(assembly, choice, queries).composite - before.composite
+    defined = moved[~np.isnan(moved)]
+    if not (np.abs(defined) > ROUNDING).any():
+        return 0.0
+    return abs(float(defined.mean()))
+
+
+def judge_without_holdout(
+    assembly: Assembly,
+    winner: Trial,
+    baseline: Trial,
+    trials: Sequence[Trial],
+    values: Mapping[int, FloatArray],
+    journal: Path,
+    *,
+    level_of: LevelOf | None = None,
+) -> FewQueriesVerdict | None:
+    """Decide where no queries were held out; None where no values were kept.
+
+    ``trials`` are those that the winner was chosen from, ``values`` their ``utilities``;
+    ``level_of`` takes the place of the configured alpha.
+    """
+    if baseline.number not in values or winner.number not in values or len(values) < 2:
+        return None
+    section, objective = assembly.config.verdict, assembly.plan.objective
+
+    def kept(trial: Trial) -> Measured:
+        return Measured(
+            trial.params,
+            composite_values(read_per_query(journal, trial.evaluated_as), objective.weights),
+            objective=values[trial.number] if any(objective.price.values()) else None,
+        )
+
+    both = kept(winner), kept(baseline)
+    alpha = float(section.alpha) if level_of is None else level_of(*both)
+    tests = {}
+    if section.guardrails and winner.params != baseline.params:
+        pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
+        tests = {
+            guard.metric: Rail(
+                guard.test(
+                    pair[0].metrics[guard.metric],
+                    pair[1].metrics[guard.metric],
+                    alpha=alpha,
+                    seed=assembly.config.study.seed,
+                ),
+                guard.is_relative,
+            )
+            for guard in guardrails(assembly)
+        }
+    scored = sorted((one for one in trials if one.number in values), key=lambda one: one.number)
+    return decide_without_holdout(
+        *both,
+        np.stack([values[one.number] - values[baseline.number] for one in scored]),
+        scored,
+        guardrails=tests,
+        query_types=[query.query_type for query in assembly.tune_queries],
+        alpha=alpha,
+        min_effect=float(section.min_effect),
+        largest=largest_difference(objective.weights),
+        seed=assembly.config.study.seed,
+    )
+
+
+def measured_pair(
+    assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
+) -> tuple[Measured, Measured]:
+    """Measure two configurations on the same queries, by turns where a guard-rail is a latency."""
+    assembly = assembly.counting(calls.VERDICT)
+    pair = (measure(assembly, winner, queries), measure(assembly, baseline, queries))
+    timed = [g.metric for g in guardrails(assembly) if g.metric.startswith("latency_")]
+    if not timed:
+        return pair
+    assembly = assembly.counting(calls.LATENCY)
+    latencies = paired_latency_ms(queries, assembly.answering(winner), assembly.answering(baseline))
+    first, second = (
+        replace(one, metrics={**one.metrics, **dict.fromkeys(timed, latency)})
+        for one, latency in zip(pair, latencies, strict=True)
+    )
+    return first, second
+
+
+def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Measured:
+    """Evaluate parameters or a policy on queries, and keep every query's value."""
+    outcome = assembly.evaluate(choice, queries)
+    objective = assembly.plan.objective
+    composite = composite_values(outcome.per_query, objective.weights)
+    shown: Params = {"policy": "by query type"} if isinstance(choice, Policy) else choice
+    paid = [paid_metric(name)[0] for name, price in objective.price.items() if price]
+    # A latency is one number for all queries, which no paired test can judge.
+    is_known = bool(paid) and all(name in outcome.per_query for name in paid)
+    return Measured(
+        shown,
+        composite,
+        outcome.per_query,
+        objective.by_query(outcome.per_query) if is_known else None,
+        {name: float(outcome.metrics[name]) for name in paid} if is_known else {},
+    )
+
+
+def paired_latency_ms(
+    queries: Sequence[Query], first: Answering, second: Answering
+) -> tuple[FloatArray, FloatArray]:
+    """Time two configurations by turns on the same single queries, so that load hits both alike.
+
+    Returns:
+        milliseconds of each, shape (at most ``LATENCY_QUERIES``,): the fastest of
+        ``LATENCY_REPEATS`` answers to a query.
+    """
+    spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
+    both = (first, second)
+    fastest = np.full((2, len(spread)), np.inf)
+    for retriever, params in both:
+        serve_one(retriever, queries[0], params)
+    for _ in range(LATENCY_REPEATS):
+        for place, index in enumerate(spread):
+            for side, (retriever, params) in enumerate(both):
+                elapsed = served_ms(retriever, queries[index], params)
+                fastest[side, place] = min(fastest[side, place], elapsed)
+    return fastest[0], fastest[1]
+
+
+def look(runs_dir: Path, assembly: Assembly, configurations: Sequence[str]) -> EarlierLooks:
+    """Return what looks at the held-out queries there were before, and remember this one.
+
+    ``configurations`` are the keys of what is measured on them, see ``key_of``.
+    """
+    return count_look(
+        runs_dir,
+        assembly.holdout_queries,
+        study=assembly.config.study.name,
+        dataset=assembly.dataset.name,
+        fingerprint=assembly.dataset.fingerprint,
+        configurations=configurations,
+    )
+
+
+def key_of(assembly: Assembly, choice: Choice) -> str:
+    """Return a short name for a configuration on this data and index, by this objective."""
+    hashes = assembly.fingerprints()
+    shown = choice.to_record() if isinstance(choice, Policy) else assembly.params(choice)
+    known = [shown, *(hashes[name] for name in ("dataset", "retriever", "objective"))]
+    text = json.dumps(known, sort_keys=True, default=dict)
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,361 @@
+"""One configured study, from its run directory to its summary."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from tuner.config import Config, load_config
+from tuner.core.calls import TRIALS
+from tuner.core.errors import InputError
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
+from tuner.core.steps import (
+    REPORT,
+    SEARCH,
+    TRACKING,
+    VERDICT,
+    Advance,
+    Phases,
+    Say,
+    unsaid,
+    watched,
+)
+from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
+from tuner.core.trial import best_trial
+from tuner.evaluation.racing import standing
+from tuner.monitoring.resources import ResourceMonitor, ResourceSample
+from tuner.retrieval.base import Explains, Measures
+from tuner.retrieval.wrapped.remembered import Remembered
+from tuner.run.assembly import Assembly, assemble, versions
+from tuner.run.conclusion import Conclusion, probe
+from tuner.run.folder import (
+    ANSWERS_DIR,
+    SUMMARY_NOTE,
+    TIMES_NOTE,
+    earlier_seconds,
+    last_summary,
+    new_run_dir,
+    no_run,
+    resolved_config,
+    times_record,
+    without_password,
+    write_best,
+    write_config,
+)
+from tuner.run.inspection import NothingFound
+from tuner.run.judge import LevelOf
+from tuner.run.planning import make_plan, waits
+from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
+from tuner.study.arms import Arm, Fixed
+from tuner.study.loop import Event, run_study
+from tuner.study.reading import read_journal
+from tuner.study.study import Study, never
+from tuner.tracking.mlflow.tracker import Mlflow
+from tuner.verdict.tuned_on import TunedOn
+
+# Says what the baseline was tuned on, where it came from a file that does.
+BASELINE_NOTE = "baseline"
+# About a second's work for MLflow on sqlite.
+SLOW_TO_WRITE = 60
+
+
+class WriteReport(Protocol):
+    """Writes ``report.html`` into a run directory; ``with_plots``, its pictures as files too."""
+
+    def __call__(self, run_dir: Path, *, with_plots: bool, advance: Advance) -> None:
+        """Write it."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a run leaves behind: how it ended, and where everything is.
+
+    ``is_in_mlflow`` says whether MLflow's view is complete; None where nothing is tracked.
+    """
+
+    summary: StudySummary
+    run_dir: Path
+    mlflow_run_id: str | None
+    mlflow_url: str | None
+    is_in_mlflow: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """A study that is open and ready to run; made by ``begin`` or ``reopen``."""
+
+    assembly: Assembly
+    study: Study
+    run_dir: Path
+
+    @property
+    def tuned_arms(self) -> tuple[ArmRecord, ...]:
+        """Return the arms that search."""
+        return self.study.header.arms
+
+    def asked(self, arm: str) -> int:
+        """Return how many trials an arm has asked for."""
+        return sum(trial.arm == arm for trial in self.study.trials)
+
+    def run(
+        self,
+        *,
+        on_event: Callable[[Event], None],
+        say: Say,
+        is_time_up: Callable[[], bool] = never,
+        level_of: LevelOf | None = None,
+        phases: Phases | None = None,
+        write_report: WriteReport | None = None,
+    ) -> Tuned:
+        """Tune to the end, or until interrupted, and write everything down.
+
+        The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
+        it before its budget is spent. ``level_of`` is for the verdict: see ``Conclusion``.
+        ``phases`` is the clock of the command that this is part of, and tells how far each phase
+        is. ``write_report`` is called when all else stands in the run directory; MLflow is shown
+        what it wrote.
+        """
+        phases = phases or Phases()
+        tracker = _tracker(self.assembly.config, say)
+        study = self.study
+        before_s = earlier_seconds(self.run_dir)
+        is_measured = isinstance(self.assembly.retriever, Measures)
+        conclusion = Conclusion(self.assembly, study, self.run_dir, say, level_of)
+
+        try:
+            with phases.phase(SEARCH), _system_metrics(tracker):
+                if tracker is not None:
+                    tracker.start(study.header, self.run_dir)
+                state = run_study(
+                    study,
+                    self.assembly.plan.execution,
+                    self.assembly.trial_evaluator(),
+                    tracker=tracker,
+                    on_event=on_event,
+                    doubt=NothingFound(self.assembly, study.trials),
+                    is_time_up=is_time_up,
+                    probe=None if is_measured else partial(probe, self.assembly),
+                )
+            with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
+                summary = conclusion.sum_up(state)
+            summary = _timed(summary, phases, before_s)
+            if study.journal is not None:
+                study.journal.note(SUMMARY_NOTE, **summary.to_record())
+            write_best(self.run_dir, study.header, summary, self.assembly.params)
+            if write_report is not None:
+                with phases.phase(REPORT) as advance:
+                    self._report(write_report, say, advance)
+            if tracker is not None:
+                with phases.phase(TRACKING) as advance:
+                    summary = _timed(summary, phases, before_s)
+                    _finish(tracker, summary, self.run_dir, say, advance)
+            summary = _timed(summary, phases, before_s)
+            if study.journal is not None:
+                study.journal.note(TIMES_NOTE, **times_record(summary))
+        finally:
+            study.close()
+        return Tuned(
+            summary,
+            self.run_dir,
+            None if tracker is None else tracker.run_id,
+            None if tracker is None else tracker.run_url,
+            None if tracker is None else tracker.status.is_whole,
+        )
+
+    def _queries_asked(self) -> Callable[[], tuple[int, int]]:
+        """Return what tells how many queries the verdict has asked, and of how many."""
+        calls, before = self.assembly.calls, self.assembly.calls.total()
+        # Both on the held-out queries, and the baseline once more, to see whether it moves; what
+        # is quick is not remembered, asked more often, and over before anybody looks.
+        expected = 3 * len(self.assembly.holdout_queries)
+        return lambda: (min(calls.total() - before, expected), expected)
+
+    def _report(self, write_report: WriteReport, say: Say, advance: Advance) -> None:
+        try:
+            # Pictures are for MLflow's list of files; the page draws its own.
+            with_plots = self.assembly.config.tracking is not None
+            write_report(self.run_dir, with_plots=with_plots, advance=advance)
+        except (Exception, KeyboardInterrupt) as error:  # the study is complete without its report
+            reason = str(error) or type(error).__name__
+            say(f"no report ({reason}); make it with: tuner report {self.run_dir}")
+
+
+def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = None) -> Session:
+    """Make the run directory of a new study, with its resolved configuration and its journal.
+
+    It starts from ``earlier``, or from what its configuration names.
+
+    Raises:
+        InputError: the directory cannot be made, or an earlier study to start from is of something
+            else.
+    """
+    earlier = gather(assembly, say=say) if earlier is None else earlier
+    header = make_header(assembly)
+    run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
+    write_config(run_dir / CONFIG_FILE, assembly)
+    write_earlier(run_dir, earlier)
+    study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly, earlier))
+    if study.journal is not None and assembly.baseline_tuned_on is not None:
+        # The study's own copy of the configuration holds the parameters, not their file.
+        study.journal.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
+    return Session(_remembering(assembly, run_dir), study, run_dir)
+
+
+def reopen(
+    run_dir: Path,
+    *,
+    say: Say,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    phases: Phases | None = None,
+) -> Session:
+    """Open the study of a run directory, to go on where it stopped.
+
+    With ``retry_failed`` the trials that failed are evaluated again.
+
+    Raises:
+        InputError: not a run directory, another run is writing it, or the data, the index or the
+            configuration are not what they were.
+    """
+    if not (run_dir / JOURNAL_FILE).is_file():
+        raise InputError(no_run(run_dir))
+    settings = () if workers is None else (f"execution.workers={workers}",)
+    config, source = load_config(run_dir / CONFIG_FILE, settings)
+    assembly = assemble(
+        config, source, make_plan(config, source, to_run=True), say=say, phases=phases
+    )
+    parts = _parts(assembly, read_earlier(run_dir))
+    study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
+    if retry_failed:
+        again = study.retry_failed()
+        some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
+        say(some if again else "no trial failed, so there is none to evaluate again")
+    try:
+        content = read_journal(run_dir / JOURNAL_FILE)
+        for told in content.notes:
+            if told.get("kind") == BASELINE_NOTE:
+                origin = TunedOn.from_record(told.get("tuned_on"))
+                assembly = replace(assembly, baseline_tuned_on=origin)
+        summary = last_summary(content)
+    except InputError:  # this run writes another one
+        summary = None
+    if summary is not None:
+        asked = {purpose: n for purpose, n in summary.queries_asked.items() if purpose != TRIALS}
+        assembly.calls.update(asked)
+    return Session(_remembering(assembly, run_dir), study, run_dir)
+
+
+def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
+    """Refuse to mix a study's values with data, a split or an index that have changed since.
+
+    Raises:
+        InputError: names what has changed.
+    """
+    now = assembly.fingerprints()
+    changed = [name for name, then in header.fingerprints.items() if now.get(name) != then]
+    if changed:
+        raise InputError(
+            f"the study was run on something else: {', '.join(changed)} changed since; run it anew"
+        )
+
+
+def make_header(assembly: Assembly) -> StudyHeader:
+    """Describe the study that this assembly would run, with a fresh identity."""
+    config = assembly.config
+    return StudyHeader(
+        study_id=uuid.uuid4().hex,
+        name=config.study.name,
+        created_at=time.time(),
+        seed=config.study.seed,
+        arms=tuple(
+            ArmRecord(name, section.kind, budget)
+            for (name, _, budget), section in zip(assembly.plan.arms, config.backends, strict=True)
+        ),
+        space=assembly.plan.space.to_mapping(),
+        objective=assembly.plan.objective.to_mapping(),
+        baseline=assembly.baseline,
+        dataset=assembly.dataset_record(),
+        config=without_password(resolved_config(assembly)),
+        fingerprints=assembly.fingerprints(),
+        versions=versions(),
+        ahead=config.study.ahead,
+    )
+
+
+def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
+    """Let answers be kept in the run directory, but for the engine's, which come from memory."""
+    if isinstance(assembly.retriever, Measures | Explains):
+        return assembly
+    folder = (run_dir / ANSWERS_DIR).resolve()
+    folder.mkdir(exist_ok=True)
+    remembered = Remembered(assembly.retriever, folder, is_service=waits(assembly.config))
+    return replace(assembly, retriever=remembered)
+
+
+def _parts(assembly: Assembly, earlier: Earlier) -> dict[str, Any]:
+    plan = assembly.plan
+    arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
+    # The best of the earlier trials is evaluated again, to compete with the new ones.
+    best = best_trial(list(earlier.trials))
+    again = earlier.starts if best is None else (best.params, *earlier.starts)
+    if again:
+        arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
+    return {
+        "arms": arms,
+        "earlier": earlier.trials,
+        "goals": plan.objective.goals if plan.objective.pareto else None,
+        "space": plan.space,
+        "objective": plan.objective,
+        "arms_see": assembly.config.study.arms_see,
+        "by_query": None if assembly.config.racing is None else partial(standing, plan.objective),
+    }
+
+
+def _tracker(config: Config, say: Say) -> Mlflow | None:
+    if config.tracking is None:
+        return None
+    return Mlflow(config.tracking.uri, config.tracking.experiment, warn=say)
+
+
+@contextmanager
+def _system_metrics(tracker: Mlflow | None) -> Iterator[None]:
+    """Show in MLflow what the machine and the study's processes use meanwhile."""
+    if tracker is None:
+        yield
+        return
+
+    def hand_over(sample: ResourceSample) -> None:
+        tracker.record_system(sample.at, sample.system_metrics())
+
+    with ResourceMonitor(on_sample=hand_over):
+        yield
+
+
+def _timed(summary: StudySummary, phases: Phases, before_s: float) -> StudySummary:
+    """Return the summary with what the command has taken so far."""
+    total = phases.total
+    return replace(
+        summary,
+        seconds=total,
+        seconds_by_phase=dict(phases.seconds),
+        seconds_in_all=before_s + total,
+    )
+
+
+def _finish(
+    tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say, advance: Advance
+) -> None:
+    """Wait for the view; the study itself is safe already, so an impatient Ctrl-C may end it."""
+    pending = tracker.status.pending
+    if pending > SLOW_TO_WRITE:
+        say(f"writing the last {pending} trials to MLflow (Ctrl-C: later, by tuner sync)")
+    try:
+        tracker.finish(summary, advance=advance)
+    except KeyboardInterrupt:
+        say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")

@@ -1,0 +1,1 @@
+"""Ready-made runs and answers, scored without a study."""

@@ -1,0 +1,247 @@
+"""Score finished runs against judgements, and compare them with the first one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from tuner.core.errors import InputError, MetricError, Problem
+from tuner.core.rankings import FloatArray
+from tuner.evaluation.system_metrics import is_better_lower, largest_difference
+from tuner.metrics import Metric, Qrels, mean_defined, parse
+from tuner.scoring.inputs import Scorer, ScoringInputs, Told, answering_metric
+from tuner.scoring.ordering import Answer, top_documents
+from tuner.stats import PairedComparison, compare_paired, correct_holm
+
+Grades = Mapping[str, Mapping[str, float]]
+
+UNJUDGED_DEPTH = 10
+# As trec_eval, and as ir-measures call them.
+_OTHER_NAMES = (
+    (r"P[_@](\d+)", r"precision@\1"),
+    (r"(?:R@|recall_)(\d+)", r"recall@\1"),
+    (r"(?:Success@|success_)(\d+)", r"success@\1"),
+    (r"(?:nDCG@|ndcg_cut_)(\d+)", r"ndcg@\1"),
+    (r"RR@(\d+)", r"mrr@\1"),
+    (r"RR|recip_rank", "mrr"),
+    (r"AP|MAP", "map"),
+    (r"nDCG", "ndcg"),
+)
+
+ALPHA = 0.05
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RunScore:
+    """One run's values and what is to be known about them.
+
+    Attributes:
+        name: what the run is called in tables.
+        values: metric -> one value a judged query, shape (queries,), NaN where undefined: mostly
+            where nothing is relevant, but recall_level2 also where no document has grade 2.
+        missing: the judged queries that the run lacks; they count as 0.
+        without_judgements: how many queries of the run were left out for lack of judgements.
+        unjudged_share: share of the documents in the top 10 that nobody judged, over the judged
+            queries; they count as irrelevant. None where nothing was retrieved.
+        retrieved: judged query -> number of documents.
+    """
+
+    name: str
+    values: Mapping[str, FloatArray]
+    missing: tuple[str, ...]
+    without_judgements: int
+    unjudged_share: float | None
+    retrieved: Mapping[str, int]
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over the queries where the metric is defined, NaN if there is none."""
+        return mean_defined(self.values[metric])[0]
+
+    def count(self, metric: str) -> int:
+        """Return for how many queries the metric is defined."""
+        return mean_defined(self.values[metric])[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Several runs on the same judged queries.
+
+    ``defined`` counts the queries that means stand on, unless a metric is defined for fewer.
+    """
+
+    query_ids: tuple[str, ...]
+    metrics: tuple[str, ...]
+    defined: int
+    without_relevant: int
+    runs: tuple[RunScore, ...]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """One later run against the first, on one metric.
+
+    ``adjusted_p`` is the t-test's p-value after Holm's correction for all runs and metrics that
+    were compared; None where no test was possible.
+    """
+
+    run: str
+    against: str
+    metric: str
+    comparison: PairedComparison
+    adjusted_p: float | None
+
+    @property
+    def is_significant(self) -> bool:
+        """Return whether the difference stands at 5 % after the correction."""
+        return self.adjusted_p is not None and self.adjusted_p < ALPHA
+
+
+def score_runs(
+    qrels: Grades,
+    runs: Mapping[str, Mapping[str, Answer]],
+    metrics: Sequence[str],
+    *,
+    undefined: Literal["skip", "zero"] = "zero",
+    inputs: ScoringInputs = ScoringInputs(),  # noqa: B008  # frozen, and empty
+) -> Scores:
+    """Score every run on all judged queries, as ``trec_eval -c`` does.
+
+    A judged query that a run lacks is 0, whatever the metric. A query without a relevant document
+    counts as 0 too, as in trec_eval and ``evaluate_run``; with ``undefined="skip"``, and where
+    lower is better, it is left out of the means. ``inputs`` holds what metrics of texts and of the
+    graph read.
+
+    >>> run = {"q1": {"d1": 0.9, "d2": 0.1}}
+    >>> scores = score_runs({"q1": {"d2": 1}, "q2": {"d3": 1}}, {"mine": run}, ["mrr@10"])
+    >>> scores.runs[0].mean("mrr@10"), scores.runs[0].missing  # (1/2 + 0) / 2
+    (0.25, ('q2',))
+
+    Raises:
+        InputError: an unknown metric, one that lacks what it reads, or a run that shares no query
+            with the judgements.
+    """
+    query_ids = tuple(qrels)
+    told = {name: inputs.told.get(name, Told()) for name in runs}
+    inputs = replace(inputs, told=told)
+    parsed = _parsed(metrics, query_ids, inputs)
+    _check_overlap(qrels, runs)
+    judgements = Qrels.build(qrels, scale=inputs.scale)
+    scorer = Scorer.build(judgements, parsed, inputs, runs)
+    scored = []
+    for name, run in runs.items():
+        values = scorer(run, told[name])
+        if undefined == "zero":
+            is_relevant = judgements.relevant_count > 0
+            values = {
+                metric: row
+                if is_better_lower(metric)
+                else np.where(np.isnan(row) & ~is_relevant, 0.0, row)
+                for metric, row in values.items()
+            }
+        scored.append(
+            RunScore(
+                name=name,
+                values=values,
+                missing=tuple(query for query in query_ids if query not in run),
+                without_judgements=len(run.keys() - qrels.keys()),
+                unjudged_share=_unjudged_share(qrels, run),
+                retrieved={query: len(run.get(query, ())) for query in query_ids},
+            )
+        )
+    has_relevant = int((judgements.relevant_count > 0).sum())
+    return Scores(
+        query_ids=query_ids,
+        metrics=tuple(metrics),
+        defined=has_relevant if undefined == "skip" else len(query_ids),
+        without_relevant=len(query_ids) - has_relevant,
+        runs=tuple(scored),
+    )
+
+
+def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
+    """Compare each later run with the first, query by query, on every metric.
+
+    The p-values of the paired t-tests are corrected together by Holm's method.
+    """
+    first, *others = scores.runs
+    pairs = [(run, metric) for run in others for metric in scores.metrics]
+    compared = [
+        compare_paired(run.values[metric], first.values[metric], seed=SEED, resamples=0).within(
+            largest_difference([metric])
+        )
+        for run, metric in pairs
+    ]
+    adjusted = correct_holm([comparison.p_value for comparison in compared])
+    return tuple(
+        RunComparison(
+            run=run.name,
+            against=first.name,
+            metric=metric,
+            comparison=comparison.of_a_cost() if is_better_lower(metric) else comparison,
+            adjusted_p=None if np.isnan(p_value) else float(p_value),
+        )
+        for (run, metric), comparison, p_value in zip(pairs, compared, adjusted, strict=True)
+    )
+
+
+def _parsed(
+    names: Sequence[str], query_ids: Sequence[str], inputs: ScoringInputs
+) -> dict[str, Metric]:
+    problems: list[Problem] = []
+    parsed = {}
+    for name in names:
+        try:
+            parsed[name] = answering_metric(name) or parse(name)
+        except MetricError as error:
+            ours = _our_name(name)
+            message = f"unknown metric {name!r}; did you mean {ours!r}?"
+            problems += [Problem(message)] if ours else error.problems
+            continue
+        problems += inputs.problems(parsed[name], query_ids)
+    if problems:
+        raise MetricError(problems=problems)
+    return parsed
+
+
+def _our_name(name: str) -> str:
+    """Return our name of a metric of trec_eval or ir-measures, or an empty string."""
+    for pattern, ours in _OTHER_NAMES:
+        found = re.fullmatch(pattern, name)
+        if found:
+            return found.expand(ours)
+    return ""
+
+
+def _check_overlap(qrels: Grades, runs: Mapping[str, Mapping[str, Answer]]) -> None:
+    problems = [
+        Problem(
+            f"the run {name!r} shares no query with the judgements, so there is nothing to score: "
+            f"its queries are {_some(run)}; the judgements' are {_some(qrels)}"
+        )
+        for name, run in runs.items()
+        if not qrels.keys() & run.keys()
+    ]
+    if problems:
+        raise InputError(problems=problems)
+
+
+def _some(ids: Mapping[str, object]) -> str:
+    shown = ", ".join(repr(id_) for id_, _ in zip(ids, range(3), strict=False))
+    return f"{shown}, …" if len(ids) > 3 else shown
+
+
+def _unjudged_share(qrels: Grades, run: Mapping[str, Answer]) -> float | None:
+    query_ids = [query for query in qrels if query in run]
+    tops = top_documents(query_ids, [run[query] for query in query_ids], depth=UNJUDGED_DEPTH)
+    retrieved = sum(len(top) for top in tops)
+    unjudged = sum(
+        document not in qrels[query]
+        for query, top in zip(query_ids, tops, strict=True)
+        for document in top
+    )
+    return unjudged / retrieved if retrieved else None

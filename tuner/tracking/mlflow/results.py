@@ -1,0 +1,107 @@
+"""What a study leaves in MLflow at its end: files, tables, a registered model, a description."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tuner.core.run_files import (
+    BEST_FILE,
+    FIGURES_DIR,
+    JOURNAL_FILE,
+    PLOTS_DIR,
+    POLICY_FILE,
+    QUERIES_FILE,
+    REPORT_FILE,
+    TABLE_FILE,
+)
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.tracking.mlflow.client import Client, FoundRun
+from tuner.tracking.mlflow.files import uploadable
+from tuner.tracking.mlflow.model import version_content, write_model
+from tuner.tracking.mlflow.note import experiment_note
+from tuner.tracking.mlflow.table import LOGGED_TABLES, with_table, write_query_table
+
+# Uploaded at the end of the study, where the run directory has them.
+RESULTS = (
+    *(BEST_FILE, JOURNAL_FILE, POLICY_FILE, REPORT_FILE),
+    *(PLOTS_DIR, FIGURES_DIR, QUERIES_FILE),
+)
+NOTE = "mlflow.note.content"
+_NOTE_DIGEST = "tuner.note"
+_NOTE_STUDY = "tuner.note_of"
+
+
+def upload_result(
+    client: Client, run_id: str, header: StudyHeader, run_dir: Path, name: str
+) -> None:
+    """Store a file or a folder of the run directory as artifacts; nothing where it has none."""
+    path = run_dir / name
+    if name == QUERIES_FILE:
+        _upload_table(client, run_id, run_dir)
+    elif path.is_dir():
+        client.log_folder(run_id, path, name)
+    elif path.is_file():
+        with uploadable(path, header) as file:
+            client.log_file(run_id, file)
+
+
+def uploaded(run_dir: Path) -> list[str]:
+    """Return the names that the results of a run directory have as artifacts."""
+    there = [name for name in RESULTS if (run_dir / name).exists()]
+    return [TABLE_FILE if name == QUERIES_FILE else name for name in there]
+
+
+def register_winner(
+    client: Client, run_id: str, header: StudyHeader, summary: StudySummary, run_dir: Path
+) -> bool:
+    """Make the winner a version of the study's registered model; say whether it was missing."""
+    content = version_content(header, summary, run_dir)
+    if content is None:
+        return False
+    return client.add_version(run_id, content, lambda folder: write_model(folder, run_dir, header))
+
+
+def describe(client: Client, run: FoundRun, text: str) -> None:
+    """Set a run's description, unless somebody has written another one there."""
+    there = client.tags(run.run_id)
+    current = there.get(NOTE, "")
+    if not text or current == text or (current and there.get(_NOTE_DIGEST) != _digest(current)):
+        return
+    client.tag(run.run_id, {NOTE: text, _NOTE_DIGEST: _digest(text)})
+
+
+def describe_experiment(
+    client: Client, header: StudyHeader, summary: StudySummary, run_id: str
+) -> None:
+    """Say in the experiment's description how its latest study came out, and where all are.
+
+    What somebody else has written there stays, and so does what is said of a later study.
+    """
+    there = client.experiment_tags()
+    current, created_ms = there.get(NOTE, ""), round(header.created_at * 1000)
+    is_theirs = bool(current) and there.get(_NOTE_DIGEST) != _digest(current)
+    said_of = there.get(_NOTE_STUDY, "")
+    is_of_a_later = said_of.isdecimal() and int(said_of) > created_ms
+    if is_theirs or is_of_a_later or summary.state == "interrupted":
+        return
+    text = experiment_note(header, summary, client.experiment_id, run_id)
+    if text != current:
+        digest = {_NOTE_DIGEST: _digest(text), _NOTE_STUDY: str(created_ms)}
+        client.tag_experiment({NOTE: text, **digest})
+
+
+def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:
+    with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+        table = write_query_table(run_dir, Path(folder))
+        if table is None:
+            return
+        client.log_file(run_id, table)
+    before = client.tags(run_id).get(LOGGED_TABLES)
+    if (tag := with_table(before)) != before:
+        client.tag(run_id, {LOGGED_TABLES: tag})
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,177 @@
+"""Versions of a registered model in MLflow, one a configuration: read, found and added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.tracking.mlflow.records import STUDY_ID, TRIAL
+
+CHALLENGER = "challenger"
+CHAMPION = "champion"
+OUTCOME = "tuner.outcome"
+PARAMS = "tuner.params"
+SYSTEM = "tuner.system"  # a hash of the retriever and its options
+STUDIED_AT = "tuner.studied_at"  # when the study of the tags began, in seconds since 1970
+
+_PAGE = 200
+_WHAT_IT_IS = (
+    "Tuned retrieval parameters, a version a configuration. The alias `challenger` is the latest "
+    "that a study found instead of its baseline, `champion` the one that was promoted."
+)
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    """One version of a registered model: one configuration, and the latest study that found it.
+
+    ``params`` are its complete parameters (or a policy's record); empty for a version that was not
+    made by a study. ``created_ms`` counts milliseconds since 1970. ``description`` is the verdict's
+    sentence.
+    """
+
+    name: str
+    version: int
+    params: dict[str, Any]
+    run_id: str | None
+    study_id: str | None
+    aliases: tuple[str, ...]
+    created_ms: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """Return what the verdict on it was, such as ``"deploy"``."""
+        return self.tags.get(OUTCOME, "no verdict")
+
+    @property
+    def studied_at(self) -> float:
+        """Return when the latest study that found it began, in seconds since 1970."""
+        with suppress(KeyError, ValueError):
+            return float(self.tags[STUDIED_AT])
+        return self.created_ms / 1000.0
+
+
+@dataclass(frozen=True)
+class VersionContent:
+    """What a study's version of the registered model holds."""
+
+    name: str
+    tags: Mapping[str, str]
+    description: str
+
+    @property
+    def place(self) -> str:
+        """Return a name for its files that no other winner of the study has."""
+        return f"trial-{self.tags[TRIAL]}"
+
+    @property
+    def studied_at(self) -> float:
+        """Return when its study began, in seconds since 1970."""
+        return float(self.tags[STUDIED_AT])
+
+    def is_in(self, version: ModelVersion) -> bool:
+        """Say whether a version is of the same configuration, whichever study found it."""
+        system = self.tags[SYSTEM]
+        is_same_system = version.tags.get(SYSTEM, system) == system
+        return is_same_system and version.params == json.loads(self.tags[PARAMS])
+
+
+def find_versions(client: Any, name: str) -> list[ModelVersion]:
+    """Return all versions, newest first; none where there is no such model."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        aliases = client.get_registered_model(name).aliases
+    except MlflowException as error:
+        if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+            return []
+        raise
+    by_version: dict[int, list[str]] = {}
+    for alias, version in aliases.items():
+        by_version.setdefault(int(version), []).append(alias)
+    found: list[ModelVersion] = []
+    token: str | None = None
+    while True:
+        page = client.search_model_versions(f"name = '{name}'", max_results=_PAGE, page_token=token)
+        found += [_version(entry, by_version) for entry in page]
+        token = page.token
+        if not token:
+            return sorted(found, key=lambda version: -version.version)
+
+
+def add_version(
+    client: Any, content: VersionContent, *, run_id: str, store: Callable[[], str]
+) -> bool:
+    """Make a version of the study's winner and the challenger of it; say whether it was missing.
+
+    A configuration has one version: where a later study finds it again, what is said of it is
+    brought up to date. A study that began before the challenger's does not take its place.
+    ``store`` puts the files of a new version where it then says.
+    """
+    name = content.name
+    found = find_versions(client, name)
+    challenger = next((one for one in found if CHALLENGER in one.aliases), None)
+    same = next((one for one in found if content.is_in(one)), None)
+    if same is None:
+        source = store()
+        _make_model(client, name)
+        made = client.create_model_version(
+            name,
+            source,
+            run_id,
+            tags=dict(content.tags),
+            description=content.description,
+            await_creation_for=0,
+        )
+        number = int(made.version)
+    else:
+        number = same.version
+        if content.studied_at >= same.studied_at:
+            _bring_up_to_date(client, content, same)
+    if challenger is None or (
+        challenger.version != number and content.studied_at >= challenger.studied_at
+    ):
+        client.set_registered_model_alias(name, CHALLENGER, str(number))
+    return same is None
+
+
+def _bring_up_to_date(client: Any, content: VersionContent, version: ModelVersion) -> None:
+    number = str(version.version)
+    for key, value in content.tags.items():
+        if version.tags.get(key) != value:
+            client.set_model_version_tag(version.name, number, key, value)
+    if version.description != content.description:
+        client.update_model_version(version.name, number, description=content.description)
+
+
+def _make_model(client: Any, name: str) -> None:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.create_registered_model(name, description=_WHAT_IT_IS)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+
+
+def _version(entry: Any, aliases: Mapping[int, list[str]]) -> ModelVersion:
+    number, tags = int(entry.version), dict(entry.tags)
+    params: Any = {}
+    with suppress(ValueError):
+        params = json.loads(tags.get(PARAMS, "{}"))
+    return ModelVersion(
+        entry.name,
+        number,
+        params if isinstance(params, dict) else {},
+        entry.run_id or None,
+        tags.get(STUDY_ID),
+        tuple(sorted(aliases.get(number, ()))),
+        int(entry.creation_timestamp),
+        tags,
+        entry.description or "",
+    )

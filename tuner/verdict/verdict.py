@@ -1,0 +1,300 @@
+"""The verdict: is the winner really better than what runs today? One sentence to act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tuner.core.rankings import FloatArray
+from tuner.core.study_record import is_clear
+from tuner.core.trial import Params
+from tuner.stats import (
+    GroupComparison,
+    NonInferiority,
+    PairedComparison,
+    compare_paired,
+    non_inferior_quantile,
+    non_inferiority,
+    per_group,
+)
+from tuner.verdict.caveats import caveats
+from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.outcome import Evidence, Rail, rule
+from tuner.verdict.price import Price
+from tuner.verdict.ruling import Caveat, CaveatKind, Outcome, Reason, Ruling
+from tuner.verdict.words import THE_WINNER, Names, Told, tell, to_record
+
+ALPHA = 0.05
+# A difference below this is not worth a deployment, unless the configuration says otherwise.
+MIN_EFFECT = 0.01
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """A metric that the winner must not make much worse.
+
+    Exactly one of the bounds is given. Metrics in [0, 1] are bounded by an absolute change; times
+    and tokens (``is_relative``) by a share of the baseline's value. A name that ends in ``p95_ms``
+    compares that quantile, any other the mean.
+    """
+
+    metric: str
+    max_increase: float | None = None
+    max_decrease: float | None = None
+    is_relative: bool = False
+
+    def test(
+        self, winner: FloatArray, baseline: FloatArray, *, alpha: float, seed: int
+    ) -> NonInferiority:
+        """Test that the winner is worse by less than the margin, on the same queries."""
+        higher_is_better = self.max_increase is None
+        margin = self.max_decrease if self.max_increase is None else self.max_increase
+        quantile = _quantile_of(self.metric)
+        if quantile is None:
+            return non_inferiority(
+                winner,
+                baseline,
+                margin=margin or 0.0,
+                higher_is_better=higher_is_better,
+                is_relative=self.is_relative,
+                alpha=alpha,
+            )
+        return non_inferior_quantile(
+            winner,
+            baseline,
+            quantile=quantile,
+            margin=margin or 0.0,
+            higher_is_better=higher_is_better,
+            seed=seed,
+            is_relative=self.is_relative,
+            alpha=alpha,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do, and why.
+
+    Attributes:
+        ruling: the outcome, its reason and figures, and what more queries would do.
+        told: the same in words, with the caveats.
+        caveats: why the figures promise less than they seem to.
+        comparison: winner against baseline in the composite, on the held-out queries.
+        guardrails: each guard-rail's test by metric.
+        by_type: the comparison within each query type, where there are several.
+        price: winner against baseline in the objective, and what each costs; None without a price
+            that is known by query.
+        looks: how often these queries, or a tenth of them and more, were looked at before.
+        seen_before: how many of these queries any earlier look has asked.
+    """
+
+    ruling: Ruling
+    told: Told
+    caveats: tuple[Caveat, ...]
+    winner: Params
+    baseline: Params
+    comparison: PairedComparison
+    guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
+    by_type: tuple[GroupComparison, ...] = ()
+    price: Price | None = None
+    looks: int = 0
+    seen_before: int = 0
+    run_shift: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
+        return self.ruling.outcome
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people, with the difference and its interval."""
+        return self.told.sentence
+
+    @property
+    def more_queries(self) -> int | None:
+        """Return how many more would show ``difference_to_show`` with 80 % power."""
+        return self.ruling.more_queries
+
+    @property
+    def difference_to_show(self) -> float | None:
+        """Return what ``more_queries`` would show."""
+        return self.ruling.difference_to_show
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready mapping."""
+        parts = {**parts_of(self), "effect_size": self.comparison.effect_size}
+        return to_record(self.ruling, self.told, self.caveats, parts)
+
+
+def parts_of(verdict: Any) -> dict[str, Any]:
+    """Return a verdict's figures as a JSON-ready mapping, without what is said of them."""
+    parts = asdict(verdict)
+    return {name: parts[name] for name in parts if name not in ("ruling", "told", "caveats")}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One configuration on the held-out queries: values by metric, each of shape (queries,).
+
+    ``objective`` is the composite less the price, shape (queries,); None without a price, or where
+    one is for something that is not known by query. ``costs`` are the means of what is paid for.
+    """
+
+    params: Params
+    composite: FloatArray
+    metrics: Mapping[str, FloatArray] = field(default_factory=dict)
+    objective: FloatArray | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+
+def decide(
+    winner: Measured,
+    baseline: Measured,
+    *,
+    query_types: Sequence[str] = (),
+    guardrails: Sequence[Guardrail] = (),
+    alpha: float = ALPHA,
+    min_effect: float = MIN_EFFECT,
+    looks: EarlierLooks | None = None,
+    names: Names = THE_WINNER,
+    held_out_share: float | None = None,
+    largest: float | None = None,
+    run_shift: float = 0.0,
+    seed: int = 0,
+    permutations: int = 9_999,
+    resamples: int = 9_999,
+) -> Verdict:
+    """Decide between two configurations measured on the same held-out queries.
+
+    *Deploy*: the winner is better in the composite (two-sided paired t-test under ``alpha``, and by
+    ``min_effect`` as far as the interval can tell) and no guard-rail is in doubt. Or, where the
+    objective has a price: its composite is not worse by ``min_effect`` or more (the interval's
+    lower end), it costs less, and its objective is better by the same test.
+    *Keep the baseline*: it is the better one, or a guard-rail is in doubt, or the winner cannot be
+    better by ``min_effect`` or more, or probably is not, since so many queries had shown it.
+    Otherwise there are *not enough queries*, and it says how many more would show the difference
+    that was seen (at least ``min_effect``) with 80 % power, unless that is ten times as many or
+    nothing speaks for the winner.
+    A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
+    ``names`` are for the sentence. Of ``held_out_share`` of all queries it says how many to label.
+    ``largest`` is the most that two composites can differ by, None where nobody knows.
+    ``run_shift`` is by how much the composite of one configuration moved when it was asked twice:
+    two configurations that are asked once each differ by that much at random, so it is a standard
+    error of their difference, added to that of the queries. ``permutations`` and ``resamples`` go
+    to ``compare_paired``; 0 saves most of the time and alters no outcome.
+    """
+    draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
+    comparison = compare_paired(
+        winner.composite,
+        baseline.composite,
+        confidence=1.0 - alpha,
+        further_error=run_shift,
+        **draws,
+    ).within(largest)
+    tests = {
+        guard.metric: guard.test(
+            winner.metrics[guard.metric], baseline.metrics[guard.metric], alpha=alpha, seed=seed
+        )
+        for guard in guardrails
+    }
+    groups = (
+        per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
+        if len(set(query_types)) > 1
+        else ()
+    )
+    price = _price(winner, baseline, alpha=alpha, run_shift=run_shift, draws=draws)
+    evidence = Evidence(
+        comparison,
+        price,
+        rails={guard.metric: Rail(tests[guard.metric], guard.is_relative) for guard in guardrails},
+        asked=len(winner.composite),
+        run_shift=run_shift,
+        held_out_share=held_out_share,
+    )
+    ruling = (
+        Ruling("keep the baseline", Reason.SAME)
+        if winner.params == baseline.params
+        else rule(evidence, alpha=alpha, min_effect=min_effect)
+    )
+    found = (
+        *_price_caveats(ruling, evidence, alpha),
+        *caveats(
+            comparison,
+            asked=len(winner.composite),
+            alpha=alpha,
+            run_shift=run_shift,
+            looks=looks,
+            worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
+            queries=names.queries,
+        ),
+    )
+    return Verdict(
+        ruling=ruling,
+        told=tell(ruling, found, names),
+        caveats=found,
+        winner=winner.params,
+        baseline=baseline.params,
+        comparison=comparison,
+        guardrails=tests,
+        by_type=groups,
+        price=price,
+        looks=0 if looks is None else looks.count,
+        seen_before=0 if looks is None else looks.seen,
+        run_shift=run_shift,
+    )
+
+
+def _price_caveats(ruling: Ruling, evidence: Evidence, alpha: float) -> list[Caveat]:
+    """Return what weakens a deployment: its price, or figures without any spread."""
+    if ruling.outcome != "deploy":
+        return []
+    price, found = evidence.price, []
+    if ruling.reason is Reason.BETTER and price is not None and price.is_worse:
+        costs = {"costs": price.shown_costs(), "objective": price.figures(), "alpha": alpha}
+        found.append(Caveat(CaveatKind.COSTS_MORE, costs))
+    judged = evidence.composite
+    if ruling.reason is Reason.CHEAPER and price is not None:
+        judged = price.objective
+    if judged.remark:
+        found.append(Caveat(CaveatKind.NO_SPREAD, {"remark": judged.remark}))
+    return found
+
+
+def _worse_on(groups: Sequence[GroupComparison]) -> list[str]:
+    """Name the query types that clearly lose, corrected for the number of types."""
+    return [
+        one.group
+        for one in groups
+        if is_clear(one.adjusted_p) and (one.comparison.mean_difference or 0.0) < 0
+    ]
+
+
+def _price(
+    winner: Measured,
+    baseline: Measured,
+    *,
+    alpha: float,
+    run_shift: float,
+    draws: Mapping[str, int],
+) -> Price | None:
+    if winner.objective is None or baseline.objective is None:
+        return None
+    objective = compare_paired(
+        winner.objective,
+        baseline.objective,
+        confidence=1.0 - alpha,
+        further_error=run_shift,
+        **draws,
+    )
+    costs = {name: (winner.costs[name], baseline.costs[name]) for name in winner.costs}
+    return Price(objective, costs)
+
+
+def _quantile_of(metric: str) -> float | None:
+    """Return the quantile that a metric's name speaks of: ``latency_p95_ms`` -> 0.95."""
+    for part in metric.split("_"):
+        if part.startswith("p") and part[1:].isdigit():
+            return int(part[1:]) / 100.0
+    return None
