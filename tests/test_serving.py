@@ -13,7 +13,7 @@ from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
 from tuner.retrieval.hybrid import Hybrid
-from tuner.run.serving import _load_pyfunc
+from tuner.serving import _load_pyfunc
 
 PARAMS = {"graph_weight": 0.6, "max_hops": 2, "top_k": 5, "temperature": 0.2}
 CONFIG: dict[str, Any] = {

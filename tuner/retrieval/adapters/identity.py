@@ -17,12 +17,12 @@ def code_digest(name: str) -> str:
 
     What adapters share is hashed with it: embedding, and the engine's splitting into words.
     """
-    folder = files("tuner.retrieval")
-    own = folder / name
+    folder = files(__package__)
+    own, embedding = folder / name, files("tuner.retrieval") / "embedding.py"
     sources = [*own.iterdir()] if own.is_dir() else [folder / f"{name}.py"]
     sources = [path for path in sources if path.name.endswith(".py")]
     digest = sha256(shared_code_digest().encode())
-    for path in (*sorted(sources, key=lambda path: path.name), folder / "_embedding.py"):
+    for path in (*sorted(sources, key=lambda path: path.name), embedding):
         digest.update(f"\n{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

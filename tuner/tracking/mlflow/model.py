@@ -22,7 +22,7 @@ from tuner.tracking.mlflow.versions import OUTCOME, PARAMS, STUDIED_AT, SYSTEM, 
 
 _DATA = (BEST_FILE, CONFIG_FILE)
 _NEEDS = ("graphrag-tuner", "mlflow")
-_LOADER = "tuner.run.serving"
+_LOADER = "tuner.serving"  # stands in every model that is registered: it may not move
 _REFUSED_IN_NAMES = re.compile(r"[^\w .-]")
 _LONGEST_NAME = 100
 
