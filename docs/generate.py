@@ -22,12 +22,12 @@ from typing import Any
 import click
 import yaml
 
+from tuner.abtest.experiment import ExperimentConfig
 from tuner.cli import tuner as command_line
 from tuner.config import Config
-from tuner.config.experiment import ExperimentConfig
 from tuner.evaluation.system_metrics import SYSTEM_METRICS, is_better_lower
-from tuner.metrics.answers import SIMILARITIES
 from tuner.metrics.names import descriptions, known_names, parse
+from tuner.scoring.answer_metrics import SIMILARITIES
 
 ROOT = Path(__file__).resolve().parents[1]
 _PART = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end of generated -->)", re.DOTALL)

@@ -12,15 +12,15 @@ from typing import Any
 
 import click
 import pytest
-from tuner.config.experiment import ExperimentConfig
-from tuner.metrics.answers import SIMILARITIES
 
+from tuner.abtest.experiment import ExperimentConfig
 from tuner.cli import main
 from tuner.cli import tuner as command_line
 from tuner.config import Config
 from tuner.core import registry
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.metrics.names import known_names
+from tuner.scoring.answer_metrics import SIMILARITIES
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -27,14 +27,14 @@ from typing import Any
 import click
 import pytest
 import yaml
-from tuner.config.experiment import ExperimentConfig, load_experiment
-from tuner.planning import make_plan
 
+from tuner.abtest.experiment import ExperimentConfig, load_experiment
 from tuner.cli import tuner as command_line
 from tuner.config import load_config
 from tuner.config.checking import checked
 from tuner.config.model import Config
 from tuner.config.source import Source, read_source
+from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 from tuner.core.study_record import Savings, StudyHeader
 from tuner.core.trial import Trial, TrialState
-from tuner.tracking.mlflow.records import Curve, finished_study, in_order_of_telling, trial_content
+from tuner.tracking.mlflow.records import (
+    Curve,
+    finished_study,
+    in_order_of_telling,
+    trial_content,
+)
 from tuner.tracking.mlflow.values import clean_name
 
 

@@ -8,11 +8,8 @@ from typing import Any
 
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.collected import Collected, one_line, refuse_split
-from tuner.datasets.folders import files_by_role, report_empty
-from tuner.datasets.items import Item, peek_keys, read_items
-from tuner.datasets.lines import ABSENT, ProblemLog
 from tuner.datasets.dataset import Dataset
-from tuner.datasets.folders import files_by_role
+from tuner.datasets.folders import files_by_role, report_empty
 from tuner.datasets.items import Item, peek_keys, read_items
 from tuner.datasets.lines import ABSENT, ProblemLog
 

@@ -10,14 +10,10 @@ from pathlib import Path
 from tuner.core.corpus import Corpus, Document, Triple, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets.collected import Collected, document_id, one_line
-from tuner.datasets.folders import choose, files_by_role, report_empty
-from tuner.datasets.items import Item, is_texts, peek, peek_keys, read_items
-from tuner.datasets.lines import ProblemLog
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.collected import Collected, document_id, one_line
 from tuner.datasets.dataset import Dataset
-from tuner.datasets.folders import choose, files_by_role
+from tuner.datasets.folders import choose, files_by_role, report_empty
 from tuner.datasets.hotpotqa import Hotpotqa
 from tuner.datasets.items import Item, is_texts, peek, peek_keys, read_items
 from tuner.datasets.lines import ProblemLog
