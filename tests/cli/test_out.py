@@ -12,8 +12,8 @@ import pytest
 
 from tuner import cli
 
-PRINTERS = {"_out.py", "_console.py"}
-FILES = sorted(path for path in Path(cli.__file__).parent.glob("*.py") if path.name not in PRINTERS)
+PRINTERS = {"out.py", "console.py"}
+FILES = sorted(path for path in Path(cli.__file__).parent.rglob("*.py") if path.name not in PRINTERS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
