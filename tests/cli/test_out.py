@@ -13,7 +13,9 @@ import pytest
 from tuner import cli
 
 PRINTERS = {"out.py", "console.py"}
-FILES = sorted(path for path in Path(cli.__file__).parent.rglob("*.py") if path.name not in PRINTERS)
+FILES = sorted(
+    path for path in Path(cli.__file__).parent.rglob("*.py") if path.name not in PRINTERS
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
