@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "statistics" / "online.py"
+SCRIPT = Path(__file__).with_name("online.py")
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[1] / "experiments" / "statistics" / "drift.py"
+import pytest
+
+SCRIPT = Path(__file__).with_name("drift.py")
+
+pytestmark = pytest.mark.slow
 
 
 def run(tmp_path, *options):

@@ -14,7 +14,7 @@ import pytest
 
 from tuner.stats import compare_paired
 
-FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "statistics"
+FOLDER = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,7 @@ def test_equal_tokens_have_the_same_mean(populations):
     np.testing.assert_allclose(drawn.mean(axis=1), 55.0, atol=0.5)
 
 
+@pytest.mark.slow
 def test_false_positives_runs(cache, tmp_path):
     rows = run(
         "false_positives.py",
@@ -105,6 +106,7 @@ def test_false_positives_runs(cache, tmp_path):
             assert sum(row.get(outcome, 0.0) for outcome in outcomes) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_interval_coverage_runs(cache, tmp_path):
     found = run(
         "interval_coverage.py",
@@ -119,6 +121,7 @@ def test_interval_coverage_runs(cache, tmp_path):
     assert np.mean(found["at random"][0]["covered"]) > 0.85
 
 
+@pytest.mark.slow
 def test_interval_candidates_runs(cache, tmp_path):
     found = run(
         "interval_candidates.py",
@@ -136,6 +139,7 @@ def test_interval_candidates_runs(cache, tmp_path):
         assert pair["t, kurtosis"]["width"] >= 1.0
 
 
+@pytest.mark.slow
 def test_optimism_runs(cache, tmp_path):
     rows = run(
         "optimism.py",
@@ -150,6 +154,7 @@ def test_optimism_runs(cache, tmp_path):
         assert row["true gain"] == {"naive": 0.0, "holdout": 0.0, "corrected": 0.0}
 
 
+@pytest.mark.slow
 def test_real_runs(cache, tmp_path):
     (row,) = run("real.py", cache, tmp_path, "--seeds", "1")
     (verdict,) = row["verdicts"]
@@ -157,7 +162,8 @@ def test_real_runs(cache, tmp_path):
     assert verdict["outcome"] in ("deploy", "keep the baseline", "not enough queries")
 
 
-def test_nights_p_values_are_those_of_the_verdict(populations):
+@pytest.mark.usefixtures("populations")
+def test_nights_p_values_are_those_of_the_verdict():
     nights = importlib.import_module("nights")
     try:
         random = np.random.default_rng(0)
@@ -170,6 +176,7 @@ def test_nights_p_values_are_those_of_the_verdict(populations):
         sys.modules.pop("nights", None)
 
 
+@pytest.mark.slow
 def test_nights_runs(cache, tmp_path):
     rows = run(
         "nights.py",
