@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -71,6 +73,25 @@ def published(request: pytest.FixtureRequest) -> Published:
         pytest.skip("the true samples are not beside this checkout (../shared/data)")
     is_ours = request.param == "invented"
     return Published(OURS if is_ours else SHARED, is_ours)
+
+
+@pytest.fixture(scope="session")
+def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated, empty MLflow store: copied by the tests, as making one takes seconds.
+
+    The workers of one run share it.
+    """
+    from filelock import FileLock
+    from mlflow import MlflowClient
+
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    path, made = folder / "fresh_mlflow.db", folder / "making_mlflow.db"
+    with FileLock(folder / "fresh_mlflow.lock"):
+        if not path.exists():
+            MlflowClient(f"sqlite:///{made}").search_experiments(max_results=1)
+            shutil.copy(made, path)
+    return path
 
 
 @pytest.fixture

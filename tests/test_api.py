@@ -189,6 +189,7 @@ def test_an_execution_is_written_as_in_a_configuration():
     assert [trial.error for trial in study.trials] == [None] * 4
 
 
+@pytest.mark.slow
 def test_worker_processes_take_functions_from_a_notebook():
     study = tuner.tune(
         lambda params: 1.0 - abs(params["graph_weight"] - 0.6),

@@ -35,7 +35,6 @@ def _tracking_conftest() -> ModuleType:
 
 
 _tracking = _tracking_conftest()
-fresh_store = _tracking.fresh_store
 server = _tracking.server
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(900)  # a chromium on a busy machine; each wait has its own bound
+# A chromium on a busy machine takes its time; each wait has its own bound.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 NAME_LINKS = ".ag-pinned-left-cols-container .ag-row a[href*='/runs/']"
 

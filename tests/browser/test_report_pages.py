@@ -13,7 +13,8 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.timeout(900)  # a chromium on a busy machine; each wait has its own bound
+# A chromium on a busy machine takes its time; each wait has its own bound.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 HOSTILE = (
     "<script>window.hostile = 'script'; alert(1)</script>",

@@ -173,6 +173,12 @@ def tuner_here(
 
 
 @pytest.fixture
+def as_process() -> type[CommandLine]:
+    """Return what runs commands in a folder in processes of their own."""
+    return CommandLine
+
+
+@pytest.fixture
 def tuner(tmp_path: Path) -> CommandLine:
     write_data(tmp_path / "data")
     (tmp_path / "word_overlap.py").write_text(RETRIEVER, encoding="utf-8")

@@ -266,6 +266,7 @@ def test_the_page_escapes_what_it_shows(abtest):
     assert "&lt;script&gt;" in page
 
 
+@pytest.mark.slow
 def test_a_run_in_mlflow_holds_figures_sentence_and_page(tuner):
     (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
     write_csv(tuner.folder / "results.csv", rows(1200, gain=0.25))
@@ -304,6 +305,7 @@ def test_a_store_that_cannot_be_is_refused_before_anything_else(abtest):
     assert "nowhere" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_does_not_take_the_analysis_with_it(tuner):
     (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
     (tuner.folder / "taken.db").write_text("no database at all" * 100, encoding="utf-8")

@@ -29,7 +29,12 @@ def recall_at_100(engine: Hybrid, dataset: Dataset, **params: float) -> float:
     return sum(shares) / len(shares)
 
 
-@pytest.mark.parametrize("name", ["builtin:atlas", "musique", "2wiki", "hotpotqa"])
+PUBLISHED = [
+    pytest.param(name, marks=pytest.mark.slow) for name in ("musique", "2wiki", "hotpotqa")
+]
+
+
+@pytest.mark.parametrize("name", ["builtin:atlas", *PUBLISHED])
 def test_no_setting_of_the_engine_has_a_higher_recall(name: str, tmp_path: Path) -> None:
     if not name.startswith("builtin:") and not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")

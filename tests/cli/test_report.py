@@ -10,7 +10,20 @@ import pytest
 
 from tuner.tracking.history import read_history
 
-TRACKED = 'tracking: {uri: "sqlite:///mlflow.db", experiment: small}'
+
+@pytest.fixture
+def tuner(tuner_here):
+    return tuner_here
+
+
+@pytest.fixture
+def tracked(tuner, fresh_store):
+    """Return the command line, whose studies go to a database of its folder, and its address."""
+    shutil.copy(fresh_store, tuner.folder / "mlflow.db")
+    # Within one process MLflow takes the same relative address for the same database.
+    uri = f"sqlite:///{tuner.folder}/mlflow.db"
+    tuner.edit("tracking: null", f"tracking: {{uri: '{uri}', experiment: small}}")
+    return tuner, uri
 
 
 def figures(folder):
@@ -63,9 +76,12 @@ def test_studies_are_shown_beside_each_other(tuner):
     assert "compared.csv" in figures(tuner.folder / "all-figures")
 
 
-def test_a_study_in_mlflow_needs_no_run_directory(tuner):
-    tuner.edit("tracking: null", TRACKED)
-    record = json.loads(tuner("run", "config.yaml", "--json").stdout)
+@pytest.mark.slow
+def test_a_study_in_mlflow_needs_no_run_directory(tracked, as_process):
+    here_tuner, _ = tracked
+    record = json.loads(here_tuner("run", "config.yaml", "--json").stdout)
+    # In a process of its own, where the database of this folder is the one that is meant.
+    tuner = as_process(here_tuner.folder)
     run_dir, run_id = tuner.folder / record["run_dir"], record["mlflow_run_id"]
     here = (run_dir / "report.html").read_text(encoding="utf-8")
     assert (run_dir / "plots" / "slices.png").is_file()
@@ -87,13 +103,13 @@ def test_a_study_in_mlflow_needs_no_run_directory(tuner):
     assert not (tuner.folder / "other.db").exists()
 
 
-def test_the_run_of_a_trial_leads_to_its_study(tuner):
-    tuner.edit("tracking: null", TRACKED)
+def test_the_run_of_a_trial_leads_to_its_study(tracked):
+    tuner, uri = tracked
     record = json.loads(tuner("run", "config.yaml", "--json").stdout)
     run_dir = tuner.folder / record["run_dir"]
     tags = {"tuner.role": "trial"}
-    trials = read_history(f"sqlite:///{tuner.folder}/mlflow.db", "small", tags=tags)
-    done = tuner("report", trials[0].run_id, "--output", "page.html")
+    trials = read_history(uri, "small", tags=tags)
+    done = tuner("report", trials[0].run_id, "--uri", uri, "--output", "page.html")
     assert done.stderr == ""  # no progress of downloads
     there = (tuner.folder / "page.html").read_text(encoding="utf-8")
     sentence = re.search(r'<p class="sentence">(.*?)</p>', there)

@@ -203,7 +203,14 @@ def wait_for_trials(journal, count: int, process) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SIGINT",
+        pytest.param("SIGTERM", marks=pytest.mark.slow),
+        pytest.param("SIGKILL", marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_run_is_resumed_without_loss_or_repeats(tuner, name):
     tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [slow]}\n  top_k: {")
     tuner.edit("random, trials: 6", "random, trials: 40")

@@ -33,21 +33,13 @@ def view():
     return read
 
 
-@pytest.fixture(scope="module")
-def fresh_store(tmp_path_factory):
-    """A migrated, empty sqlite store: copied by the tests, as making one takes seconds."""
-    mlflow = pytest.importorskip("mlflow")
-    path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    mlflow.MlflowClient(f"sqlite:///{path}").search_experiments(max_results=1)
-    return path
-
-
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_password_stays_in_a_file_for_its_owner_only(tuner):
     with_store(tuner, "http://bob:sEcr3t@127.0.0.1:9")
@@ -100,6 +92,7 @@ def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
     assert len(view(tuner.folder)["trial"]) == told
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, view, fresh_store):
     shutil.copy(fresh_store, tuner.folder / "later.db")
@@ -115,6 +108,7 @@ def test_a_server_that_is_down_stops_nothing_and_sync_completes_the_view(tuner, 
     assert len(view(tuner.folder, "later.db")["trial"]) >= 12
 
 
+@pytest.mark.slow
 def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner, fresh_store):
     shutil.copy(fresh_store, tuner.folder / "mlflow.db")
     port = free_port()
@@ -140,6 +134,7 @@ def test_ui_says_its_address_once_it_answers_and_ends_quietly(tuner, fresh_store
         assert freed.connect_ex(("127.0.0.1", port)) != 0, "the server must end too"
 
 
+@pytest.mark.slow
 def test_ui_leads_to_the_study_and_not_only_to_the_first_page(tuner):
     tuner.edit("tracking: null", 'tracking: {uri: "sqlite:///mlflow.db", experiment: small}')
     run_id = json.loads(tuner("run", "config.yaml", "--json").stdout)["mlflow_run_id"]

@@ -54,9 +54,11 @@ def test_earlier_trials_are_history_and_cost_nothing(tuner):
     ]
 
 
+@pytest.mark.slow
 def test_an_mlflow_run_is_a_source_too(tuner):
     # One database for all: MLflow takes many seconds to make one.
-    tuner.edit("tracking: null", "tracking: {uri: 'sqlite:///mlflow.db', experiment: warm}")
+    uri = f"sqlite:///{tuner.folder}/mlflow.db"
+    tuner.edit("tracking: null", f"tracking: {{uri: '{uri}', experiment: warm}}")
     record = json.loads(tuner("run", "config.yaml", "--json").stdout)
     warm(tuner, "0" * 32)
     assert "cannot get journal.jsonl of run 000" in tuner("run", "config.yaml", code=2).stderr

@@ -272,7 +272,14 @@ TOYS = {
 
 
 # Grid and random do not learn: better than random is not theirs to promise.
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("grid", "random")])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind == "gp" else ())
+        for kind in KINDS
+        if kind not in ("grid", "random")
+    ],
+)
 @pytest.mark.parametrize("toy", TOYS)
 def test_learning_beats_random(kind: str, toy: str) -> None:
     space, objective = TOYS[toy]

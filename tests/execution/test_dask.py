@@ -20,6 +20,8 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install '.
 
 from tuner.execution.cluster.dask import Dask
 
+pytestmark = pytest.mark.slow
+
 QUICK = Path(__file__).resolve().parents[2] / "configs" / "quick.yaml"
 BACKENDS = ("--set", "backends=[{kind: random, trials: 6}, {kind: grid, trials: 6}]")
 EVERY_X = set(range(24))

@@ -13,6 +13,8 @@ from tuner.core import registry
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
+pytestmark = pytest.mark.slow
+
 EVERY_X = set(range(24))
 ENTRIES = {
     "dask": ("tcp://127.0.0.1:{}", "no Dask scheduler answers at tcp://", "dask scheduler"),

@@ -17,6 +17,8 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
 
 from tuner.execution.cluster.ray import Ray
 
+pytestmark = pytest.mark.slow
+
 EVERY_X = set(range(24))
 
 

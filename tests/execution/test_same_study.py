@@ -188,6 +188,7 @@ def test_the_same_seed_gives_the_same_study_wherever_it_runs(
     assert recorded(path) == expected(way)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "way"), [("inline", "own"), ("threads", "own"), ("processes", "racing, arms see all")]
 )

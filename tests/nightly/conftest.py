@@ -58,7 +58,6 @@ def _tracking_conftest() -> ModuleType:
 
 
 _tracking = _tracking_conftest()
-fresh_store = _tracking.fresh_store
 server = _tracking.server
 link = _tracking.link
 wait_until = _tracking.wait_until

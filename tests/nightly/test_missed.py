@@ -11,6 +11,8 @@ import pytest
 from tuner.tracking.history import read_history
 from tuner.tracking.registry import Registry
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_what_mlflow_missed_is_shown_by_the_next_night_that_has_it(

@@ -36,6 +36,7 @@ def store(nights: Any, fresh_store: Path) -> str:
     return uri
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_the_challenger_is_the_version_with_the_alias_and_its_verdict_counts(
     nights: Any, store: str
@@ -102,6 +103,7 @@ def test_without_mlflow_the_verdict_counts_too(nights: Any) -> None:
     assert nights.records.champion is not None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_what_the_readme_loads_is_there_after_a_plain_run(nights: Any, store: str) -> None:
     """A plain run makes a challenger; a champion is made by whoever approves of it."""

@@ -20,6 +20,8 @@ from tuner.study.reading import read_journal
 from tuner.tracking.history import read_history
 from tuner.tracking.registry import Registry
 
+pytestmark = pytest.mark.slow
+
 RETRIEVER = '''
 """The built-in engine that waits at the fourth parameters, or loses its first answers."""
 import time

@@ -91,6 +91,7 @@ def test_a_study_shows_its_progress_below_its_cell(kernel: str, tmp_path: Path) 
     assert shown["data"]["text/html"].startswith("<pre>")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(TIMEOUT_S + 60)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::DeprecationWarning:jupyter")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 
+import pytest
+
 from tuner.report.points import MOST_POINTS
 from tuner.report.writing import write_report
+
+pytestmark = pytest.mark.slow
 
 TRIALS = 5_000
 # Plotly, packed, is 0.7 MB of it.

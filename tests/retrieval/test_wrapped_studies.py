@@ -14,6 +14,8 @@ from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
 from tuner.run.session import begin
 
+pytestmark = pytest.mark.slow
+
 FIXTURE = Path(__file__).with_name("data") / "ms_graphrag"
 PACKAGES = {
     "lightrag": "lightrag",

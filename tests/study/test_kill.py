@@ -40,6 +40,7 @@ def identity(trial: Trial) -> tuple[object, ...]:
     return (trial.number, trial.arm, trial.params, trial.state, trial.objective, trial.shared_from)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "workers", "kills"), [("inline", 1, 20), ("threads", 2, 6)])
 def test_killed_runs_lose_and_repeat_nothing(
     tmp_path: Path,

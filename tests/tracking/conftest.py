@@ -131,16 +131,6 @@ def summarize() -> Callable[..., StudySummary]:
     return make_summary
 
 
-@pytest.fixture(scope="session")
-def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated, empty sqlite store: copied by the tests, as making one takes seconds."""
-    from mlflow import MlflowClient
-
-    path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments(max_results=1)
-    return path
-
-
 @pytest.fixture
 def store_uri(tmp_path: Path, fresh_store: Path) -> str:
     shutil.copy(fresh_store, tmp_path / "mlflow.db")

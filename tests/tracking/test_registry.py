@@ -253,15 +253,15 @@ backends: [{kind: tpe, trials: 4}]
 """
 
 
-@pytest.mark.parametrize("kind", ["database", "server"])
-def test_mlflow_loads_the_champion_and_it_answers(study, store_uri, server, tmp_path, kind):
+@pytest.mark.parametrize("kind", ["database", pytest.param("server", marks=pytest.mark.slow)])
+def test_mlflow_loads_the_champion_and_it_answers(study, store_uri, request, tmp_path, kind):
     import mlflow
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MLflow's own, of its type hints
         import mlflow.pyfunc
 
-    uri = {"database": store_uri, "server": server.uri}[kind]
+    uri = store_uri if kind == "database" else request.getfixturevalue("server").uri
     study = replace(study, header=replace(study.header, name=f"served-by-{kind}"))
     (study.run_dir / "config.yaml").write_text(SERVED)
     (study.run_dir / "best.yaml").write_text("params: {max_hops: 2, top_k: 3}\n")

@@ -50,6 +50,7 @@ def test_a_study_through_a_server(study, server, read_view):
     assert read_view(server.uri, study.header.study_id) == view
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_and_comes_back_gets_everything(
     study, server, link, read_view, wait_until
 ):
@@ -87,6 +88,7 @@ def test_a_server_that_dies_and_comes_back_gets_everything(
     assert [step for step, _ in view["tpe"].metrics["best_so_far"]] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_stops_nothing_and_sync_adds_the_rest(
     study, server, read_view, unused_port
 ):

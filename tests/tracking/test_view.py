@@ -226,6 +226,7 @@ def test_sync_adds_nothing_to_a_complete_view(study, store_uri, read_view):
     assert read_view(store_uri, study.header.study_id) == before
 
 
+@pytest.mark.slow
 def test_a_view_that_was_cut_anywhere_is_completed(study, store_uri, read_view):
     tracker = in_thread(store_uri, "atlas")
     whole = replace(study.header, study_id="whole")
@@ -459,6 +460,7 @@ def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_vi
     assert warnings[0].startswith("MLflow lacks files (artifacts: ")
 
 
+@pytest.mark.slow
 def test_several_processes_may_open_one_fresh_store(tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = (

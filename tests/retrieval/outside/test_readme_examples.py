@@ -152,6 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
 
+@pytest.mark.slow
 def test_services_are_tuned_and_their_secrets_are_nowhere(run, folder):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
