@@ -25,16 +25,32 @@ from tuner.execution.local.pool import CannotSendError, ProcessPool
 KINDS = registry.kinds("execution")
 # Evaluations in the process itself share its fate, as their documentation says.
 CONTAINED = [kind for kind in KINDS if kind in ("auto", "dask", "processes", "ray")]
+CLUSTERS = ("dask", "ray")
 WAIT_S = 60.0
 # Of the clusters that this file's tests use, by kind.
 ADDRESSES: dict[str, str] = {}
+
+
+def each(*kinds: str, workers: tuple[int, ...] = ()) -> pytest.MarkDecorator:
+    """Try each kind, with each number of workers where such are given.
+
+    A cluster is slow: it is tried with the most workers only, and not by default.
+    """
+    cases: list[Any] = []
+    for kind in kinds:
+        marks = [pytest.mark.slow] if kind in CLUSTERS else []
+        for count in workers[-1:] if kind in CLUSTERS else workers:
+            cases.append(pytest.param(kind, count, marks=marks))
+        if not workers:
+            cases.append(pytest.param(kind, marks=marks))
+    return pytest.mark.parametrize(("kind", "workers") if workers else "kind", cases)
 
 
 @pytest.fixture(autouse=True)
 def _cluster(request: pytest.FixtureRequest) -> None:
     """Start what a kind needs beyond this machine's Python, or skip."""
     kind = getattr(request.node, "callspec", None) and request.node.callspec.params.get("kind")
-    if kind in ("dask", "ray"):
+    if kind in CLUSTERS:
         ADDRESSES[kind] = request.getfixturevalue(f"{kind}_address")
 
 
@@ -118,8 +134,7 @@ def wait_for_end(pid: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 2])
+@each(*KINDS, workers=(1, 2))
 def test_every_trial_comes_back_once_with_its_own_outcome(kind: str, workers: int) -> None:
     execution = make(kind, workers)
     for sleep_s in (0.0, 0.06):  # the second is long for auto, which then uses workers
@@ -133,13 +148,12 @@ def test_every_trial_comes_back_once_with_its_own_outcome(kind: str, workers: in
     assert execution.choice
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each(*KINDS)
 def test_no_trials(kind: str) -> None:
     assert list(make(kind).run(make_double(), iter(()))) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [3])
+@each(*KINDS, workers=(3,))
 def test_a_trial_is_pulled_only_when_a_worker_is_free(kind: str, workers: int) -> None:
     # Staleness: at each pull, all results but those of the other workers have been consumed.
     consumed = 0
@@ -160,8 +174,7 @@ def test_a_trial_is_pulled_only_when_a_worker_is_free(kind: str, workers: int) -
     assert max(behind) <= execution.slots - 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 3])
+@each(*KINDS, workers=(1, 3))
 def test_a_pull_may_wait_until_outcomes_are_consumed(kind: str, workers: int) -> None:
     consumer = threading.get_ident()
     consumed: set[int] = set()
@@ -183,7 +196,7 @@ def test_a_pull_may_wait_until_outcomes_are_consumed(kind: str, workers: int) ->
     assert consumed == set(range(12))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each(*KINDS)
 def test_closing_does_not_wait_for_a_pull_that_waits(kind: str) -> None:
     release = threading.Event()
     waited: list[bool] = []
@@ -200,8 +213,7 @@ def test_closing_does_not_wait_for_a_pull_that_waits(kind: str) -> None:
     release.set()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 2])
+@each(*KINDS, workers=(1, 2))
 def test_failures_cost_their_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
     evaluate = make_misbehaving(str(tmp_path / "release"))
     given = trials("raise", "ok1", "exit", "slow", "dict", "ok2")
@@ -216,7 +228,7 @@ def test_failures_cost_their_own_trial(kind: str, workers: int, tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each(*KINDS)
 def test_an_evaluation_that_hangs_costs_its_own_trial(kind: str, tmp_path: Path) -> None:
     release = tmp_path / "release"
     evaluate = make_misbehaving(str(release))
@@ -228,8 +240,7 @@ def test_an_evaluation_that_hangs_costs_its_own_trial(kind: str, tmp_path: Path)
     assert found == {"ok1": None, "ok2": None, "ok3": None}
 
 
-@pytest.mark.parametrize("kind", CONTAINED)
-@pytest.mark.parametrize("workers", [1, 2])
+@each(*CONTAINED, workers=(1, 2))
 def test_a_worker_that_dies_costs_its_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
     evaluate = make_misbehaving(str(tmp_path / "release"))
     given = trials(*(["slow"] * 3), "die", "ok1", "kill", "ok2", "slow")  # auto has moved by then
@@ -241,7 +252,7 @@ def test_a_worker_that_dies_costs_its_own_trial(kind: str, workers: int, tmp_pat
     assert found == {"slow": None, "ok1": None, "ok2": None}
 
 
-@pytest.mark.parametrize("kind", CONTAINED)
+@each(*CONTAINED)
 def test_an_idle_worker_that_is_killed_costs_nothing(kind: str) -> None:
     pids: list[int] = []
 
@@ -257,7 +268,7 @@ def test_an_idle_worker_that_is_killed_costs_nothing(kind: str) -> None:
     assert len(set(pids[4:])) == 4  # a new process after every kill
 
 
-@pytest.mark.parametrize("kind", CONTAINED)
+@each(*CONTAINED)
 def test_a_worker_whose_memory_grows_stays(kind: str) -> None:
     def evaluate(params: Any) -> Outcome:
         import os
@@ -282,7 +293,7 @@ def test_a_worker_whose_memory_grows_stays(kind: str) -> None:
     assert len({outcome.metrics["pid"] for _, outcome in results[-4:]}) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each(*KINDS)
 def test_closing_early_ends_what_is_under_way(kind: str) -> None:
     given = iter(trials(*range(1000)))
     results = make(kind).run(make_double(0.06), given)
@@ -293,8 +304,7 @@ def test_closing_early_ends_what_is_under_way(kind: str) -> None:
     assert next(given).number < 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("workers", [1, 2])
+@each(*KINDS, workers=(1, 2))
 def test_an_input_that_fails_raises_its_error(kind: str, workers: int) -> None:
     def pull() -> Iterator[Trial]:
         yield from trials(*range(5))
@@ -304,7 +314,7 @@ def test_an_input_that_fails_raises_its_error(kind: str, workers: int) -> None:
         list(make(kind, workers).run(make_double(0.06), pull()))
 
 
-@pytest.mark.parametrize("kind", CONTAINED)
+@each(*CONTAINED)
 def test_workers_have_one_blas_thread(kind: str) -> None:
     from tuner.core.trial import Outcome
 
@@ -411,7 +421,7 @@ def test_auto_falls_back_to_threads(way: str) -> None:
     assert ("pickled" if way == "pickle" else "ImportError") in execution.choice
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each(*KINDS)
 @pytest.mark.parametrize(
     ("options", "key"),
     [

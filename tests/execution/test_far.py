@@ -13,8 +13,6 @@ from tuner.core import registry
 from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
-pytestmark = pytest.mark.slow
-
 EVERY_X = set(range(24))
 ENTRIES = {
     "dask": ("tcp://127.0.0.1:{}", "no Dask scheduler answers at tcp://", "dask scheduler"),
@@ -37,6 +35,7 @@ needs_its_package = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @needs_its_package
 def test_a_run_whose_cluster_dies_ends_in_words_and_can_be_resumed(
     project: Any,
@@ -121,6 +120,7 @@ def test_a_wrong_address_is_refused(kind: str, addresses: list[Any], example: st
         assert caught.value.problems[0].key == ("address",)
 
 
+@pytest.mark.slow
 @needs_its_package
 def test_a_function_that_no_worker_can_load_ends_the_run(
     kind: str, request: pytest.FixtureRequest

@@ -86,6 +86,7 @@ def test_a_folder_with_other_content_is_not_taken_for_it(evaluator: Evaluator) -
     assert name in missing(package.folders)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dask", "ray"])
 def test_a_folder_is_brought_to_a_cluster(
     kind: str,

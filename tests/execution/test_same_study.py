@@ -169,7 +169,7 @@ def test_the_study_is_worth_repeating(expected: Callable[[str], Any]) -> None:
 
 # A cluster is slow to start and does no more than the others.
 CASES = [
-    (kind, workers, way)
+    pytest.param(kind, workers, way, marks=pytest.mark.slow if kind in ("dask", "ray") else ())
     for kind in KINDS
     for workers in (1, 4)
     for way in WAYS
