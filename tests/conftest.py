@@ -76,18 +76,29 @@ def published(request: pytest.FixtureRequest) -> Published:
 
 
 @pytest.fixture(scope="session")
-def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated, empty MLflow store: copied by the tests, as making one takes seconds.
+def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of one run of the tests share, whichever fills it first."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
-    The workers of one run share it.
+
+@pytest.fixture(scope="session")
+def index_dir(shared_by_workers: Path) -> Path:
+    """Where to keep the index of the built-in data set, for tests that only need that it is there.
+
+    Making one takes seconds.
     """
+    return shared_by_workers / "indexes"
+
+
+@pytest.fixture(scope="session")
+def fresh_store(shared_by_workers: Path) -> Path:
+    """A migrated, empty MLflow store: copied by the tests, as making one takes seconds."""
     from filelock import FileLock
     from mlflow import MlflowClient
 
-    folder = tmp_path_factory.getbasetemp()
-    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    path, made = folder / "fresh_mlflow.db", folder / "making_mlflow.db"
-    with FileLock(folder / "fresh_mlflow.lock"):
+    path, made = (shared_by_workers / f"{name}_mlflow.db" for name in ("fresh", "making"))
+    with FileLock(shared_by_workers / "fresh_mlflow.lock"):
         if not path.exists():
             MlflowClient(f"sqlite:///{made}").search_experiments(max_results=1)
             shutil.copy(made, path)

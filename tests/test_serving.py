@@ -36,14 +36,16 @@ def write_model(folder: Path, *, params: Any = None, **config: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return _load_pyfunc(str(write_model(tmp_path_factory.mktemp("model"))))
+def model(tmp_path_factory, index_dir):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TUNER_CACHE_DIR", str(index_dir))
+        return _load_pyfunc(str(write_model(tmp_path_factory.mktemp("model"))))
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def engine(index_dir):
     corpus = open_dataset("builtin:atlas").corpus
-    return Hybrid.build(corpus, cache_dir=tmp_path_factory.mktemp("cache"))
+    return Hybrid.build(corpus, cache_dir=index_dir)
 
 
 def test_the_engine_answers_with_the_tuned_parameters(model, engine):

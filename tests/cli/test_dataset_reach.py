@@ -35,12 +35,12 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize("name", ["builtin:atlas", *PUBLISHED])
-def test_no_setting_of_the_engine_has_a_higher_recall(name: str, tmp_path: Path) -> None:
+def test_no_setting_of_the_engine_has_a_higher_recall(name: str, index_dir: Path) -> None:
     if not name.startswith("builtin:") and not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
     dataset = open_dataset(name if name.startswith("builtin:") else SHARED_DATA / name)
     reach = _reach(dataset)
-    engine = Hybrid.build(dataset.corpus, cache_dir=tmp_path)
+    engine = Hybrid.build(dataset.corpus, cache_dir=index_dir)
     words = recall_at_100(engine, dataset, graph_weight=0.0)
     assert 0.5 < words <= reach.by_words
     # A walk of 1 hop from the default seeds; queries without any seed are answered by text.

@@ -46,11 +46,6 @@ nightly: {promote: ask, keep: {studies: 1}}
 """
 
 
-@pytest.fixture(scope="session")
-def index_dir(tmp_path_factory):
-    return tmp_path_factory.mktemp("indexes")
-
-
 @pytest.fixture
 def small(tuner_here, index_dir, monkeypatch):
     (tuner_here.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")

@@ -155,14 +155,11 @@ class Nights:
         )
 
 
-@pytest.fixture(scope="session")
-def index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("indexes")
-
-
 @pytest.fixture
 def nights(tmp_path: Path, index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
+    # Drawing the report's pictures for MLflow would be a third of each night; no test here looks.
+    monkeypatch.setattr("tuner.report.writing.write_png", lambda group, path: path.touch())
     made = Nights(tmp_path, json.loads(json.dumps(CONFIG)))
     made.configure()
     return made

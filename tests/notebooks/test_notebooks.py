@@ -19,7 +19,7 @@ TIMEOUT_S = 240
 
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, index_dir: Path) -> str:
     """A kernel of this very environment, whatever is installed on the machine."""
     with warnings.catch_warnings():
         # Jupyter says on import that its folders will move.
@@ -30,12 +30,12 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
         "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTER_CONFIG_DIR": "config",
         "IPYTHONDIR": "ipython",
-        "TUNER_CACHE_DIR": "cache",
         "TMPDIR": "tmp",
     }
     for name, folder in settings.items():
         (tmp_path / folder).mkdir(exist_ok=True)
         monkeypatch.setenv(name, str(tmp_path / folder))
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")

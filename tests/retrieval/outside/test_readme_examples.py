@@ -85,12 +85,12 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(run_here: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(run_here: Run, monkeypatch: pytest.MonkeyPatch, index_dir: Path) -> Run:
     """Run a command in this process; the programs that it starts find this Python."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     monkeypatch.setenv("PATH", path)
     monkeypatch.setenv("SEARCH_TOKEN", "tok-4711-very-secret")
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
 
     def with_code(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = run_here(folder, *arguments)

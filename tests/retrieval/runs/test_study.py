@@ -46,10 +46,10 @@ def atlas() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def folder(atlas: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(atlas: Dataset, tmp_path_factory: pytest.TempPathFactory, index_dir: Path) -> Path:
     """Write runs at extreme settings, each in another format, and the judgements as TREC's."""
     place = tmp_path_factory.mktemp("legs")
-    engine = Hybrid.build(atlas.corpus, cache_dir=place / "cache")
+    engine = Hybrid.build(atlas.corpus, cache_dir=index_dir)
     engine.prepare(atlas.queries)
 
     def answered(**params: float) -> Rankings:
