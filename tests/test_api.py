@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import threading
 
 import numpy as np
@@ -302,10 +303,10 @@ def test_a_service_that_goes_away_interrupts_the_study_with_a_warning(
     assert sorted(answered) == list(range(1, 13))
 
 
-def test_tracking_shows_the_study_in_mlflow(tmp_path):
+def test_tracking_shows_the_study_in_mlflow(tmp_path, fresh_store):
     from mlflow import MlflowClient
 
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    uri = f"sqlite:///{shutil.copy(fresh_store, tmp_path / 'mlflow.db')}"
     study = tuner.tune(
         quality, SPACE, backends=["random"], trials=3, run_dir=tmp_path / "run",
         tracking={"uri": uri, "experiment": "mine"}, progress=False,

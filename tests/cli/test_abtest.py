@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from datetime import date, timedelta
@@ -266,31 +267,18 @@ def test_the_page_escapes_what_it_shows(abtest):
     assert "&lt;script&gt;" in page
 
 
-@pytest.mark.slow
-def test_a_run_in_mlflow_holds_figures_sentence_and_page(tuner):
-    (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
-    write_csv(tuner.folder / "results.csv", rows(1200, gain=0.25))
-    options = ("--mlflow", "sqlite:///m.db", "--json")
-    done = tuner("abtest", "analyze", "config.yaml", "results.csv", *options)
+def test_a_run_in_mlflow_holds_figures_sentence_and_page(abtest, fresh_store):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{shutil.copy(fresh_store, abtest.folder / 'm.db')}"
+    done = analyzed(abtest, rows(1200, gain=0.25), "--mlflow", uri, "--json")
     record = json.loads(done.stdout)
-    code = (
-        "import json, mlflow;"
-        "c = mlflow.MlflowClient('sqlite:///m.db');"
-        "e = c.get_experiment_by_name('graphrag-abtest');"
-        "(r,) = c.search_runs([e.experiment_id]);"
-        "print(json.dumps([r.info.status, r.data.metrics, r.data.tags, r.data.params,"
-        " [f.path for f in c.list_artifacts(r.info.run_id)]]))"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tuner.folder,
-        env=tuner.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    status, metrics, tags, params, files = json.loads(shown.stdout.splitlines()[-1])
-    assert status == "FINISHED"
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name("graphrag-abtest")
+    (run,) = client.search_runs([experiment.experiment_id])
+    metrics, tags, params = run.data.metrics, run.data.tags, run.data.params
+    files = [file.path for file in client.list_artifacts(run.info.run_id)]
+    assert run.info.status == "FINISHED"
     assert metrics["units.control"] == 600
     found = record["treatments"]["treatment"]["metrics"]["accepted"]
     assert metrics["treatment.accepted.difference"] == pytest.approx(found["difference"])

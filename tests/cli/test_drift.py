@@ -173,10 +173,11 @@ def test_run_directories_are_paired_query_by_query(tuner, drift):
     assert "no run has a baseline; try --of winner" in none.stderr
 
 
-def test_runs_of_an_mlflow_experiment(drift, tmp_path):
+def test_runs_of_an_mlflow_experiment(drift, tmp_path, fresh_store):
     from mlflow import MlflowClient
 
-    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    store = shutil.copy(fresh_store, tmp_path / "mlflow.db")
+    client = MlflowClient(tracking_uri=f"sqlite:///{store}")
     experiment = client.create_experiment("nightly")
     for before in range(40):
         start = datetime.combine(LAST - timedelta(days=before), datetime.min.time(), tzinfo=UTC)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from mlflow import MlflowClient
 
@@ -10,8 +12,8 @@ from tuner.tracking.history import read_history
 
 
 @pytest.fixture(scope="module")
-def uri(tmp_path_factory):
-    store = f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+def uri(tmp_path_factory, fresh_store):
+    store = f"sqlite:///{shutil.copy(fresh_store, tmp_path_factory.mktemp('store'))}"
     client = MlflowClient(tracking_uri=store)
     nightly = client.create_experiment("nightly")
     for number, (score, tags) in enumerate(
@@ -48,8 +50,8 @@ def test_what_is_not_there_is_not_made(uri, tmp_path):
     assert not (tmp_path / "none.db").exists()
 
 
-def test_figures_of_earlier_versions_have_the_names_of_today(tmp_path):
-    store = f"sqlite:///{tmp_path}/mlflow.db"
+def test_figures_of_earlier_versions_have_the_names_of_today(store_uri):
+    store = store_uri
     client = MlflowClient(tracking_uri=store)
     experiment = client.create_experiment("nightly")
     before = {"best_objective": 0.6, "holdout_objective": 0.5, "tune_mrr": 0.4, "seconds": 9.0}

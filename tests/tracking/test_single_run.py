@@ -19,14 +19,13 @@ def written(uri, **changes):
     return log_single_run(uri, "online", "wider-graph", **{**content, **changes})
 
 
-def test_a_run_is_complete_and_ended(tmp_path):
+def test_a_run_is_complete_and_ended(store_uri, tmp_path):
     from mlflow import MlflowClient
 
-    uri = f"sqlite:///{tmp_path}/m.db"
     page = tmp_path / "abtest.html"
     page.write_text("<p>Ship</p>", encoding="utf-8")
-    run_id = written(uri, files=[page])
-    client = MlflowClient(uri)
+    run_id = written(store_uri, files=[page])
+    client = MlflowClient(store_uri)
     run = client.get_run(run_id)
     assert run.info.status == "FINISHED"
     assert run.info.run_name == "wider-graph"
