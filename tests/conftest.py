@@ -106,6 +106,17 @@ def fresh_store(shared_by_workers: Path) -> Path:
 
 
 @pytest.fixture
+def written_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a thread write what a study shows in MLflow: a process of its own imports MLflow anew.
+
+    tests/tracking/test_process.py is about that process.
+    """
+    from tuner.tracking.mlflow import Mlflow
+
+    monkeypatch.setitem(Mlflow.__init__.__kwdefaults__, "in_thread", True)
+
+
+@pytest.fixture
 def run_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., CompletedProcess[str]]]:

@@ -303,7 +303,7 @@ def test_a_service_that_goes_away_interrupts_the_study_with_a_warning(
     assert sorted(answered) == list(range(1, 13))
 
 
-def test_tracking_shows_the_study_in_mlflow(tmp_path, fresh_store):
+def test_tracking_shows_the_study_in_mlflow(tmp_path, fresh_store, written_by_a_thread):
     from mlflow import MlflowClient
 
     uri = f"sqlite:///{shutil.copy(fresh_store, tmp_path / 'mlflow.db')}"

@@ -17,7 +17,7 @@ def tuner(tuner_here):
 
 
 @pytest.fixture
-def tracked(tuner, fresh_store):
+def tracked(tuner, fresh_store, written_by_a_thread):
     """Return the command line, whose studies go to a database of its folder, and its address."""
     shutil.copy(fresh_store, tuner.folder / "mlflow.db")
     # Within one process MLflow takes the same relative address for the same database.

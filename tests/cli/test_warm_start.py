@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,8 @@ def test_earlier_trials_are_history_and_cost_nothing(tuner):
 
 
 @pytest.mark.slow
-def test_an_mlflow_run_is_a_source_too(tuner):
-    # One database for all: MLflow takes many seconds to make one.
-    uri = f"sqlite:///{tuner.folder}/mlflow.db"
+def test_an_mlflow_run_is_a_source_too(tuner, fresh_store, written_by_a_thread):
+    uri = f"sqlite:///{shutil.copy(fresh_store, tuner.folder / 'mlflow.db')}"
     tuner.edit("tracking: null", f"tracking: {{uri: '{uri}', experiment: warm}}")
     record = json.loads(tuner("run", "config.yaml", "--json").stdout)
     warm(tuner, "0" * 32)

@@ -156,7 +156,12 @@ class Nights:
 
 
 @pytest.fixture
-def nights(tmp_path: Path, index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+def nights(
+    tmp_path: Path,
+    index_dir: Path,
+    written_by_a_thread: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Nights:
     monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
     # Drawing the report's pictures for MLflow would be a third of each night; no test here looks.
     monkeypatch.setattr("tuner.report.writing.write_png", lambda group, path: path.touch())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -153,13 +154,16 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.mark.slow
-def test_services_are_tuned_and_their_secrets_are_nowhere(run, folder):
+def test_services_are_tuned_and_their_secrets_are_nowhere(
+    run, folder, fresh_store, written_by_a_thread
+):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/search"
         given = {**retriever("http"), "url": url}
-        tracking = {"uri": "sqlite:///mlflow.db", "experiment": "plugged"}
+        store = shutil.copy(fresh_store, folder / "mlflow.db")
+        tracking = {"uri": f"sqlite:///{store}", "experiment": "plugged"}
         result = tune(run, folder, retriever=given, tracking=tracking)
         server.shutdown()
         thread.join()
