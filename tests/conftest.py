@@ -111,7 +111,7 @@ def written_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
     tests/tracking/test_process.py is about that process.
     """
-    from tuner.tracking.mlflow import Mlflow
+    from tuner.tracking.mlflow.tracker import Mlflow
 
     monkeypatch.setitem(Mlflow.__init__.__kwdefaults__, "in_thread", True)
 
