@@ -19,7 +19,7 @@ from tuner.datasets import open_dataset
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.progress import Bars, Lines, Quiet
 from tuner.study.loop import Event
-from tuner.tracking.mlflow.tracker import writer
+from tuner.tracking.mlflow import writer
 
 
 class Clock:
