@@ -129,7 +129,9 @@ each_page = pytest.mark.parametrize(
 @each_page
 def test_the_examples_run(path: Path, stage: Callable[[str], Path]) -> None:
     blocks = blocks_of(path.read_text(encoding="utf-8"))
-    folder = stage("\n".join(block.text for block in blocks if block.is_run))
+    text = "\n".join(block.text for block in blocks if block.is_run)
+    folder = stage(text)
+    is_tracked = re.search(r"tuner (ui|sync|nightly|promote|history)|mlflow\.|--experiment", text)
     for block in blocks:
         if block.file is not None:
             target = folder / block.file
@@ -140,7 +142,7 @@ def test_the_examples_run(path: Path, stage: Callable[[str], Path]) -> None:
         where = f"{path.relative_to(ROOT)}:{block.line}"
         match block.language:
             case "console":
-                _run_console(block, folder, where)
+                _run_console(block, folder, where, is_tracked=is_tracked is not None)
             case "python":
                 _run_python(block, names, where)
             case "yaml":
@@ -149,15 +151,16 @@ def test_the_examples_run(path: Path, stage: Callable[[str], Path]) -> None:
                 json.loads(block.text)
 
 
-def _run_console(block: Block, folder: Path, where: str) -> None:
+def _run_console(block: Block, folder: Path, where: str, *, is_tracked: bool) -> None:
     for command, output in block.commands:
         for problem in _unknown(command):
             pytest.fail(f"{where}: {command}: {problem}")
         command = re.sub(r"pip install [^&#]*(#.*|&& *)?|pytest\b.*|mkdocs\b.*", "", command)
         if not block.is_run or not command.strip():
             continue
+        small = _small(command, is_tracked=is_tracked)
         done = subprocess.run(
-            ["bash", "-c", f'tuner() {{ "{sys.executable}" -m tuner "$@"; }}\n{_small(command)}'],
+            ["bash", "-c", f'tuner() {{ "{sys.executable}" -m tuner "$@"; }}\n{small}'],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -173,8 +176,8 @@ def _run_console(block: Block, folder: Path, where: str) -> None:
             assert re.search(like, printed, re.DOTALL), f"{where}: {command}\n{done.stdout}"
 
 
-def _small(command: str) -> str:
-    """Let each arm of a search that a page starts have a few trials only."""
+def _small(command: str, *, is_tracked: bool) -> str:
+    """Let a search that a page starts have a few trials, and MLflow only where the page uses it."""
     named = re.search(r"\btuner (?:run|nightly) +([\w./-]+\.yaml)", command)
     if named is None or "--set backends" in command:
         return command
@@ -182,6 +185,8 @@ def _small(command: str) -> str:
     arms = config.get("backends") or [{"kind": kind} for kind in ("gp", "tpe")]
     few = [{**arm, "trials": min(arm.get("trials", 40), MOST_TRIALS)} for arm in arms]
     settings = f" --set 'backends={json.dumps(few)}'"
+    if not is_tracked and "tracking" not in command:
+        settings += " --set tracking=null"
     if "nightly" in named[0]:
         settings += f" --set nightly.budget.trials={MOST_TRIALS}"
     return command.replace(named[0], named[0] + settings)
