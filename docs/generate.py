@@ -207,12 +207,12 @@ def values(own: Mapping[str, Any]) -> str:
 def bounds(own: Mapping[str, Any]) -> str:
     """Return in words between which bounds a number lies: `` (above 0 and at most 3,600)``."""
     words = {
-        "at least": ("minimum", "ge"),
-        "above": ("exclusiveMinimum", "gt"),
-        "at most": ("maximum", "le"),
-        "below": ("exclusiveMaximum", "lt"),
+        "at least": "minimum",
+        "above": "exclusiveMinimum",
+        "at most": "maximum",
+        "below": "exclusiveMaximum",
     }
-    found = [(word, own[name]) for word, names in words.items() for name in names if name in own]
+    found = [(word, own[name]) for word, name in words.items() if name in own]
     told = [f"{word} {'2^63' if bound == 2**63 else f'{bound:,}'}" for word, bound in found]
     return f" ({' and '.join(told)})" if told else ""
 

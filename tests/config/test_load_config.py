@@ -234,6 +234,16 @@ def test_the_published_schema_is_that_of_the_model():
     assert published == Config.model_json_schema()
 
 
+def test_the_schema_has_the_bounds_of_numbers_for_editors():
+    sections = Config.model_json_schema()["$defs"]
+    holdout = sections["SplitSection"]["properties"]["holdout"]
+    assert (holdout["minimum"], holdout["exclusiveMaximum"]) == (0, 1)
+    (seconds, _) = sections["ExecutionSection"]["properties"]["trial_timeout_s"]["anyOf"]
+    assert seconds["minimum"] == 0.01
+    (weight, _) = sections["ContextSection"]["properties"]["efficiency"]["anyOf"]
+    assert weight["additionalProperties"]["minimum"] == 0
+
+
 def test_crlf_and_byte_order_mark_are_read(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())

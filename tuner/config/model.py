@@ -28,16 +28,34 @@ _ENGINE = "hybrid"
 Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
 
 
+_BOUNDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+
+
+def _with_bounds(schema: dict[str, Any]) -> None:
+    """Call bounds what JSON Schema calls them: of a number of two types pydantic does not."""
+    for key, value in list(schema.items()):
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                _with_bounds(part)
+        if key in _BOUNDS and not isinstance(value, dict):
+            schema[_BOUNDS[key]] = schema.pop(key)
+
+
 class Section(BaseModel):
     """A part of the configuration; keys that it does not know are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_bounds)
 
 
 class OpenSection(BaseModel):
     """A part whose further keys are options of the named ``kind``, checked by that kind itself."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_with_bounds)
 
     @property
     def options(self) -> dict[str, Any]:
