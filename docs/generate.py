@@ -325,7 +325,8 @@ def command_part(path: tuple[str, ...], command: click.Command) -> Iterator[str]
     name = " ".join(("tuner", *path))
     yield f"## `{name}`"
     yield ""
-    yield from ("```text", f"{name} {' '.join(command.collect_usage_pieces(context))}", "```", "")
+    usage = " ".join((name, *command.collect_usage_pieces(context)))
+    yield from ("```text", usage.strip(), "```", "")
     yield from help_text(command)
     shown = [
         found.make_metavar(context).removesuffix("...").strip("[]")
@@ -393,7 +394,7 @@ def number_range(kind: click.ParamType) -> str:
     if not isinstance(kind, click.IntRange | click.FloatRange):
         return ""
     low = "" if kind.min is None else f"{'above' if kind.min_open else 'at least'} {kind.min:,g}"
-    high = "" if kind.max is None else f"{'below' if kind.max_open else 'at most'} {kind.max:.10g}"
+    high = "" if kind.max is None else f"{'below' if kind.max_open else 'at most'} {kind.max:,.10g}"
     return f" {' and '.join(filter(None, (low, high))).capitalize()}."
 
 

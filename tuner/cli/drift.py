@@ -113,8 +113,8 @@ def command(
             figures such as score, graph_used, retrieved and latency_ms, and, where known,
             query_id and query_type. Or a run directory, or a folder of run directories.
 
-    Each figure is tested twice: the recent days against the days before, and the trend over all of
-    them. The first figure is also tested by query type. A query that was asked in both spans is
+    Each figure is tested twice: the recent days against the days before, and the trend over a
+    longer time. The first figure is also tested by query type. A query that was asked both times is
     compared with itself. Exit codes: 20 an alarm; 0 no alarm, or too little data (under 14 days);
     2 bad input.
     """
