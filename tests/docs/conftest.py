@@ -173,7 +173,7 @@ def stage(
     """Make a page's folder with what its text names, and stand in it."""
 
     def make(text: str) -> Path:
-        for name in ("configs", "experiments", "notebooks"):
+        for name in ("configs", "experiments", "notebooks", "tests"):
             (tmp_path / name).symlink_to(ROOT / name)
         for name, write in MADE.items():
             if re.search(rf"(?<![\w/]){re.escape(name)}\b", text):
