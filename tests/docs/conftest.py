@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[2]
 ATLAS = ROOT / "tuner" / "datasets" / "atlas"
@@ -46,7 +47,7 @@ def embed(texts):
 '''
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, cache: Path) -> dict[str, str]:
     """Return what commands run with: this code, one thread, no telemetry, no cache of anybody's."""
     return {
         **os.environ,
@@ -55,50 +56,64 @@ def environment(folder: Path) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MLFLOW_DISABLE_TELEMETRY": "true",
-        "TUNER_CACHE_DIR": str(folder / "cache"),
+        "TUNER_CACHE_DIR": str(cache),
         "COLUMNS": "200",
     }
 
 
-def _tuner(folder: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "tuner", *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+@pytest.fixture(scope="session")
+def once(shared_by_workers: Path, index_dir: Path) -> Callable[..., Path]:
+    """Run a command in a folder that all workers share, for the first that asks."""
+
+    def make(name: str, *arguments: str) -> Path:
+        folder = shared_by_workers / name
+        with FileLock(f"{folder}.lock"):
+            if not folder.exists():
+                folder.mkdir()
+                done = subprocess.run(
+                    [sys.executable, "-m", "tuner", *arguments],
+                    cwd=folder,
+                    env=environment(folder, index_dir),
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(once: Callable[..., Path]) -> Path:
     """Run a small study of configs/graphrag.yaml once, MLflow and all."""
-    folder = tmp_path_factory.mktemp("study")
     few = [f"backends.{arm}.trials=4" for arm in range(3)]
     settings = [word for setting in [*few, "execution.kind=inline"] for word in ("--set", setting)]
-    _tuner(folder, "run", str(ROOT / "configs" / "graphrag.yaml"), "--quiet", *settings)
+    config = str(ROOT / "configs" / "graphrag.yaml")
+    folder = once("a-study", "run", config, "--quiet", *settings)
     (run_dir,) = (folder / "runs").glob("graphrag-atlas-*")
     return run_dir
 
 
 @pytest.fixture(scope="session")
-def beir_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the data set that ships, with a few triples, as a folder in the BEIR layout."""
-    folder = tmp_path_factory.mktemp("beir")
-    _tuner(folder, "dataset", "convert", "builtin:atlas", "beir", "--to", "beir")
-    triples = folder / "beir" / "triples.jsonl"
-    if not triples.exists():
-        corpus = (folder / "beir" / "corpus.jsonl").read_text(encoding="utf-8")
-        ids = [json.loads(line)["_id"] for line in corpus.splitlines()]
-        facts = [
-            *(("Lima", "capital of", "Peru"), ("Peru", "lies in", "South America")),
-            *(("Cairo", "capital of", "Egypt"), ("Egypt", "lies in", "Africa")),
-            *(("Rome", "capital of", "Italy"), ("Italy", "lies in", "Europe")),
-        ]
-        lines = [
-            json.dumps({"doc_id": id_, "subject": subject, "relation": relation, "object": other})
-            for id_, (subject, relation, other) in zip(ids, facts, strict=False)
-        ]
-        triples.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder / "beir"
+def beir_folder(once: Callable[..., Path]) -> Path:
+    """Write the data set that ships as a folder in the BEIR layout."""
+    return once("a-beir", "dataset", "convert", "builtin:atlas", "beir", "--to", "beir") / "beir"
+
+
+def _write_triples(corpus: Path) -> None:
+    """Write a few triples beside a corpus."""
+    ids = [json.loads(line)["_id"] for line in corpus.read_text(encoding="utf-8").splitlines()]
+    facts = [
+        *(("Lima", "capital of", "Peru"), ("Peru", "lies in", "South America")),
+        *(("Cairo", "capital of", "Egypt"), ("Egypt", "lies in", "Africa")),
+        *(("Rome", "capital of", "Italy"), ("Italy", "lies in", "Europe")),
+    ]
+    lines = [
+        json.dumps({"doc_id": id_, "subject": subject, "relation": relation, "object": other})
+        for id_, (subject, relation, other) in zip(ids, facts, strict=False)
+    ]
+    (corpus.parent / "triples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _queries() -> list[dict[str, str]]:
@@ -146,7 +161,7 @@ def _write_log(path: Path) -> None:
 def _made_by(script: str) -> Callable[[Path], None]:
     def make(path: Path) -> None:
         command = [sys.executable, str(ROOT / "experiments" / script), str(path.parent)]
-        subprocess.run(command, env=environment(path.parent), check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True)
 
     return make
 
@@ -168,11 +183,18 @@ MADE: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture
 def stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    tmp_path: Path,
+    index_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Callable[[str], Path]]:
     """Make a page's folder with what its text names, and stand in it."""
 
     def make(text: str) -> Path:
+        for name, value in environment(tmp_path, index_dir).items():
+            monkeypatch.setenv(name, value)
+        if "mlflow" in text or "configs/nightly" in text:
+            shutil.copy(request.getfixturevalue("fresh_store"), tmp_path / "mlflow.db")
         for name in ("configs", "experiments", "notebooks", "tests"):
             (tmp_path / name).symlink_to(ROOT / name)
         for name, write in MADE.items():
@@ -182,11 +204,11 @@ def stage(
             folder = shutil.copytree(
                 request.getfixturevalue("beir_folder"), tmp_path / "path" / "to" / "folder"
             )
+            if not (folder / "triples.jsonl").exists():
+                _write_triples(folder / "corpus.jsonl")
             (tmp_path / "path" / "to" / "corpus.jsonl").symlink_to(folder / "corpus.jsonl")
         for name in sorted(set(RUN_DIR.findall(text))):
             shutil.copytree(request.getfixturevalue("finished_run"), tmp_path / name)
-        for name, value in environment(tmp_path).items():
-            monkeypatch.setenv(name, value)
         for name in re.findall(r"\$\{(\w+)\}", text):
             monkeypatch.setenv(name, "a-secret")
         monkeypatch.chdir(tmp_path)

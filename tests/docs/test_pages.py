@@ -7,7 +7,7 @@ What a page's author writes before a fence, as an HTML comment on a line of its 
 - `<!-- same output -->`: what stands below each `$ command` is what it prints; `…` is anything.
 - `<!-- file: data/corpus.jsonl -->`: the block is the content of that file.
 
-`<!-- slow page -->` anywhere marks a page that takes more than a few seconds.
+Pages whose commands are run take seconds each, so those tests are slow ones.
 """
 
 from __future__ import annotations
@@ -112,21 +112,24 @@ def without_blocks(text: str) -> str:
     return FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
-def _marks(path: Path) -> list[pytest.MarkDecorator]:
-    is_slow = "<!-- slow page -->" in path.read_text(encoding="utf-8")
-    return [pytest.mark.slow] if is_slow else []
+def page_of(path: Path, *marks: pytest.MarkDecorator) -> Any:
+    return pytest.param(path, id=str(path.relative_to(ROOT)), marks=marks)
 
 
-each_page = pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=str(path.relative_to(ROOT)), marks=_marks(path)) for path in PAGES],
-)
+def has_commands(path: Path) -> bool:
+    blocks = blocks_of(path.read_text(encoding="utf-8"))
+    return any(block.language == "console" and block.is_run for block in blocks)
+
+
+each_page = pytest.mark.parametrize("path", [page_of(path) for path in PAGES])
 
 
 # ---- the examples run
 
 
-@each_page
+@pytest.mark.parametrize(
+    "path", [page_of(path, *[pytest.mark.slow] * has_commands(path)) for path in PAGES]
+)
 def test_the_examples_run(path: Path, stage: Callable[[str], Path]) -> None:
     blocks = blocks_of(path.read_text(encoding="utf-8"))
     text = "\n".join(block.text for block in blocks if block.is_run)
@@ -283,7 +286,7 @@ def test_blocks_have_a_language_that_is_known_and_a_reason_where_they_are_not_ru
         assert block.language in LANGUAGES, f"line {block.line}: {block.language}"
         assert block.is_run or block.notes["not run"], f"line {block.line}: why is it not run?"
     for line in re.findall(r"^.*<!--.*$", without_blocks(text), flags=re.MULTILINE):
-        assert NOTE.fullmatch(line.strip()) or "slow page" in line or "generated" in line, line
+        assert NOTE.fullmatch(line.strip()) or "generated" in line, line
 
 
 @each_page
