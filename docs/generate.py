@@ -389,7 +389,7 @@ def option_values(option: click.Option) -> str:
     return "TEXT"
 
 
-def number_range(kind: click.ParamType) -> str:
+def number_range(kind: Any) -> str:
     """Return the range of a number in words: `` Above 0 and at most 1.``."""
     if not isinstance(kind, click.IntRange | click.FloatRange):
         return ""
