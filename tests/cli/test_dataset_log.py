@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from tuner.cli.dataset.build import build
 from tuner.core.errors import InputError
-from tuner.core.parameters import Categorical, Integer, Real
 from tuner.core.policy import Policy, WordRule
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.datasets import open_dataset
 from tuner.evalset.pool_settings import MOST_CORNERS, corners, pool_settings, space_of
 from tuner.retrieval.base import Knob

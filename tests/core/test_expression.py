@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.core.expression import NUMBER, Domain, kinds_of, parse
+from tuner.core.space.expression import NUMBER, Domain, kinds_of, parse
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "mode": ("text", "graph"),

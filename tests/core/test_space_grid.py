@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.core.expression import Constraint
-from tuner.core.grid import MOST_LOOKED_AT
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
+from tuner.core.space.expression import Constraint
+from tuner.core.space.space import MOST_LOOKED_AT
 from tuner.core.trial import Params, Scalar
 
 PLAIN = SearchSpace(

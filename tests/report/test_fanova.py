@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.parameters import Parameter
-from tuner.core.space import Categorical, Integer, Real, SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
 from tuner.report.fanova import Importance, importances, leader

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.core.parameters import Parameter
-from tuner.core.space import Categorical, Integer, Real, SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
 from tuner.report.optuna_study import optuna_study

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import tuner
-from tuner.core.parameters import Categorical, Integer, Real
+from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
 from tuner.report import comparison, convergence, failures, queries
 from tuner.report.compared import compare

@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from tuner.backends.options import check_budget, check_number, check_whole
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
-from tuner.core.parameters import Categorical
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, SearchSpace
 from tuner.core.trial import Params, Trial
 
 FloatArray = npt.NDArray[np.float64]

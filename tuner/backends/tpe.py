@@ -22,8 +22,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.backends.options import check_budget, check_whole
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
-from tuner.core.parameters import Categorical, Integer, Parameter, Real
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 
 # Repeats and infeasible points are drawn again so often, then a random unseen one is taken.

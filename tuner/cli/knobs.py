@@ -174,7 +174,7 @@ def _space(knobs: Sequence[Knob]) -> dict[str, dict[str, Any]]:
 
 def _constraints(knobs: Sequence[Knob]) -> list[str]:
     """Return the constraints between knobs that can be searched."""
-    from tuner.core.expression import UNKNOWN, Domain, parse
+    from tuner.core.space.expression import UNKNOWN, Domain, parse
 
     searched = {knob.name for knob in knobs if _has_range(knob)}
     domains = {knob.name: Domain(UNKNOWN) for knob in knobs}

@@ -7,9 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.corpus import Corpus
-from tuner.core.parameters import Categorical, Integer, Parameter, Real
 from tuner.core.policy import Policy, is_policy
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob, Retriever
 

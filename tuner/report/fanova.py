@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.parameters import Categorical, Parameter
 from tuner.core.rankings import FloatArray
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial
 

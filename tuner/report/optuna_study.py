@@ -9,8 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.parameters import Categorical, Integer, Parameter, Real
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Scalar, Trial, TrialState
 from tuner.evaluation.objective import Bounds, Objective

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tuner.core.parameters import Categorical, Integer, Parameter
 from tuner.core.shown import shortened
+from tuner.core.space import Categorical, Integer, Parameter
 from tuner.core.trial import Scalar
 from tuner.report.chart import Axis
 from tuner.report.parts import shown_param

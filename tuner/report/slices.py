@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tuner.core.parameters import Categorical
+from tuner.core.space import Categorical
 from tuner.core.trial import Trial, TrialState
 from tuner.report.chart import Axis, Chart, Numbers, Series
 from tuner.report.parts import Block, Charts, Section, Text, counted, shown_param

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tuner.core.parameters import Parameter
+from tuner.core.space import Parameter
 from tuner.core.trial import Params, Trial
 from tuner.report.chart import Cells, Chart, Numbers, Series
 from tuner.report.parts import shown_params

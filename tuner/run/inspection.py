@@ -11,9 +11,8 @@ import numpy as np
 
 from tuner.core import calls
 from tuner.core.corpus import Query
-from tuner.core.parameters import Categorical, Parameter
 from tuner.core.rankings import Rankings
-from tuner.core.space import SearchSpace
+from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 from tuner.evaluation.system_metrics import served_ms
 from tuner.retrieval.base import Measures

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.checks import LARGEST_NUMBER
 from tuner.core.errors import InputError, Problem
-from tuner.core.parameter_check import LARGEST_NUMBER
 from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.prepared import Recent

@@ -7,38 +7,30 @@ position gives a fair value, ends included.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
+from tuner.core.checks import integer_problem, is_number, native, number_problem
 from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.parameter_check import (
+from tuner.core.space.problems import (
     choices_problems,
     fine_step_problems,
-    integer_problem,
-    is_number,
     is_same,
     missing_step_problems,
-    native,
-    number_problem,
     range_problems,
     when_problems,
-)
-from tuner.core.scales import (
-    checked_lattice_value,
-    checked_whole_value,
-    lattice_count,
-    nearest_index,
-    nearest_whole_index,
-    number_at,
-    outside,
-    position_of,
-    spaced_levels,
 )
 from tuner.core.trial import Scalar
 
 Scale = Literal["linear", "log"]
 When = Mapping[str, tuple[Scalar, ...]]
+
+# A value this close to a lattice point, as a share of the step, is that point.
+LATTICE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,9 @@ class Real:
         """Return the number of values; None: infinitely many."""
         if self.low == self.high:
             return 1
-        return None if self.step is None else lattice_count(self.low, self.high, self.step)
+        if self.step is None:
+            return None
+        return math.floor((self.high - self.low) / self.step + LATTICE_TOLERANCE) + 1
 
     def canonical(self, value: object) -> float:
         """Return ``value`` as a float of 12 significant digits, clipped to the range.
@@ -77,19 +71,30 @@ class Real:
             raise ValueError(problem)
         number = float(value)  # type: ignore[arg-type]  # checked above
         if self.step is not None and self.low < self.high:
-            return checked_lattice_value(self, number)
+            return self._on_step(number)
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= number <= self.high + slack:
-            raise ValueError(outside(value, self.low, self.high))
+            raise ValueError(_outside(value, self))
         return self._rounded(number)
+
+    def _on_step(self, number: float) -> float:
+        count, low, step = self.count or 1, self.low, self.step or 1.0
+        offset = (number - low) / step
+        index = round(offset)
+        if not -LATTICE_TOLERANCE <= offset <= (self.high - low) / step + LATTICE_TOLERANCE:
+            raise ValueError(_outside(number, self))
+        nearest = self.lattice_value(min(index, count - 1))
+        if abs(offset - index) > LATTICE_TOLERANCE or index >= count:
+            raise ValueError(_off_step(number, self, nearest))
+        return nearest
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
-        return position_of(self, float(value))  # type: ignore[arg-type]  # canonical values only
+        return _position(self, float(value))  # type: ignore[arg-type]  # canonical values only
 
     def at(self, position: float) -> float:
         """Return the value at a position of the unit interval."""
-        return self.nearest(number_at(self, position))
+        return self.nearest(_number_at(self, position))
 
     def nearest(self, number: float) -> float:
         """Return the value closest to any number."""
@@ -99,7 +104,7 @@ class Real:
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return spaced_levels(self, number)
+        return _levels(self, number)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
@@ -107,7 +112,8 @@ class Real:
 
     def lattice_index(self, number: float) -> int:
         """Return which step from ``low``, from 0, is closest to any number."""
-        return nearest_index(self, number)
+        index = round((number - self.low) / (self.step or 1))
+        return min(max(index, 0), (self.count or 1) - 1)
 
     def lattice_value(self, index: int) -> float:
         """Return the value so many steps from ``low``."""
@@ -150,15 +156,21 @@ class Integer:
         problem = integer_problem(value)
         if problem:
             raise ValueError(problem)
-        return checked_whole_value(self, int(value))  # type: ignore[call-overload]  # checked above
+        # In integer arithmetic: floats end at 2**53.
+        number: int = int(value)  # type: ignore[call-overload]  # checked above
+        if not self.low <= number <= self.high:
+            raise ValueError(_outside(number, self))
+        if (number - self.low) % self.step:
+            raise ValueError(_off_step(number, self, self.nearest(number)))
+        return number
 
     def position(self, value: Scalar) -> float:
         """Return where ``value`` lies in the unit interval."""
-        return position_of(self, float(value))  # type: ignore[arg-type]  # canonical values only
+        return _position(self, float(value))  # type: ignore[arg-type]  # canonical values only
 
     def at(self, position: float) -> int:
         """Return the value at a position of the unit interval."""
-        return self.nearest(number_at(self, position))
+        return self.nearest(_number_at(self, position))
 
     def nearest(self, number: float) -> int:
         """Return the value closest to any number."""
@@ -166,15 +178,22 @@ class Integer:
 
     def levels(self, number: int) -> list[Scalar]:
         """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return spaced_levels(self, number)
+        return _levels(self, number)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
         return _number_mapping("integer", self, default_step=1)
 
     def lattice_index(self, number: float) -> int:
-        """Return which step from ``low``, from 0, is closest to any number."""
-        return nearest_whole_index(self, number)
+        """Return which step from ``low``, from 0, is closest to any number; of two the even one.
+
+        A difference of large integers is no exact float: only the part below one step is one.
+        """
+        whole = math.floor(number)
+        index, rest = divmod(whole - self.low, self.step)
+        odd = index % 2  # Rounding goes to the even neighbour, so that it has to know.
+        index += round(odd + (rest + (number - whole)) / self.step) - odd
+        return min(max(index, 0), self.count - 1)
 
     def lattice_value(self, index: int) -> int:
         """Return the value so many steps from ``low``."""
@@ -271,3 +290,75 @@ def _number_mapping(
     if parameter.step != default_step:
         mapping["step"] = parameter.step
     return mapping | _when_mapping(parameter.when)
+
+
+def _outside(value: object, span: Real | Integer) -> str:
+    return f"{native(value)!r} is outside {span.low} .. {span.high}"
+
+
+def _off_step(number: float, span: Real | Integer, nearest: float) -> str:
+    return f"{number!r} is off the step of {span.step} from {span.low}; nearest: {nearest!r}"
+
+
+def _edges(span: Real | Integer) -> tuple[float, float]:
+    """Return where the unit interval begins and ends, on the span's scale."""
+    low, high = float(span.low), float(span.high)
+    if span.step is not None and span.low < span.high:
+        top = low + ((span.count or 1) - 1) * span.step
+        low, high = low - span.step / 2, top + span.step / 2
+        if span.scale == "log":
+            low = max(low, span.low / 2)  # Half a step down may reach 0.
+    return (math.log(low), math.log(high)) if span.scale == "log" else (low, high)
+
+
+def _position(span: Real | Integer, value: float) -> float:
+    """Return where a value lies in the unit interval."""
+    start, end = _edges(span)
+    if start == end or span.low == span.high:
+        return 0.5
+    place = math.log(value) if span.scale == "log" else value
+    return min(max((place - start) / (end - start), 0.0), 1.0)
+
+
+def _number_at(span: Real | Integer, position: float) -> float:
+    """Return the number at a position of the unit interval, off the lattice."""
+    start, end = _edges(span)
+    place = start + min(max(position, 0.0), 1.0) * (end - start)
+    if span.step is None and position >= 1.0:
+        return float(span.high)  # exp(log(high)) may miss it by a digit.
+    if span.step is None and position <= 0.0:
+        return float(span.low)
+    return math.exp(place) if span.scale == "log" else place
+
+
+def _levels(span: Real | Integer, number: int) -> list[Scalar]:
+    """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
+    count = span.count
+    if count is not None and number >= count:
+        return [span.lattice_value(index) for index in range(count)]
+    if number == 1:
+        return [span.at(0.5)]
+    low = float(span.low)
+    high = low + (count - 1) * (span.step or 0) if count else float(span.high)
+    if span.scale == "log":
+        spaced = np.geomspace(low, high, number)
+    else:
+        spaced = np.linspace(low, high, number)
+    if count is None:
+        return list(dict.fromkeys(span.canonical(float(value)) for value in spaced))
+    indices = _distinct([span.lattice_index(float(value)) for value in spaced], count)
+    return [span.lattice_value(index) for index in indices]
+
+
+def _distinct(indices: list[int], count: int) -> list[int]:
+    """Move equal neighbours up, then down from the end, so that all differ within ``count``.
+
+    Log levels of small integers collide: 1, 1, 2, 5 becomes 1, 2, 3, 5.
+    """
+    moved = list(indices)
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + 1)
+    moved[-1] = min(moved[-1], count - 1)
+    for i in range(len(moved) - 2, -1, -1):
+        moved[i] = min(moved[i], moved[i + 1] - 1)
+    return moved

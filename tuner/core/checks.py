@@ -1,0 +1,64 @@
+"""Whether a value is the number that is wanted, and in words why it is not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+# Beyond it, neighbouring integers are no longer different as floats.
+LARGEST_INTEGER = 2**53
+# Beyond it, sums and products of a few numbers overflow.
+LARGEST_NUMBER = 1e100
+
+
+def native(value: object) -> Any:
+    """Return a numpy scalar as the Python value it stands for, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is an int or a float; True and False are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def number_problem(value: object) -> str | None:
+    """Return why a value is no finite number of sensible size, or None."""
+    value = native(value)
+    if isinstance(value, str):
+        return f"{value!r} is text, a number is wanted{_unquoted(value)}"
+    if not is_number(value):
+        return f"{value!r} is not a number"
+    if value != value or abs(value) == math.inf:  # type: ignore[arg-type]  # a number by now
+        return f"{value!r} is not a finite number"
+    if abs(value) > LARGEST_NUMBER:  # type: ignore[arg-type]
+        return f"is too large: numbers go up to {LARGEST_NUMBER:g}"
+    return None
+
+
+def integer_problem(value: object) -> str | None:
+    """Return why a value is no integer (2.0 is one), or None."""
+    value = native(value)
+    problem = number_problem(value)
+    if problem:
+        return problem
+    if value != int(value):  # type: ignore[call-overload]  # a number by now
+        return f"{value!r} is not an integer"
+    if abs(value) > LARGEST_INTEGER:  # type: ignore[arg-type]
+        return f"{value!r} is too large: integers go up to 2**53"
+    return None
+
+
+def _unquoted(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return ""
+    if not math.isfinite(number):
+        return ""
+    mantissa, has_exponent, exponent = text.lower().partition("e")
+    if not has_exponent:
+        return f"; write {text} without quotes"
+    # YAML 1.1 reads 1e-3 as text, since it has no dot.
+    return f"; write {float(mantissa)!r}e{int(exponent):+d}"
