@@ -17,12 +17,11 @@ from tuner.config.params import read_params_file
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.policy import Policy, is_policy
-from tuner.core.rankings import Rankings
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets import open_dataset
-from tuner.retrieval.base import Retriever, Serves
+from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.knobs import knob_params
 from tuner.run.systems import build_retriever
 
@@ -60,7 +59,7 @@ class TunedRetriever:
             return {**answer, "scores": None}
         # One by one, as a service would: a batch may draw on what was prepared for a study.
         query = Query(f"query-{number}", text)
-        found = _ask(self.retriever, query, params)
+        found = serve_one(self.retriever, query, params)
         ids, scores = found.ids(0), found.scores
         values = None if scores is None else [float(score) for score in scores[0, : len(ids)]]
         return {**answer, "ids": ids, "scores": values}
@@ -115,12 +114,6 @@ def _built(config: Config) -> Retriever | None:
             error,
         )
         return None
-
-
-def _ask(retriever: Retriever, query: Query, params: Params) -> Rankings:
-    if isinstance(retriever, Serves):
-        return retriever.serve(query, params)
-    return retriever.retrieve([query], params)
 
 
 def _texts(data: Any) -> Sequence[str]:

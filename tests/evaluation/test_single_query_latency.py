@@ -7,7 +7,8 @@ import pytest
 from tuner.bench.load import closed_loop
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
-from tuner.evaluation.system_metrics import serve_one, served_ms
+from tuner.evaluation.system_metrics import served_ms
+from tuner.retrieval.base import serve_one
 from tuner.run.judge import LATENCY_REPEATS, paired_latency_ms
 
 QUERIES = [Query(f"q{number}", f"question {number}") for number in range(4)]

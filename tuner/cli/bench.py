@@ -214,7 +214,7 @@ def command(
 
 def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
     """Return what asks query after query, and starts anew after the last."""
-    from tuner.evaluation.system_metrics import serve_one
+    from tuner.retrieval.base import serve_one
 
     retriever, params = answering
 

@@ -13,8 +13,8 @@ from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
-    from tuner.retrieval.base import Knob
     from tuner.retrieval.build_options import BuildOption
+    from tuner.retrieval.knobs import Knob
 
 
 @click.command("knobs", short_help="Show what a kind of retriever can be tuned by.")

@@ -10,7 +10,8 @@ from tuner.core.corpus import Corpus
 from tuner.core.policy import Policy, is_policy
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob, Retriever
+from tuner.retrieval.base import Retriever
+from tuner.retrieval.knobs import Knob
 
 if TYPE_CHECKING:
     from tuner.config import Config, Source

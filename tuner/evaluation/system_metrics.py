@@ -13,7 +13,7 @@ from tuner.core.errors import MetricError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Rankings
 from tuner.core.trial import Params
 from tuner.metrics.names import parse
-from tuner.retrieval.base import Retriever, Serves
+from tuner.retrieval.base import Retriever, serve_one
 
 # Serving latency is taken from this many queries, evenly spread: enough for a p95 that tells 20 ms
 # from 200 ms, few enough that a trial of the built-in engine stays in the tens of milliseconds.
@@ -161,10 +161,3 @@ def served_ms(
     begin = clock()
     serve_one(retriever, query, params)
     return (clock() - begin) * 1000.0
-
-
-def serve_one(retriever: Retriever, query: Query, params: Params) -> Rankings:
-    """Answer one query as live traffic would have it answered, prepared work left aside."""
-    if isinstance(retriever, Serves):
-        return retriever.serve(query, params)
-    return retriever.retrieve([query], params)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance
-from tuner.core.trial import Params, Scalar
+from tuner.core.trial import Params
+from tuner.retrieval.knobs import Knob as Knob  # the address by which outside kinds know it
 
 KINDS = {
     "command": "tuner.retrieval.adapters.command:Command",
@@ -26,32 +26,6 @@ KINDS = {
     "runs": "tuner.retrieval.adapters.runs:Runs",
 }
 """Each retriever by its name in a configuration."""
-
-
-@dataclass(frozen=True)
-class Knob:
-    """One parameter that a retriever understands.
-
-    Attributes:
-        stage: what a change costs: ``"query"`` only the queries, ``"index"`` a new index.
-        when: the values of other knobs beside which this one has an effect, as a space writes it.
-        constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
-            values are refused or searched in vain; empty where there is none.
-        is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
-    """
-
-    name: str
-    kind: Literal["real", "integer", "categorical"]
-    default: Scalar
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[Scalar, ...] = ()
-    scale: Literal["linear", "log"] = "linear"
-    stage: Literal["query", "index"] = "query"
-    description: str = ""
-    when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
-    constraint: str = ""
-    is_guess: bool = False
 
 
 class Retriever(Protocol):
@@ -100,6 +74,27 @@ def prepare(retriever: Retriever, queries: Sequence[Query], advance: Advance) ->
     """Let a retriever prepare; one whose ``prepare`` names ``advance`` tells how far it is."""
     given = {"advance": advance} if "advance" in signature(retriever.prepare).parameters else {}
     retriever.prepare(queries, **given)
+
+
+def serve_one(retriever: Retriever, query: Query, params: Params) -> Rankings:
+    """Answer one query as live traffic would have it answered, prepared work left aside."""
+    if isinstance(retriever, Serves):
+        return retriever.serve(query, params)
+    return retriever.retrieve([query], params)
+
+
+def with_reasons(
+    retriever: Retriever, queries: Sequence[Query], params: Params, rankings: Rankings
+) -> Rankings:
+    """Return its rankings with names and paths, where the retriever can tell them."""
+    if isinstance(retriever, Explains):
+        return retriever.explain(queries, params, rankings)
+    return rankings
+
+
+def at_once_of(retriever: Retriever) -> int | None:
+    """Return how many queries a retriever answers side by side; None where it does not tell."""
+    return retriever.queries_at_once if isinstance(retriever, AnswersOneByOne) else None
 
 
 @runtime_checkable

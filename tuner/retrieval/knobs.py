@@ -1,15 +1,43 @@
-"""Check a space and parameters against the knobs that a retriever declares."""
+"""The knobs of a retriever: what they are, what a space and parameters may ask of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.space import Categorical, Parameter, SearchSpace
-from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
+from tuner.core.trial import Params, Scalar
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One parameter that a retriever understands.
+
+    Attributes:
+        stage: what a change costs: ``"query"`` only the queries, ``"index"`` a new index.
+        when: the values of other knobs beside which this one has an effect, as a space writes it.
+        constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
+            values are refused or searched in vain; empty where there is none.
+        is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
+    """
+
+    name: str
+    kind: Literal["real", "integer", "categorical"]
+    default: Scalar
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[Scalar, ...] = ()
+    scale: Literal["linear", "log"] = "linear"
+    stage: Literal["query", "index"] = "query"
+    description: str = ""
+    when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
+    constraint: str = ""
+    is_guess: bool = False
 
 
 def knob_problems(space: SearchSpace, knobs: Sequence[Knob]) -> list[Problem]:
@@ -45,6 +73,59 @@ def knob_params(
     if problems:
         raise InputError(problems=problems)
     return {name: _of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
+
+
+def knob_settings(
+    record: Callable[..., Settings], params: Mapping[str, Any], knobs: Sequence[Knob]
+) -> Settings:
+    """Return checked parameters and the knobs' defaults as a record with a field for each knob.
+
+    Raises:
+        InputError: unknown parameters or values outside their range.
+    """
+    return record(**knob_params(params, knobs))
+
+
+def space_knobs(
+    space: SearchSpace | None,
+    baseline: Params | None,
+    *,
+    defaults: Mapping[str, Scalar] | None = None,
+    names: Collection[str] | None = None,
+) -> tuple[Knob, ...]:
+    """Return the knobs of a system that declares none, as the configuration tells them.
+
+    There is one for each parameter of the space, the baseline and the system's own defaults.
+    Its kind is that of the space; numbers have no bounds, since what a system can take is its own
+    affair and a baseline may lie outside of what is searched. Its default is the baseline's value,
+    else the system's own, else the middle of the range. ``names`` leaves out all others.
+    """
+    parameters = {} if space is None else dict(space.parameters)
+    today: Params = dict(baseline or {})
+    own = dict(defaults or {})
+    knobs = []
+    for name in dict.fromkeys((*parameters, *today, *own)):
+        if names is not None and name not in names:
+            continue
+        fallback = today.get(name, own.get(name))
+        has_fallback = name in today or name in own
+        guess = not has_fallback
+        match parameters.get(name):
+            case Real() as parameter:
+                default = fallback if has_fallback else parameter.at(0.5)
+                knobs.append(Knob(name, "real", default, scale=parameter.scale, is_guess=guess))
+            case Integer() as parameter:
+                default = fallback if has_fallback else parameter.at(0.5)
+                knobs.append(Knob(name, "integer", default, scale=parameter.scale, is_guess=guess))
+            case Categorical() as parameter:
+                default = fallback if has_fallback else parameter.choices[0]
+                choices = dict.fromkeys((*parameter.choices, default))
+                knobs.append(
+                    Knob(name, "categorical", default, choices=tuple(choices), is_guess=guess)
+                )
+            case None:
+                knobs.append(_fixed(name, fallback))
+    return tuple(knobs)
 
 
 def _of_kind(value: Any, knob: Knob) -> Any:
@@ -84,3 +165,10 @@ def _value_problem(value: Any, knob: Knob) -> str | None:
     if low <= value <= high:
         return None
     return f"{value!r} is outside what {knob.name!r} can be: {low:g} to {high:g}"
+
+
+def _fixed(name: str, value: Scalar) -> Knob:
+    """Return the knob of a parameter that is not searched: of its value's kind."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Knob(name, "categorical", value, choices=(value,))
+    return Knob(name, "integer" if isinstance(value, int) else "real", value)

@@ -30,8 +30,8 @@ from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.retrieval.base import Knob, Measures, Notes, Retriever, prepare
-from tuner.retrieval.knobs import knob_params, knob_problems
+from tuner.retrieval.base import Measures, Notes, Retriever, prepare
+from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
 from tuner.retrieval.wrapped.policy import POLICY, PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered

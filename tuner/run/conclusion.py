@@ -16,8 +16,7 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Params, Trial
-from tuner.evaluation.system_metrics import serve_one
-from tuner.retrieval.base import Measures
+from tuner.retrieval.base import Measures, serve_one
 from tuner.run.assembly import Assembly
 from tuner.run.inspection import remarks
 from tuner.run.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities

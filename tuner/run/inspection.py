@@ -15,8 +15,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 from tuner.evaluation.system_metrics import served_ms
-from tuner.retrieval.base import Measures
-from tuner.retrieval.wrapped.counted import at_once_of
+from tuner.retrieval.base import Measures, at_once_of
 from tuner.run.assembly import Assembly
 from tuner.study.results import BASELINE_ARM
 

@@ -23,10 +23,9 @@ from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
     is_better_lower,
     largest_difference,
-    serve_one,
     served_ms,
 )
-from tuner.retrieval.base import Retriever
+from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.stats import PairedComparison, compare_paired, correct_holm

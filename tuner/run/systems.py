@@ -51,6 +51,8 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
         return tuple(registry.construct(kind.declare_knobs, _declaring(kind, options)))
     declared = getattr(kind, "knobs", None)
     if isinstance(declared, tuple):
+        if callable(getattr(kind, "build", None)):
+            _refuse_unknown(kind, options)
         return declared
     # A kind that tells its knobs only when it is built: over nothing, or where it refuses that,
     # over the least that can be indexed.
@@ -75,6 +77,14 @@ def options_of(kind_name: str) -> tuple[BuildOption, ...]:
 
 def _declaring(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that decide about knobs; one that ``build`` does not know is an error."""
+    _refuse_unknown(kind, options)
+    declaring = inspect.signature(kind.declare_knobs).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in declaring):
+        return dict(options)
+    return _named(kind.declare_knobs, options)
+
+
+def _refuse_unknown(kind: Any, options: Mapping[str, Any]) -> None:
     build = inspect.signature(kind.build).parameters.values()
     known = {p.name for p in build if p.kind is p.KEYWORD_ONLY} - GIVEN
     is_open = any(p.kind is p.VAR_KEYWORD for p in build)
@@ -85,10 +95,6 @@ def _declaring(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if problems:
         raise InputError(problems=problems)
-    declaring = inspect.signature(kind.declare_knobs).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in declaring):
-        return dict(options)
-    return _named(kind.declare_knobs, options)
 
 
 def resolved(config: Config, source: Source) -> Config:

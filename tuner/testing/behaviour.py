@@ -10,7 +10,7 @@ from tuner.core.errors import TunerError
 from tuner.core.policy import Policy, WordRule, features
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.base import Retriever, Serves
+from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.testing.case import RetrieverCase
 from tuner.testing.shape import check_rows, need
@@ -137,11 +137,7 @@ def check_single_query(case: RetrieverCase) -> None:
     """Check that a query can be asked alone, as serving does."""
     params = dict(case.params[0])
     query = case.queries[0]
-    if isinstance(case.retriever, Serves):
-        served = case.retriever.serve(query, params)
-    else:
-        served = case.retriever.retrieve([query], params)
-    check_rows(served, [query.id], params)
+    check_rows(serve_one(case.retriever, query, params), [query.id], params)
 
 
 def _check_same(queries: Sequence[Query], got: Rankings, wanted: Rankings, what: str) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from tuner.core.rankings import NO_DOCUMENT, Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob, knob_params
 from tuner.testing.case import RetrieverCase
 
 

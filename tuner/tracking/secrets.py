@@ -6,7 +6,8 @@ import re
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-_STARS = "***"
+from tuner.core.secrets import OPEN_VALUE, STARS, starred
+
 # As parameters (?password=…) and within ODBC's own string (PWD=…), which is percent-encoded.
 _NAMED = re.compile(
     r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api_?key)"
@@ -16,12 +17,9 @@ _NAMED = re.compile(
 # Of a server's address whatever stands in a parameter, whose name nobody knows, but for numbers;
 # and a user without a password, who is a token.
 _PARAMETER = re.compile(r"[?&][^=&#\s]+=([^&#\s]+)")
-_OPEN = re.compile(r"[-+.:\d]{1,12}|true|false", re.IGNORECASE)
 _TOKEN = re.compile(r"://([^:@/?#\s]+)@")
-# A shorter password is looked for as a whole word only: a text must stay readable without its "e".
+# A shorter password is looked for as a whole word only.
 _SHORT = 6
-# What is left of a password that was cut off says less than this many letters of it.
-_SHORTEST_BEGINNING = 4
 
 
 def holds_password(uri: str) -> bool:
@@ -43,13 +41,8 @@ def without_password(text: str, uri: str) -> str:
     """
     passwords = _passwords(uri)
     for password in passwords:  # where they stand in a URI
-        text = re.sub(rf"(?<=[:=/]){re.escape(password)}(?=@|&|;|$)", _STARS, text)
-    for password in passwords:
-        word = re.escape(password)
-        text = re.sub(word if len(password) >= _SHORT else rf"(?<!\w){word}(?!\w)", _STARS, text)
-        for length in range(len(password) - 1, _SHORTEST_BEGINNING - 1, -1):
-            text = text.replace(f"{password[:length]}…", f"{_STARS}…")
-    return text
+        text = re.sub(rf"(?<=[:=/]){re.escape(password)}(?=@|&|;|$)", STARS, text)
+    return starred(text, passwords, whole_word_below=_SHORT)
 
 
 def mask(uri: str) -> str:
@@ -78,7 +71,9 @@ def _passwords(uri: str) -> list[str]:
     found = {match[1] for match in _NAMED.finditer(uri)}
     found |= {match[1] for match in _NAMED.finditer(unquote_plus(uri))}
     if uri.startswith(("http://", "https://")):
-        found |= {match[1] for match in _PARAMETER.finditer(uri) if not _OPEN.fullmatch(match[1])}
+        found |= {
+            match[1] for match in _PARAMETER.finditer(uri) if not OPEN_VALUE.fullmatch(match[1])
+        }
         found |= {match[1] for match in _TOKEN.finditer(uri)}
     scheme, separator, rest = uri.partition("://")
     rest = rest if separator else uri
@@ -88,4 +83,4 @@ def _passwords(uri: str) -> list[str]:
             found |= {rest[start + 1 : end] for end in ends if end > start + 1}
     decoded = found | {unquote(password) for password in found}
     every = decoded | {quote(word, safe="") for word in decoded} | set(map(quote_plus, decoded))
-    return sorted(every - {"", _STARS, "{}"}, key=lambda word: (-len(word), word))
+    return sorted(every - {"", STARS, "{}"}, key=lambda word: (-len(word), word))

@@ -10,10 +10,11 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
-from tuner.retrieval.adapters.lightrag.keywords import keywords
+from tuner.retrieval.adapters.lightrag.adapter import keywords
 from tuner.retrieval.adapters.lightrag.knowledge import SOURCES, read_knowledge
-from tuner.retrieval.adapters.lightrag.options import KNOBS, read_params
+from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
 from tuner.retrieval.adapters.lightrag.runtime import Tokens
+from tuner.retrieval.knobs import knob_settings
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_defaults_are_those_of_lightrag():
         if name == "cosine_better_than_threshold":
             continue  # from the environment, see below
         assert getattr(source, name) == value, name
-    assert read_params({}).mode == "mix"
+    assert knob_settings(Settings, {}, KNOBS).mode == "mix"
 
 
 def test_defaults_do_not_follow_lightrags_environment(monkeypatch, build, corpus, queries):

@@ -17,7 +17,6 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
 from tuner.retrieval.hybrid.index import Index, open_index
@@ -25,6 +24,7 @@ from tuner.retrieval.hybrid.options import KNOBS, HybridOptions, Settings, read_
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
 from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
+from tuner.retrieval.knobs import Knob
 
 
 @dataclass(frozen=True)

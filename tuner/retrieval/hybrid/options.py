@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from tuner.core.checks import integer_problem, native, number_problem
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.propagation import MOST_HOPS
+from tuner.retrieval.knobs import Knob
 
 KNOBS = (
     Knob(

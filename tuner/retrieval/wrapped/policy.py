@@ -12,10 +12,10 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.policy import Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
-from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
-from tuner.retrieval.base import Explains, Knob, Retriever, Serves, prepare
-from tuner.retrieval.wrapped.counted import at_once_of
+from tuner.retrieval.base import Explains, Retriever, serve_one, with_reasons
+from tuner.retrieval.knobs import Knob
+from tuner.retrieval.wrapped.around import Around
 
 POLICY = "policy"
 """The parameter by which a baseline says that it is a policy; its value tells policies apart."""
@@ -24,7 +24,7 @@ Groups = Sequence[tuple[dict[str, Any], list[int]]]
 
 
 @dataclass(frozen=True)
-class PolicyRetriever:
+class PolicyRetriever(Around):
     """Answers each query with what the policy says for its text; ``params`` are not looked at."""
 
     retriever: Retriever
@@ -34,20 +34,6 @@ class PolicyRetriever:
     def knobs(self) -> tuple[Knob, ...]:
         """Return none: the policy decides."""
         return ()
-
-    @property
-    def fingerprint(self) -> str:
-        """Return that of the retriever."""
-        return self.retriever.fingerprint
-
-    @property
-    def queries_at_once(self) -> int | None:
-        """Return that of the retriever, where it tells."""
-        return at_once_of(self.retriever)
-
-    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
-        """Prepare the retriever."""
-        prepare(self.retriever, queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:  # noqa: ARG002
         """Answer the queries in groups of equal parameters, in the order that they came in."""
@@ -79,10 +65,7 @@ class PolicyRetriever:
 
     def serve(self, query: Query, params: Params) -> Rankings:  # noqa: ARG002  # as in Serves
         """Answer one query as live traffic would: its type is told first."""
-        chosen = self.policy.params_for(query.text)
-        if isinstance(self.retriever, Serves):
-            return self.retriever.serve(query, chosen)
-        return self.retriever.retrieve([query], chosen)
+        return serve_one(self.retriever, query, self.policy.params_for(query.text))
 
     def _groups(self, queries: Sequence[Query]) -> Groups:
         groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
@@ -92,7 +75,7 @@ class PolicyRetriever:
 
 
 @dataclass(frozen=True)
-class WithPolicy:
+class WithPolicy(Around):
     """A retriever that answers by a policy where the parameters name it, else by the parameters.
 
     So a study's baseline can be a policy, which is a trial like any other.
@@ -101,42 +84,17 @@ class WithPolicy:
     retriever: Retriever
     policy: Policy
 
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return those of the retriever."""
-        return self.retriever.knobs
-
-    @property
-    def fingerprint(self) -> str:
-        """Return that of the retriever."""
-        return self.retriever.fingerprint
-
-    @property
-    def queries_at_once(self) -> int | None:
-        """Return that of the retriever, where it tells."""
-        return at_once_of(self.retriever)
-
-    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
-        """Prepare the retriever."""
-        prepare(self.retriever, queries, advance)
-
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer the queries."""
         return self._answering(params).retrieve(queries, params)
 
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
         """Return the rankings with names and paths, where the retriever can tell them."""
-        answering = self._answering(params)
-        if not isinstance(answering, Explains):
-            return rankings
-        return answering.explain(queries, params, rankings)
+        return with_reasons(self._answering(params), queries, params, rankings)
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query as live traffic would."""
-        answering = self._answering(params)
-        if isinstance(answering, Serves):
-            return answering.serve(query, params)
-        return answering.retrieve([query], params)
+        return serve_one(self._answering(params), query, params)
 
     def _answering(self, params: Params) -> Retriever:
         return PolicyRetriever(self.retriever, self.policy) if POLICY in params else self.retriever

@@ -18,11 +18,11 @@ from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
-from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.core.typed import read_as
-from tuner.retrieval.base import Knob, Retriever, Serves, prepare
-from tuner.retrieval.wrapped.counted import at_once_of, counted
+from tuner.retrieval.base import Retriever, at_once_of, serve_one
+from tuner.retrieval.wrapped.around import Around
+from tuner.retrieval.wrapped.counted import counted
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -50,7 +50,7 @@ class _Written:
     paths: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
 
-class Remembered:
+class Remembered(Around):
     """A retriever whose answers are kept in a folder, one file a set of parameters.
 
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
@@ -59,8 +59,8 @@ class Remembered:
     is not there (on another machine of a cluster), nothing is kept.
     """
 
-    def __init__(self, inner: Retriever, folder: Path, *, is_service: bool = False) -> None:
-        self.inner = inner
+    def __init__(self, retriever: Retriever, folder: Path, *, is_service: bool = False) -> None:
+        self.retriever = retriever
         self._folder = folder
         self._is_service = is_service
         self._is_quick = False
@@ -71,39 +71,20 @@ class Remembered:
         folder = self._folder / AGAIN
         if self._folder.is_dir():
             folder.mkdir(exist_ok=True)
-        return Remembered(self.inner, folder, is_service=self._is_service)
+        return Remembered(self.retriever, folder, is_service=self._is_service)
 
     def counting(self, purpose: str, calls: Counter[str]) -> Remembered:
         """Return the same, with what is asked of the retriever itself counted for a purpose."""
-        inner = counted(self.inner, purpose, calls)
-        same = Remembered(inner, self._folder, is_service=self._is_service)
+        counting = counted(self.retriever, purpose, calls)
+        same = Remembered(counting, self._folder, is_service=self._is_service)
         same._is_quick, same._query_s = self._is_quick, self._query_s
         return same
-
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return the retriever's own."""
-        return self.inner.knobs
-
-    @property
-    def fingerprint(self) -> str:
-        """Return the retriever's own."""
-        return self.inner.fingerprint
-
-    @property
-    def queries_at_once(self) -> int | None:
-        """Return how many queries the retriever answers side by side, where it tells."""
-        return at_once_of(self.inner)
-
-    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
-        """Let the retriever prepare."""
-        prepare(self.inner, queries, advance)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the folder, and ask the retriever for the rest."""
         if self._is_quick:
-            return self.inner.retrieve(queries, params)
-        path = self._folder / f"{_digest(self.inner.fingerprint, params)}.jsonl"
+            return self.retriever.retrieve(queries, params)
+        path = self._folder / f"{_digest(self.retriever.fingerprint, params)}.jsonl"
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
         seconds: dict[str, float] = {}
@@ -120,12 +101,10 @@ class Remembered:
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Ask the retriever itself: a remembered answer says nothing of its latency."""
-        if isinstance(self.inner, Serves):
-            return self.inner.serve(query, params)
-        return self.inner.retrieve([query], params)
+        return serve_one(self.retriever, query, params)
 
     def _batch_size(self) -> int:
-        at_once = at_once_of(self.inner)
+        at_once = at_once_of(self.retriever)
         if at_once is None:
             return BATCH
         return min(BATCH, max(ROUNDS * at_once, int(CALL_S / self._query_s)))
@@ -133,7 +112,7 @@ class Remembered:
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
         try:
-            rankings = self.inner.retrieve(queries, params)
+            rankings = self.retriever.retrieve(queries, params)
         except TunerError as error:
             if isinstance(error.answered, Rankings) and self._folder.is_dir():
                 _append(path, _answers(error.answered))
@@ -141,7 +120,7 @@ class Remembered:
         elapsed_s = max(time.perf_counter() - begin, 1e-9)
         self._query_s = elapsed_s / len(queries)
         # Of queries that are answered side by side, each takes longer than its share of the time.
-        rounds = math.ceil(len(queries) / (at_once_of(self.inner) or 1))
+        rounds = math.ceil(len(queries) / (at_once_of(self.retriever) or 1))
         self._is_quick = not self._is_service and elapsed_s / rounds < QUICK_S
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))

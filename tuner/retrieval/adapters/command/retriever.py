@@ -29,9 +29,7 @@ from tuner.retrieval.adapters.answers import (
 )
 from tuner.retrieval.adapters.command.process import Process, idle_processes
 from tuner.retrieval.adapters.options import number_problems, with_path_from_root
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
-from tuner.retrieval.space_knobs import space_knobs
+from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 
 @dataclass(frozen=True)

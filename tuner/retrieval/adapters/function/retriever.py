@@ -28,8 +28,7 @@ from tuner.retrieval.adapters.answers import (
 from tuner.retrieval.adapters.function.loading import KEY
 from tuner.retrieval.adapters.function.target import ASYNC_TIMEOUT_S, Target, within
 from tuner.retrieval.adapters.identity import digest_of
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob, knob_params
 
 
 @dataclass(frozen=True)

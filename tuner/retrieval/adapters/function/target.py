@@ -19,8 +19,7 @@ from tuner.retrieval.adapters.function.loading import KEY, load_object, source_d
 from tuner.retrieval.adapters.function.signature import Signature, missing_names, read_signature
 from tuner.retrieval.adapters.options import number_problems
 from tuner.retrieval.adapters.threads import run_in_threads
-from tuner.retrieval.base import Knob
-from tuner.retrieval.space_knobs import space_knobs
+from tuner.retrieval.knobs import Knob, space_knobs
 
 ASYNC_CONCURRENCY = 8
 ASYNC_TIMEOUT_S = 60.0

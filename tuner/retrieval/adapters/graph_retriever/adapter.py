@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,11 +28,9 @@ from tuner.retrieval.adapters.graph_retriever.options import (
     MENTIONS,
     Settings,
     read_edges,
-    read_params,
 )
 from tuner.retrieval.adapters.identity import code_digest, digest_of
 from tuner.retrieval.adapters.installed import installed_version
-from tuner.retrieval.base import Knob
 from tuner.retrieval.embedding import (
     HASHED_WORDS,
     HashedWords,
@@ -41,6 +39,7 @@ from tuner.retrieval.embedding import (
     make_embedder,
 )
 from tuner.retrieval.hybrid.cache import ensure, write_array
+from tuner.retrieval.knobs import Knob, knob_settings
 from tuner.retrieval.vectors import Kept
 
 Edges = tuple[tuple[str, str], ...]
@@ -55,28 +54,14 @@ class GraphRetriever:
     process opens that once.
     """
 
+    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+
     directory: Path
     fingerprint: str
     embedder: str
     store: str | None = None
     edges: Edges = ((MENTIONS, MENTIONS),)
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
-
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return the strategies' parameters; a change of any costs only the queries."""
-        return KNOBS
-
-    @classmethod
-    def declare_knobs(
-        cls,
-        *,
-        embedder: str = HASHED_WORDS,  # noqa: ARG003
-        store: str | None = None,  # noqa: ARG003
-        edges: object = None,  # noqa: ARG003
-    ) -> tuple[Knob, ...]:
-        """Return the same knobs whatever the options."""
-        return KNOBS
 
     @classmethod
     def build(
@@ -175,11 +160,11 @@ class GraphRetriever:
             InputError: unknown parameters or values outside their range.
             TunerError: the embedder failed, or the store returned a document of no corpus.
         """
-        return self._answer(queries, read_params(params), again=False)
+        return self._answer(queries, knob_settings(Settings, params, KNOBS), again=False)
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query with nothing prepared: its vector is made anew."""
-        return self._answer([query], read_params(params), again=True)
+        return self._answer([query], knob_settings(Settings, params, KNOBS), again=True)
 
     def _opened(self) -> Opened:
         return open_index(self.directory, self.embedder)

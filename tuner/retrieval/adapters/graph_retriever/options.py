@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, Problem
-from tuner.core.trial import Params
 from tuner.core.words import name_words
-from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.names import own_names, phrases
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob
 
 MENTIONS = "mentions"
 """The metadata field of a corpus's documents: the names found in each."""
@@ -86,16 +84,6 @@ class Settings:
     adjacent_k: int
     max_depth: int
     lambda_mult: float
-
-
-def read_params(params: Params) -> Settings:
-    """Check parameters and fill up the library's defaults.
-
-    Raises:
-        InputError: unknown parameters or values outside their range.
-    """
-    values: dict[str, object] = dict(knob_params(params, KNOBS))
-    return Settings(**values)  # type: ignore[arg-type]  # knob_params has checked each kind
 
 
 def read_edges(edges: object) -> tuple[tuple[str, str], ...]:

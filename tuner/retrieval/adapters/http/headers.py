@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from tuner.core.errors import Problem, TunerError
+from tuner.core.secrets import OPEN_VALUE, starred
 
 Headers = tuple[tuple[str, str], ...]
 """Name and value of each header; a value holds ``${NAME}`` where the environment's stands."""
@@ -32,10 +33,8 @@ _OPEN_NAME = re.compile(
     r"environment|env|lang|language|locale|format|mode|source|stage|client|caller|project|test)",
     re.IGNORECASE,
 )
-_OPEN_VALUE = re.compile(r"[-+.:\d]{1,12}|true|false|", re.IGNORECASE)
 # A shorter secret is part of too many words to be replaced in a message.
 _SHORTEST = 4
-_STARS = "***"
 
 
 def read_headers(given: Any) -> tuple[Headers, list[Problem]]:
@@ -120,13 +119,7 @@ def without_secrets(text: str, headers: Headers) -> str:
     """
     secrets = {os.environ.get(name, "") for name in _variables(headers)}
     secrets |= {part for secret in secrets for part in (*secret.split(), quote(secret, safe=""))}
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) < _SHORTEST:
-            continue
-        text = text.replace(secret, _STARS)
-        for length in range(len(secret) - 1, _SHORTEST - 1, -1):
-            text = text.replace(f"{secret[:length]}…", f"{_STARS}…")
-    return text
+    return starred(text, (secret for secret in secrets if len(secret) >= _SHORTEST))
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -134,7 +127,8 @@ def _is_secret(name: str, value: str) -> bool:
     in_clear = _VARIABLE.sub("", value)
     if _SECRET_NAME.search(name) or _SECRET_VALUE.match(value):
         return not (in_clear != value and _BESIDE_A_SECRET.fullmatch(in_clear))
-    return not (_OPEN_NAME.fullmatch(name) or _OPEN_VALUE.fullmatch(in_clear.strip()))
+    in_clear = in_clear.strip()
+    return bool(in_clear) and not (_OPEN_NAME.fullmatch(name) or OPEN_VALUE.fullmatch(in_clear))
 
 
 def _header_problems(name: str, value: str) -> Iterator[str]:

@@ -38,9 +38,7 @@ from tuner.retrieval.adapters.http.mapping import (
 )
 from tuner.retrieval.adapters.identity import digest_of
 from tuner.retrieval.adapters.options import number_problems
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
-from tuner.retrieval.space_knobs import space_knobs
+from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 RESULTS = "results"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,21 +18,29 @@ from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
-from tuner.core.words import count_tokens
+from tuner.core.words import count_tokens, split_words
 from tuner.retrieval.adapters.identity import code_digest, digest_of
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index
-from tuner.retrieval.adapters.lightrag.keywords import keywords
-from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings, read_params
+from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
 from tuner.retrieval.adapters.lightrag.working_dir import FILES, check_model, read_working_dir
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.base import Knob
 from tuner.retrieval.embedding import HASHED_WORDS, identity, load_embedder
 from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.hybrid.names import phrases
+from tuner.retrieval.hybrid.text import STOP_WORDS
+from tuner.retrieval.knobs import Knob, knob_settings
 from tuner.retrieval.vectors import Kept
 
 _log = logging.getLogger(__name__)
+
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,80})[\"”»]")
+# Words that ask, but name nothing.
+_ASKING = STOP_WORDS | frozenset(
+    "did do does from had has have he her his how i me my name named of our she tell us we were "
+    "what when where which who whom whose why you your".split()
+)
 
 Asked = tuple[str, list[str], list[str]]
 """A query's text, its low-level and its high-level keywords."""
@@ -44,30 +53,17 @@ class Lightrag:
     Small and picklable: it knows where its index lies, and each process opens that once.
     """
 
+    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+
     directory: Path
     fingerprint: str
     embedder: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return LightRAG's parameters of retrieval; a change of any costs only the queries."""
-        return KNOBS
-
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
         """Return the options with the working directory from the root."""
         return with_path_from_root(options, "working_dir")
-
-    @classmethod
-    def declare_knobs(
-        cls,
-        *,
-        working_dir: str | None = None,  # noqa: ARG003
-        embedder: str = HASHED_WORDS,  # noqa: ARG003
-    ) -> tuple[Knob, ...]:
-        """Return the same knobs whatever the options."""
-        return KNOBS
 
     @classmethod
     def build(
@@ -135,7 +131,7 @@ class Lightrag:
             InputError: unknown parameters or values outside their range.
             TunerError: the embedder failed, or gave a zero or NaN vector for a query.
         """
-        settings = read_params(params)
+        settings = knob_settings(Settings, params, KNOBS)
         started = perf_counter()
         index = self._index()
         index.vectors.take_up(self._prepared)
@@ -144,7 +140,7 @@ class Lightrag:
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query with nothing prepared: its vectors are made anew."""
-        settings = read_params(params)
+        settings = knob_settings(Settings, params, KNOBS)
         started = perf_counter()
         index = self._index()
         index.vectors.embed(_texts([query]), again=True)
@@ -185,6 +181,26 @@ class Lightrag:
             ],
             paths=[_paths(index, part) for part in data],
         )
+
+
+def keywords(query: str) -> tuple[list[str], list[str]]:
+    """Return low-level keywords, the names in a query, and high-level ones, the query itself.
+
+    They stand in place of those of the language model that LightRAG would ask.
+
+    Without names, the words that do not merely ask stand for them. LightRAG embeds either list as
+    one text. The words about the names alone (director, born) find far worse relations than the
+    whole query: recall@10 0.33 against 0.60 in mode global on MuSiQue.
+
+    >>> keywords("Where was the director of Night Ferry born?")
+    (['night ferry'], ['Where was the director of Night Ferry born?'])
+    """
+    names = [" ".join(split_words(quoted)) for quoted in _QUOTED.findall(query)]
+    names += [" ".join(name) for name in phrases(query)]
+    low = [name for name in dict.fromkeys(names) if name]
+    words = [word for word in dict.fromkeys(split_words(query)) if word not in _ASKING]
+    whole = [query.strip()]
+    return low or words or whole, whole
 
 
 def _asked(query: Query) -> Asked:

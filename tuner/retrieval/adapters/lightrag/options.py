@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob
 
 MODES = ("naive", "local", "global", "hybrid", "mix")
 _WITH_GRAPH = {"mode": MODES[1:]}
@@ -113,13 +111,3 @@ class Settings:
     cosine_better_than_threshold: float
     related_chunk_number: int
     kg_chunk_pick_method: str
-
-
-def read_params(params: Params) -> Settings:
-    """Check parameters and fill up LightRAG's defaults.
-
-    Raises:
-        InputError: unknown parameters or values outside their range.
-    """
-    values: dict[str, object] = dict(knob_params(params, KNOBS))
-    return Settings(**values)  # type: ignore[arg-type]  # knob_params has checked each kind

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.ms_graphrag.judging import judged_ids
 from tuner.retrieval.adapters.ms_graphrag.output import Output, read_output
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
+from tuner.retrieval.knobs import Knob
 
 # What GraphRAG calls a document whose title it was not told; "(3)" is a row of that file.
 _FILE_NAME = re.compile(r"\.(txt|md|csv|jsonl?|parquet|pdf|docx?|html?)( \(\d+\))?$", re.IGNORECASE)
@@ -42,20 +42,12 @@ class MsGraphrag:
         places: shape (text units,), where each of the engine's text units stands in ``judged``.
     """
 
+    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+
     engine: Hybrid
     judged: tuple[str, ...]
     places: IntArray
     fingerprint: str
-
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return those of the built-in engine."""
-        return self.engine.knobs
-
-    @classmethod
-    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
-        """Return the same knobs whatever the options."""
-        return KNOBS
 
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
@@ -26,9 +26,9 @@ from tuner.retrieval.adapters.ms_graphrag_local.index import (
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, read_params
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.base import Knob
 from tuner.retrieval.embedding import HASHED_WORDS, identity
 from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.knobs import Knob
 from tuner.retrieval.vectors import Kept
 
 
@@ -43,6 +43,8 @@ class MsGraphragLocal:
     Small and picklable: it knows where its index lies, and each process opens that once.
     """
 
+    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+
     directory: Path
     fingerprint: str
     folder: Path
@@ -50,16 +52,6 @@ class MsGraphragLocal:
     community_level: int | None
     encoding: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
-
-    @property
-    def knobs(self) -> tuple[Knob, ...]:
-        """Return GraphRAG's parameters of local search; a change of any costs only the queries."""
-        return KNOBS
-
-    @classmethod
-    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
-        """Return the same knobs whatever the options."""
-        return KNOBS
 
     @classmethod
     def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003

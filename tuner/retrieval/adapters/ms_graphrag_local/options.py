@@ -7,8 +7,7 @@ from typing import Any
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Params
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob, knob_params
 
 _SHARES = "text_unit_prop + community_prop <= 1"
 

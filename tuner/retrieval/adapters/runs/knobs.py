@@ -9,8 +9,7 @@ from typing import Any
 from tuner.core.errors import InputError
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.runs.normalisation import NORMALISATIONS
-from tuner.retrieval.base import Knob
-from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.knobs import Knob, knob_params
 
 RRF_K = 60
 TOP_K = 10

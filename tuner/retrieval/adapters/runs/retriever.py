@@ -21,8 +21,8 @@ from tuner.retrieval.adapters.identity import code_digest, digest_of
 from tuner.retrieval.adapters.runs.fusion import best, fuse
 from tuner.retrieval.adapters.runs.knobs import make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
-from tuner.retrieval.base import Knob
 from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.knobs import Knob
 
 ReadRun = Callable[[Path], Run]
 

@@ -1,0 +1,38 @@
+"""What every retriever around a retriever passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuner.core.corpus import Query
+from tuner.core.steps import Advance, unheard
+from tuner.retrieval.base import Retriever, at_once_of, prepare
+from tuner.retrieval.knobs import Knob
+
+
+class Around:
+    """All of a retriever but its answers: those are what the retrievers around it differ in.
+
+    A base class, against the house's habit: it holds nothing, and saves each the same five members.
+    """
+
+    retriever: Retriever
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of the retriever."""
+        return self.retriever.knobs
+
+    @property
+    def fingerprint(self) -> str:
+        """Return that of the retriever."""
+        return self.retriever.fingerprint
+
+    @property
+    def queries_at_once(self) -> int | None:
+        """Return how many queries the retriever answers side by side, where it tells."""
+        return at_once_of(self.retriever)
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Let the retriever prepare."""
+        prepare(self.retriever, queries, advance)
