@@ -20,9 +20,8 @@ from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
-from tuner.execution.base import Execution
+from tuner.execution.base import Execution, NeedsCluster
 from tuner.execution.building import available_cores, make_execution
-from tuner.execution.cluster.seats import Elsewhere
 from tuner.run.assembly import versions
 from tuner.run.folder import SUMMARY_NOTE
 from tuner.run.planning import below
@@ -342,7 +341,7 @@ def _execution(
             otherwise=available_cores() if chosen == "auto" else 1,
             trial_timeout_s=section.get("trial_timeout_s", trial_timeout_s),
         )
-        if isinstance(execution, Elsewhere):
+        if isinstance(execution, NeedsCluster):
             execution.check()
     except InputError as error:
         raise InputError(problems=[below(p, ("execution",)) for p in error.problems]) from error

@@ -11,7 +11,7 @@ import pytest
 
 from tuner.core.errors import TunerError
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.cluster.seats import LostError, Seats
+from tuner.execution.cluster.pool import ClusterPool, LostError
 from tuner.execution.local.pool import CannotSendError
 from tuner.execution.slots import run_in_slots
 
@@ -29,7 +29,7 @@ class Machines:
     evaluations: Counter[int] = field(default_factory=Counter)
     under_way: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
-    seats: int = 0
+    slots: int = 0
     closed: int = 0
     is_gone: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -40,12 +40,12 @@ class Machines:
         with self.lock:
             return dict(self.capacity)
 
-    def seat(self, worker: str) -> Place:
+    def slot(self, worker: str) -> Place:
         if worker in self.unable:
             raise CannotSendError(self.unable[worker])
         if worker not in self.workers():
             raise LostError(f"{worker} is gone")
-        self.seats += 1
+        self.slots += 1
         return Place(self, worker)
 
     def lose(self, worker: str) -> None:
@@ -82,16 +82,14 @@ class Place:
             self.machines.closed += 1
 
 
-def seats_on(machines: Machines) -> Seats:
-    return Seats(machines, look_s=0.01, workers_wait_s=0.1)
+def pool_on(machines: Machines) -> ClusterPool:
+    return ClusterPool(machines, look_s=0.01, workers_wait_s=0.1)
 
 
 def run(machines: Machines, count: int, slots: int) -> dict[int, str | None]:
-    seats = seats_on(machines)
+    pool = pool_on(machines)
     given = [Trial(number, "arm", {"x": number}) for number in range(count)]
-    results = run_in_slots(
-        lambda trial: seats.evaluate(trial, None), given, slots=slots, room=seats
-    )
+    results = run_in_slots(lambda trial: pool.evaluate(trial, None), given, slots=slots, pool=pool)
     return {trial.number: outcome.error for trial, outcome in results}
 
 
@@ -99,7 +97,7 @@ def names() -> Iterator[str]:
     return (f"spare {n}" for n in range(1000))
 
 
-def test_evaluations_are_spread_and_seats_kept() -> None:
+def test_evaluations_are_spread_and_slots_kept() -> None:
     meet = threading.Barrier(4)
 
     def evaluate(machines: Machines, worker: str, number: int) -> None:
@@ -108,7 +106,7 @@ def test_evaluations_are_spread_and_seats_kept() -> None:
     machines = Machines({"a": 3, "b": 3}, evaluate)
     assert set(run(machines, 20, slots=4).values()) == {None}
     assert machines.most == {"a": 2, "b": 2}
-    assert machines.seats == 4
+    assert machines.slots == 4
 
 
 def test_a_killer_fails_alone_after_two_evaluations() -> None:
@@ -140,7 +138,7 @@ def test_a_second_evaluation_has_its_turn_and_no_company() -> None:
         elif machines.evaluations[number] == 2:
             begun.append(machines.evaluations.total())
             there.append(machines.under_way[worker])
-            nothing.wait(0.2)  # meanwhile three other slots ask for a seat
+            nothing.wait(0.2)  # meanwhile three other slots ask for a slot
             there.append(machines.under_way[worker])
         else:
             nothing.wait(0.02)
@@ -175,12 +173,12 @@ def test_a_worker_that_cannot_load_is_left_out() -> None:
     machines = Machines(
         {"a": 2, "b": 2}, lambda *_: meet.wait(60) and None, unable={"a": "ImportError: no x"}
     )
-    seats = seats_on(machines)
+    pool = pool_on(machines)
     given = [Trial(number, "arm", {}) for number in range(6)]
-    results = list(run_in_slots(lambda trial: seats.evaluate(trial, None), given, slots=2))
+    results = list(run_in_slots(lambda trial: pool.evaluate(trial, None), given, slots=2))
     assert [outcome.error for _, outcome in results] == [None] * 6
     assert machines.most == {"b": 2}
-    assert seats.remarks == ("without a: ImportError: no x; install there what is installed here")
+    assert pool.remarks == ("without a: ImportError: no x; install there what is installed here")
 
 
 def test_where_no_worker_can_load_the_run_ends() -> None:
@@ -210,11 +208,11 @@ def test_machines_that_come_late_are_used_and_nobody_is_asked_before_there_is_ro
             four.wait(60)  # four at once: the machine that came late is used
 
     machines = Machines({"a": 2}, evaluate)
-    seats = seats_on(machines)
-    results = run_in_slots(lambda trial: seats.evaluate(trial, None), trials(), slots=8, room=seats)
+    pool = pool_on(machines)
+    results = run_in_slots(lambda trial: pool.evaluate(trial, None), trials(), slots=8, pool=pool)
     assert [outcome.error for _, outcome in results] == [None] * 14
     assert seen == [2]
-    assert seats.capacity == 4
+    assert pool.capacity == 4
     assert machines.most == {"a": 2, "late": 2}
 
 
@@ -224,10 +222,10 @@ def test_what_was_lost_and_what_was_evaluated_once_more_is_told() -> None:
             machines.lose(worker)
 
     machines = Machines({"a": 1}, evaluate, names())
-    seats = seats_on(machines)
+    pool = pool_on(machines)
     given = [Trial(number, "arm", {}) for number in range(6)]
-    results = run_in_slots(lambda trial: seats.evaluate(trial, None), given, slots=1, room=seats)
+    results = run_in_slots(lambda trial: pool.evaluate(trial, None), given, slots=1, pool=pool)
     assert [outcome.error for _, outcome in results] == [None] * 6
-    assert seats.remarks == (
+    assert pool.remarks == (
         "1 worker was lost (the last: a); 1 trial was evaluated once more (the last: trial 3)"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tuner.core.trial import Outcome, Trial
 
@@ -50,5 +50,18 @@ class Execution(Protocol):
         abandons the evaluations that are under way.
         ``suspects`` are numbers of trials that were under way when an earlier run died; a kind
         that can choose evaluates them where a crash does no harm.
+        """
+        ...
+
+
+@runtime_checkable
+class NeedsCluster(Protocol):
+    """An execution that needs something beyond this machine."""
+
+    def check(self) -> None:
+        """See whether it is there.
+
+        Raises:
+            InputError: it is not.
         """
         ...

@@ -16,15 +16,15 @@ Call = Callable[[Trial], Outcome]
 LONGEST_WAIT_S = 0.2
 
 
-class Room(Protocol):
-    """Says when one more trial has a place where it is evaluated."""
+class Pool(Protocol):
+    """Workers that come and go: says when one more trial has a slot on one of them."""
 
-    def wait_for_room(self, is_over: Callable[[], bool]) -> bool:
-        """Wait for a place, and take it; False where ``is_over`` comes true before."""
+    def wait_for_slot(self, is_over: Callable[[], bool]) -> bool:
+        """Wait for a slot, and take it; False where ``is_over`` comes true before."""
         ...
 
-    def leave(self) -> None:
-        """Give the place back."""
+    def give_back(self) -> None:
+        """Let another trial have the slot."""
         ...
 
     def wake(self) -> None:
@@ -33,36 +33,36 @@ class Room(Protocol):
 
 
 def run_in_slots(
-    call: Call, trials: Iterable[Trial], *, slots: int, room: Room | None = None
+    call: Call, trials: Iterable[Trial], *, slots: int, pool: Pool | None = None
 ) -> Outcomes:
     """Yield every trial with the outcome of ``call``, in the order in which they end.
 
     A slot pulls its next trial once the consumer has taken its last result and come back for more.
     A pull that has to wait for results keeps no other slot from handing its own over. Letting
     joblib pull a lazy input instead costs one result more, or any number where the consumer is
-    slower than the evaluations, and an input that fails hangs it. Where places come and go,
-    ``room`` tells of them: a slot pulls only when it has one.
+    slower than the evaluations, and an input that fails hangs it. Where workers come and go,
+    ``pool`` tells of them: a slot here pulls only when it has one there.
     """
-    if slots == 1 and room is None:
+    if slots == 1 and pool is None:
         for trial in trials:
             yield trial, call(trial)
         return
-    pool = _Pool(call, iter(trials), room)
+    under_way = _Slots(call, iter(trials), pool)
     # joblib runs the slots, so that an evaluation which uses joblib itself is nested in it and does
     # not start processes in every slot. The call returns when the last slot has ended, hence a
     # thread for it; a daemon, since an abandoned evaluation must not keep the interpreter alive.
-    threading.Thread(target=pool.work, args=(slots,), name="slots", daemon=True).start()
+    threading.Thread(target=under_way.work, args=(slots,), name="slots", daemon=True).start()
     try:
-        yield from pool.results()
+        yield from under_way.results()
     finally:
-        pool.close()
+        under_way.close()
 
 
-class _Pool:
-    def __init__(self, call: Call, trials: Iterator[Trial], room: Room | None) -> None:
+class _Slots:
+    def __init__(self, call: Call, trials: Iterator[Trial], pool: Pool | None) -> None:
         self._call = call
         self._trials = trials
-        self._room = room
+        self._pool = pool
         self._is_used_up = threading.Event()
         self._pulling = threading.Lock()
         self._is_closed = threading.Event()
@@ -101,8 +101,8 @@ class _Pool:
     def close(self) -> None:
         """Let every slot end after what it is doing now."""
         self._is_closed.set()
-        if self._room is not None:
-            self._room.wake()
+        if self._pool is not None:
+            self._pool.wake()
         while True:
             try:
                 result = self._results.get_nowait()
@@ -113,15 +113,15 @@ class _Pool:
 
     def _slot(self) -> None:
         while not self._is_over():
-            if self._room is None:
+            if self._pool is None:
                 if not self._one():
                     return
-            elif self._room.wait_for_room(self._is_over):
+            elif self._pool.wait_for_slot(self._is_over):
                 try:
                     if not self._one():
                         return
                 finally:
-                    self._room.leave()
+                    self._pool.give_back()
 
     def _is_over(self) -> bool:
         return self._is_closed.is_set() or self._is_used_up.is_set()
@@ -132,8 +132,8 @@ class _Pool:
             trial = next(self._trials, None)
         if trial is None:
             self._is_used_up.set()
-            if self._room is not None:
-                self._room.wake()
+            if self._pool is not None:
+                self._pool.wake()
             return False
         is_consumed = threading.Event()
         self._results.put((trial, self._call(trial), is_consumed))

@@ -22,9 +22,8 @@ from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.rungs import check_racing
 from tuner.evaluation.system_metrics import is_better_lower, needs_latency, of_another_scale
-from tuner.execution.base import Execution
+from tuner.execution.base import Execution, NeedsCluster
 from tuner.execution.building import available_cores, make_execution
-from tuner.execution.cluster.seats import Elsewhere
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
     MeasuresKind,
@@ -63,7 +62,7 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     if (racing := config.racing) is not None:
         _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
     execution = _collect(problems, ("execution",), lambda: _execution(config))
-    if to_run and isinstance(execution, Elsewhere):
+    if to_run and isinstance(execution, NeedsCluster):
         _collect(problems, ("execution",), execution.check)
     kind = _collect(
         problems, ("retriever", "kind"), lambda: registry.load("retrieval", config.retriever.kind)

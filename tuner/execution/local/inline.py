@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from tuner.core.trial import Trial
 from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import check_options
+from tuner.execution.options import FixedWorkers
 
 
 @dataclass(frozen=True)
-class Inline:
+class Inline(FixedWorkers):
     """Evaluates in the calling process, one trial at a time, whatever ``workers`` says.
 
     An evaluation past ``trial_timeout_s`` is abandoned and its trial failed, but its thread works
@@ -21,10 +21,6 @@ class Inline:
     """
 
     workers: int = 1
-    trial_timeout_s: float | None = None
-
-    def __post_init__(self) -> None:
-        check_options(self.workers, self.trial_timeout_s)
 
     @property
     def slots(self) -> int:

@@ -9,29 +9,18 @@ from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.local.pool import CannotSendError, ProcessPool
-from tuner.execution.options import check_options, counted
+from tuner.execution.options import FixedWorkers, counted
 from tuner.execution.slots import run_in_slots
 
 
 @dataclass(frozen=True)
-class Processes:
+class Processes(FixedWorkers):
     """Evaluates in ``workers`` processes, each with one BLAS thread.
 
     The evaluate function is pickled once and loaded once by each worker. A worker that dies, or
     that is killed at ``trial_timeout_s``, costs the trial that it was evaluating, and no other is
     evaluated again.
     """
-
-    workers: int
-    trial_timeout_s: float | None = None
-
-    def __post_init__(self) -> None:
-        check_options(self.workers, self.trial_timeout_s)
-
-    @property
-    def slots(self) -> int:
-        """Return the number of workers."""
-        return self.workers
 
     @property
     def choice(self) -> str:

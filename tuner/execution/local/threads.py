@@ -9,12 +9,12 @@ from functools import partial
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import check_options, counted
+from tuner.execution.options import FixedWorkers, counted
 from tuner.execution.slots import run_in_slots
 
 
 @dataclass(frozen=True)
-class Threads:
+class Threads(FixedWorkers):
     """Evaluates in ``workers`` threads that share one evaluate function, which must allow that.
 
     BLAS is held to one thread in the whole process while more than one worker runs. An evaluation
@@ -22,17 +22,6 @@ class Threads:
     holds the GIL is not even noticed before it ends. A crash of the interpreter ends the run (the
     journal stays whole); ``processes`` contains both.
     """
-
-    workers: int
-    trial_timeout_s: float | None = None
-
-    def __post_init__(self) -> None:
-        check_options(self.workers, self.trial_timeout_s)
-
-    @property
-    def slots(self) -> int:
-        """Return the number of workers."""
-        return self.workers
 
     @property
     def choice(self) -> str:

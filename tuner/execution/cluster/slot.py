@@ -33,13 +33,13 @@ class Packed:
         return pickle.loads, (self.payload,)
 
 
-class Seat:
+class Slot:
     """Evaluates one trial at a time in a process of its own. Made on a cluster's worker."""
 
     def __init__(self, payload: bytes) -> None:
         # The pool asks for a function, but uses its pickled form only.
         self._pool = ProcessPool(cast(Evaluate, Packed(payload)), 1)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="seat")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="slot")
         self._answer: Future[Outcome] = Future()
 
     async def missing(self, folders: Mapping[str, str]) -> list[str]:
@@ -87,7 +87,7 @@ class Seat:
         # it may take a moment, which the cluster's own threads do not have.
         if hasattr(self, "_thread"):
             with contextlib.suppress(RuntimeError):  # the interpreter ends, and the process too
-                threading.Thread(target=self._end, name="seat-end", daemon=True).start()
+                threading.Thread(target=self._end, name="slot-end", daemon=True).start()
 
     def _end(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

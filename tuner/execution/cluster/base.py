@@ -1,4 +1,4 @@
-"""What the executions on a cluster share: options, slots, and a seat for every trial."""
+"""What the executions on a cluster share: options, a pool of slots, and a slot for every trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.cluster.folders import Package, pack
-from tuner.execution.cluster.seats import Cluster, Seats, wait_for_workers
+from tuner.execution.cluster.pool import Cluster, ClusterPool, wait_for_workers
 from tuner.execution.options import check_options, counted
 from tuner.execution.slots import run_in_slots
 
@@ -44,7 +44,7 @@ class System:
     start_worker: str
 
 
-class OnCluster(ABC):
+class ClusterExecution(ABC):
     """Evaluates on a cluster; a subclass says which, and how it is joined.
 
     A base class, against the house's habit: the two kinds differ in these three things only.
@@ -68,13 +68,13 @@ class OnCluster(ABC):
         self.workers = workers
         self.trial_timeout_s = trial_timeout_s
         self.address = address
-        self._places: Callable[[], int] = lambda: workers or 1
+        self._slots: Callable[[], int] = lambda: workers or 1
         self._remarks: Callable[[], str] = str
 
     @property
     def slots(self) -> int:
         """Return how many evaluations run at once: with ``workers`` None, the cluster's of now."""
-        return self._places()
+        return self._slots()
 
     @property
     def choice(self) -> str:
@@ -101,7 +101,7 @@ class OnCluster(ABC):
         evaluate: Evaluate,
         trials: Iterable[Trial],
         *,
-        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in such a place
+        suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; a crash harms none
     ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end.
 
@@ -112,12 +112,12 @@ class OnCluster(ABC):
         with self._join(pack(evaluate)) as cluster:
             command = self.system.start_worker.format(address=self.address)
             found = wait_for_workers(cluster, command)
-            seats = Seats(cluster)
-            self._remarks = lambda: seats.remarks
+            pool = ClusterPool(cluster)
+            self._remarks = lambda: pool.remarks
             most = self.workers or max(MOST_AT_ONCE, 2 * found)
-            self._places = lambda: self.workers or seats.capacity or found
+            self._slots = lambda: self.workers or pool.capacity or found
 
             def call(trial: Trial) -> Outcome:
-                return seats.evaluate(trial, self.trial_timeout_s)
+                return pool.evaluate(trial, self.trial_timeout_s)
 
-            yield from run_in_slots(call, trials, slots=most, room=seats)
+            yield from run_in_slots(call, trials, slots=most, pool=pool)

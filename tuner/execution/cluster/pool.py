@@ -1,11 +1,11 @@
-"""Seats on the workers of a cluster: who evaluates which trial, and what happens when one is lost.
+"""The slots of a cluster's workers: who evaluates which trial, and what if a worker is lost.
 
-A seat is a place for one evaluation at a time, in a process of its own on a worker of the cluster
-(see ``_seat``). An evaluation that crashes its process is dealt with there, as on one machine. Here
-a worker is lost as a whole, with every seat on it: a machine that was switched off or taken away,
-or an evaluation that was the death of its machine. Nobody can tell these apart, so a trial whose
-worker was lost is evaluated a second time, alone on a worker: one that is to blame then fails by
-itself, and those that were beside it do not.
+A slot evaluates one trial at a time, in a process of its own on a worker of the cluster (see
+``cluster.slot``). An evaluation that crashes its process is dealt with there, as on one machine.
+Here a worker is lost as a whole, with every slot on it: a machine that was switched off or taken
+away, or an evaluation that was the death of its machine. Nobody can tell these apart, so a trial
+whose worker was lost is evaluated a second time, alone on a worker: one that is to blame then fails
+by itself, and those that were beside it do not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
@@ -25,7 +25,7 @@ from tuner.execution.local.pool import START_TIMEOUT_S, STARTS_PER_TRIAL, Cannot
 
 # How long to wait for workers, where none is left or none has come yet.
 WORKERS_WAIT_S = 30.0
-# How often to look for workers that came or went, while somebody waits for a seat.
+# How often to look for workers that came or went, while somebody waits for a slot.
 LOOK_S = 0.5
 # A worker is asked again and again for an outcome, each time for so long. So one that vanished
 # without a word is noticed, and one whose client vanished ends what it does for that client.
@@ -41,21 +41,8 @@ class LostError(Exception):
     """A worker of the cluster is gone, with all that was under way on it."""
 
 
-@runtime_checkable
-class Elsewhere(Protocol):
-    """An execution that needs something beyond this machine."""
-
-    def check(self) -> None:
-        """See whether it is there.
-
-        Raises:
-            InputError: it is not.
-        """
-        ...
-
-
-class RemoteSeat(Protocol):
-    """A ``_seat.Seat`` on a worker, seen from here. A method raises LostError with the worker."""
+class RemoteSlot(Protocol):
+    """A ``slot.Slot`` on a worker, seen from here. A method raises LostError with the worker."""
 
     def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
         """Begin to evaluate; return the outcome, or None where there is none after ``wait_s``."""
@@ -66,7 +53,7 @@ class RemoteSeat(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up the seat and what is under way on it; does not wait."""
+        """Give up the slot and what is under way on it; does not wait."""
         ...
 
 
@@ -81,8 +68,8 @@ class Cluster(Protocol):
         """
         ...
 
-    def seat(self, worker: str) -> RemoteSeat:
-        """Make a seat on a worker, and load the evaluate function there.
+    def slot(self, worker: str) -> RemoteSlot:
+        """Make a slot on a worker, and load the evaluate function there.
 
         Raises:
             LostError: the worker is gone.
@@ -93,17 +80,17 @@ class Cluster(Protocol):
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker and its seats; ``busy`` counts those that are being made as well."""
+    """A worker and its slots; ``busy`` counts those that are being made as well."""
 
     name: str
     capacity: int
-    free: list[RemoteSeat] = field(default_factory=list)
+    free: list[RemoteSlot] = field(default_factory=list)
     busy: int = 0
     is_reserved: bool = False
 
 
-class Seats:
-    """Evaluates on a cluster's workers, on seats that are made when they are first needed."""
+class ClusterPool:
+    """Evaluates on a cluster's workers, on slots that are made when they are first needed."""
 
     def __init__(
         self,
@@ -117,9 +104,9 @@ class Seats:
         self._workers_wait_s = workers_wait_s
         self._workers: dict[str, _Worker] = {}
         self._refused: dict[str, str] = {}
-        self._has_seated = False
-        # Its own condition: of many slots that wait for room, one is woken by each that leaves.
-        self._room = threading.Condition()
+        self._has_made_slot = False
+        # Its own condition: of all that wait for a slot, one is woken by each that gives one back.
+        self._waiting = threading.Condition()
         self._under_way = 0
         self._lost: list[str] = []
         self._repeated: list[int] = []
@@ -149,41 +136,41 @@ class Seats:
         with self._changed:
             return sum(worker.capacity for worker in self._workers.values())
 
-    def wait_for_room(self, is_over: Callable[[], bool]) -> bool:
-        """Wait until one more evaluation has a place; False where ``is_over`` before.
+    def wait_for_slot(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until one more evaluation has a slot; False where ``is_over`` before.
 
-        A trial that is pulled earlier would wait for a worker while time runs out for others. What
-        has room has to ``leave``.
+        A trial that is pulled earlier would wait for a worker while time runs out for others. Who
+        has a slot has to ``give_back``.
 
         Raises:
             TunerError: the cluster is gone, or has no worker left that could evaluate.
         """
-        with self._room:
+        with self._waiting:
             while not is_over():
-                if self._under_way < self._look_for_places():
+                if self._under_way < self._look_for_slots():
                     self._under_way += 1
                     return True
-                self._room.wait(self._look_s)
+                self._waiting.wait(self._look_s)
         return False
 
-    def leave(self) -> None:
-        """Give back the room of an evaluation."""
-        with self._room:
+    def give_back(self) -> None:
+        """Let another evaluation have the slot."""
+        with self._waiting:
             self._under_way -= 1
-            self._room.notify()
+            self._waiting.notify()
 
     def wake(self) -> None:
-        """Let everybody who waits for room look whether it is over."""
-        with self._room:
-            self._room.notify_all()
+        """Let everybody who waits for a slot look whether it is over."""
+        with self._waiting:
+            self._waiting.notify_all()
 
-    def _look_for_places(self) -> int:
+    def _look_for_slots(self) -> int:
         with self._changed:
             self._look()
             return self.capacity
 
     def evaluate(self, trial: Trial, timeout_s: float | None) -> Outcome:
-        """Evaluate on a free seat; where the worker is lost, once more, alone on a worker.
+        """Evaluate on a free slot; where the worker is lost, once more, alone on a worker.
 
         Raises:
             TunerError: the cluster is gone, or has no worker left that could evaluate.
@@ -191,16 +178,16 @@ class Seats:
         begin = time.perf_counter()
         reason = ""
         for is_alone in (False, True):
-            worker, seat = self._take(is_alone=is_alone)
+            worker, slot = self._take(is_alone=is_alone)
             is_lost = True
             try:
                 deadline = math.inf if timeout_s is None else timeout_s + LONGEST_DELAY_S
                 deadline += time.monotonic()
-                outcome = seat.evaluate(trial, timeout_s, wait_s=ASK_S)
+                outcome = slot.evaluate(trial, timeout_s, wait_s=ASK_S)
                 while outcome is None:
                     if time.monotonic() > deadline:  # the worker itself should have seen to that
                         raise LostError(f"{worker.name} does not keep the time limit")
-                    outcome = seat.answer(wait_s=ASK_S)
+                    outcome = slot.answer(wait_s=ASK_S)
                 is_lost = False
                 return outcome
             except LostError as error:
@@ -210,13 +197,13 @@ class Seats:
                     self._repeated.append(trial.number)
                 self._cluster.workers()  # where all of it is gone, no trial is to blame
             finally:
-                self._leave(worker, seat, is_lost=is_lost, was_alone=is_alone)
+                self._release(worker, slot, is_lost=is_lost, was_alone=is_alone)
         blame = "two workers of the cluster were lost while they evaluated this trial"
         remark = f"{blame}, the second with nothing else on it: {reason}"
         return failed(remark, time.perf_counter() - begin)
 
-    def _take(self, *, is_alone: bool) -> tuple[_Worker, RemoteSeat]:
-        """Wait for a seat; ``is_alone``: on a worker where nothing else is under way."""
+    def _take(self, *, is_alone: bool) -> tuple[_Worker, RemoteSlot]:
+        """Wait for a slot; ``is_alone``: on a worker where nothing else is under way."""
         while True:
             with self._changed:
                 self._look()
@@ -227,14 +214,14 @@ class Seats:
                 if worker.free:
                     return worker, worker.free.pop()
             try:
-                seat = self._cluster.seat(worker.name)
-                self._has_seated = True
-                return worker, seat
+                slot = self._cluster.slot(worker.name)
+                self._has_made_slot = True
+                return worker, slot
             except LostError:  # of which no trial has seen anything
-                self._leave(worker, None, is_lost=True, was_alone=is_alone)
+                self._release(worker, None, is_lost=True, was_alone=is_alone)
                 time.sleep(self._look_s)
             except CannotSendError as error:
-                self._leave(worker, None, is_lost=True, was_alone=is_alone)
+                self._release(worker, None, is_lost=True, was_alone=is_alone)
                 with self._changed:
                     self._refused[worker.name] = str(error)
                     self._workers.pop(worker.name, None)
@@ -243,7 +230,7 @@ class Seats:
         """Return the worker that is least busy, by one evaluation busier."""
         able = [worker for worker in self._workers.values() if not worker.is_reserved]
         able = [worker for worker in able if worker.busy < worker.capacity]
-        # A seat that is there costs less than a new one.
+        # A slot that is there costs less than a new one.
         able = [worker for worker in able if worker.free] or able
         if not able:
             return None
@@ -266,22 +253,22 @@ class Seats:
         worker.busy = 1
         return worker
 
-    def _leave(
-        self, worker: _Worker, seat: RemoteSeat | None, *, is_lost: bool, was_alone: bool
+    def _release(
+        self, worker: _Worker, slot: RemoteSlot | None, *, is_lost: bool, was_alone: bool
     ) -> None:
-        """Give a seat back. ``is_lost``: other free seats of that worker are not trusted either."""
+        """Give a slot back. ``is_lost``: other free slots of that worker are not trusted either."""
         with self._changed:
             worker.busy -= 1
             if was_alone:
                 worker.is_reserved = False
-            if seat is not None:
-                worker.free.append(seat)
+            if slot is not None:
+                worker.free.append(slot)
             lost = list(worker.free) if is_lost else []
             if is_lost:
                 worker.free.clear()
             self._changed.notify_all()
-        for seat in lost:
-            seat.close()
+        for slot in lost:
+            slot.close()
 
     def _look(self) -> None:
         """Take note of workers that came or went, now and then.
@@ -301,7 +288,7 @@ class Seats:
             self._worker_seen_at = now
             return
         is_over = now - self._worker_seen_at > self._workers_wait_s
-        if there and (is_over or not self._has_seated):
+        if there and (is_over or not self._has_made_slot):
             reasons = "; ".join(f"{self._refused[name]} (on {name})" for name in there)
             raise TunerError(
                 f"no worker can load the evaluate function: {reasons}; install there what is "
