@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+import tuner
+
 WAIT_S = 120.0
 
 
@@ -65,6 +67,11 @@ def write_data(folder: Path) -> None:
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td11\t1\nr\td11\t1\n")
 
 
+def with_tuner(folders: str | Path) -> str:
+    """Return a PYTHONPATH on which this tuner is found, and not one that is installed."""
+    return f"{folders}{os.pathsep}{Path(tuner.__file__).parents[1]}"
+
+
 class Project:
     """A folder with a configuration, a function that it tunes, and the command line."""
 
@@ -75,7 +82,7 @@ class Project:
         write_data(folder / "data")
         self.environment = {
             **os.environ,
-            "PYTHONPATH": str(folder),
+            "PYTHONPATH": with_tuner(folder),
             "TUNER_CACHE_DIR": str(folder / "cache"),
             "OMP_NUM_THREADS": "1",
         }
@@ -210,12 +217,12 @@ class DaskCluster:
     def _start(
         self, *arguments: str, python_path: str | Path | None = None, cwd: Path | None = None
     ) -> subprocess.Popen[bytes]:
-        python_path = python_path or self.folder
+        python_path = with_tuner(python_path or self.folder)
         with (self.folder / "dask.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
                 cwd=cwd or self.folder,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(python_path)},
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": python_path},
                 stdout=log,
                 stderr=log,
             )

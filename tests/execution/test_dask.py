@@ -209,7 +209,7 @@ def test_workers_that_cannot_do_it_are_left_out_and_named(project: Any, dask_clu
     dask_cluster.add_worker("--name", "without-tuner", python_path=broken.parent, cwd=elsewhere)
     dask_cluster.wait_for_workers(2)
     both = f"{project.folder}{os.pathsep}{modules}"
-    project.environment["PYTHONPATH"] = both
+    project.environment["PYTHONPATH"] += f"{os.pathsep}{modules}"
     run = project.start("run", "far.yaml")
     dask_cluster.add_worker("--name", "able", python_path=both)
     said = project.end(run, 0)
