@@ -150,7 +150,7 @@ def keys(
         if inner is not None:
             below.append((where, own, inner))
             kind = kind.replace("section", f"[section](#{anchor(where + after)})")
-        rows.append((code(where), kind, default, sentence(own["description"])))
+        rows.append((code(name), kind, default, sentence(own["description"])))
     yield from table(("key", "values", "default", "what it does"), rows)
     for where, own, inner in below:
         yield f"#### {code(where)}{after}"
@@ -251,7 +251,10 @@ def _without_nulls(part: Any) -> Any:
 
 def retriever_kind(branch: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options of one kind of retriever."""
-    yield f"#### `kind: {branch['if']['properties']['kind']['const']}`"
+    kind = branch["if"]["properties"]["kind"]["const"]
+    yield f"#### `kind: {kind}`"
+    yield ""
+    yield f"[Its page](your-system/{kind}.md) has a whole example."
     yield ""
     rows = []
     for name, own in branch["then"]["properties"].items():
