@@ -40,7 +40,7 @@ def test_guardrails_of_shares_are_shown_as_shares(capsys):
 
 def test_one_query_of_a_type_is_said_in_the_singular(capsys):
     comparison = {"mean_difference": 0.1, "n": 1, "wins": 1, "losses": 0}
-    print_types([{"group": "rare", "comparison": comparison, "adjusted_p": None}])
+    print_types({"by_type": [{"group": "rare", "comparison": comparison, "adjusted_p": None}]})
     assert "+0.100 on 1 query (1 better, 0 worse)" in capsys.readouterr().out
 
 

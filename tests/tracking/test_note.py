@@ -55,7 +55,7 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
         note
         == f"""**{SENTENCE}**
 
-3 trials, 1 failed (20%), 1 shared with an equal one, in 61.5 s, on atlas: {COUNTS}.
+3 trials evaluated, 1 shared with an equal one, 1 failed (20%), in 61.5 s, on atlas: {COUNTS}.
 
 | measured | baseline | winner (tpe #5) | change |
 | --- | ---: | ---: | ---: |
@@ -106,15 +106,18 @@ def test_what_an_answer_costs_stands_beside_what_it_is_worth(judged):
 
 def test_what_is_missing_is_left_out_and_said(study, summarize):
     none = replace(summarize([study.trials[2]]), baseline=None)
-    assert study_note(study.header, none).startswith("**No trial succeeded.**")
+    assert study_note(study.header, none).startswith(
+        "**No result: none of 5 trials could be scored.**"
+    )
     alone = study_note(study.header, replace(study.summary, baseline=None))
-    assert alone.startswith("**No verdict: there is no baseline to compare with.**")
+    assert alone.startswith("**No verdict: the configuration names no baseline to compare with.**")
     assert "| measured | winner (tpe #5) |" in alone
     interrupted = study_note(study.header, summarize(study.trials, "interrupted"))
     assert "Go on with `tuner resume RUN_DIR`." in interrupted
     header = replace(study.header, dataset={}, arms=())
-    assert "3 trials, 1 failed (20%), 1 shared with an equal one, in 61.5 s.\n" in study_note(
-        header, study.summary
+    assert (
+        "3 trials evaluated, 1 shared with an equal one, 1 failed (20%), in 61.5 s.\n"
+        in study_note(header, study.summary)
     )
 
 

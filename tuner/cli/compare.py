@@ -137,7 +137,7 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     for remark in result.remarks:
         echo(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
     echo(f"\n{verdict.sentence}", bold=True)
-    print_types(verdict.to_record()["by_type"])
+    print_types(verdict.to_record())
     print_guardrails(verdict.to_record()["guardrails"])
     for title, rows in (("gained most", result.gained), ("lost most", result.lost)):
         if rows:

@@ -256,7 +256,7 @@ def _print(duel: AnswerDuel) -> None:
 
     print_pairs(duel.metrics)
     echo(f"\n{duel.sentence}", bold=True)
-    print_types(duel.to_record()["by_type"])
+    print_types(duel.to_record())
     before, after = next(iter(duel.scores.values()))
     change = after - before
     order = sorted(range(len(change)), key=lambda row: change[row])

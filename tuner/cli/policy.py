@@ -65,7 +65,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
     if result.verdict is not None:
         echo(f"\n{result.verdict.sentence}", bold=True)
-        print_types(result.verdict.to_record()["by_type"])
+        print_types(result.verdict.to_record())
     else:
         echo(f"\nNo verdict: {result.no_verdict}.", bold=True)
     echo(f"\npolicy  {path}")

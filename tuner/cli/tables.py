@@ -9,7 +9,8 @@ from rich.table import Table
 
 from tuner.cli.console import console
 from tuner.cli.out import echo
-from tuner.core.study_record import Standing, StudySummary, is_clear
+from tuner.core.study_facts import types_found
+from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.verdict.more_queries import in_queries
@@ -26,7 +27,7 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
         echo(f"\n{summary.verdict['sentence']}", bold=True)
         if "corrected" in summary.verdict and summary.verdict.get("by_type"):
             echo("by query type, on the queries that chose the winner, which flatters it:")
-        print_types(summary.verdict.get("by_type", ()))
+        print_types(summary.verdict)
         print_guardrails(summary.verdict.get("guardrails", {}))
 
 
@@ -64,24 +65,14 @@ def _front(front: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def print_types(groups: Sequence[Mapping[str, Any]]) -> None:
-    """Print where the winner wins and loses: one line a query type."""
-    for group in groups:
-        comparison = group["comparison"]
-        if comparison["mean_difference"] is None:
-            continue
+def print_types(verdict: Mapping[str, Any]) -> None:
+    """Print where the winner of a recorded verdict wins and loses: one line a query type."""
+    said = {None: "  too few queries to tell", True: "  clear", False: ""}
+    for one in types_found(verdict):
         echo(
-            f"  {group['group']:<20} {comparison['mean_difference']:+.3f} on "
-            f"{in_queries(comparison['n'])} ({comparison['wins']} better, "
-            f"{comparison['losses']} worse)"
-            f"{_said(group['adjusted_p'])}"
+            f"  {one.name:<20} {one.difference:+.3f} on {in_queries(one.queries)} "
+            f"({one.better} better, {one.worse} worse){said[one.clear]}"
         )
-
-
-def _said(adjusted_p: float | None) -> str:
-    if adjusted_p is None:
-        return "  too few queries to tell"
-    return "  clear" if is_clear(adjusted_p) else ""
 
 
 def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:

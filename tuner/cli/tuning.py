@@ -11,6 +11,7 @@ from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.steps import Phases, duration, where_it_went
+from tuner.core.study_facts import NextStep, StudyFacts, study_facts
 from tuner.report import write_study_report
 from tuner.run.progress import Progress, progress_for
 
@@ -65,9 +66,10 @@ def _headline(session: Session) -> str:
 def _print(tuned: Tuned, session: Session) -> None:
     from tuner.cli.tables import print_summary
 
-    summary = tuned.summary
+    summary, header = tuned.summary, session.study.header
+    facts = study_facts(header, summary)
     if summary.best is not None:
-        print_summary(summary, tuple(session.study.header.objective["maximize"]))
+        print_summary(summary, tuple(header.objective["maximize"]))
         echo()
     if summary.best is not None and summary.best.violation > 0:
         echo("no configuration met the constraints; `best` is the one closest to them")
@@ -75,7 +77,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         echo(f"{summary.reason}\n", bold=True)
     for line in (
         _times(summary),
-        _counts(summary),
+        ", ".join(facts.trials),
         *_reason(summary),
         *_savings(summary),
         *_exhausted(tuned, session),
@@ -83,7 +85,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         *(f"note           {remark}" for remark in summary.remarks),
         *([calls] if (calls := calls_sentence(summary.queries_asked)) else []),
         *_places(tuned),
-        *_next_steps(tuned, session),
+        *_next_steps(tuned, session, facts),
     ):
         echo(line)
 
@@ -94,17 +96,6 @@ def _times(summary: StudySummary) -> str:
     earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
     took = f"{duration(summary.seconds)}{earlier}"
     return f"{summary.state} after {took}: {parts}".removesuffix(": ")
-
-
-def _counts(summary: StudySummary) -> str:
-    parts = [f"{summary.finished_trials} trials evaluated"]
-    if summary.raced_out_trials:
-        parts.append(f"{summary.raced_out_trials} stopped early, behind the best")
-    if summary.shared_trials:
-        parts.append(f"{summary.shared_trials} shared with an equal one")
-    if summary.failed_trials:
-        parts.append(f"{summary.failed_trials} failed ({summary.failed_share:.0%})")
-    return ", ".join(parts)
 
 
 def _reason(summary: StudySummary) -> list[str]:
@@ -147,19 +138,17 @@ def _places(tuned: Tuned) -> list[str]:
     return lines
 
 
-def _next_steps(tuned: Tuned, session: Session) -> list[str]:
+def _next_steps(tuned: Tuned, session: Session, facts: StudyFacts) -> list[str]:
     if tuned.summary.state == "interrupted":
         return [f"go on with     tuner resume {tuned.run_dir}"]
     look = [f"look at it     tuner ui {tuned.run_dir}"] if tuned.mlflow_run_id else []
     if tuned.summary.is_worth_retrying:
         look.append(f"{'try again':<15}tuner resume {tuned.run_dir} --retry-failed")
-    if tuned.summary.best is None or tuned.summary.state == "failed":
+    if tuned.summary.best is None or facts.next_step is NextStep.RETRY:
         return look
-    verdict = tuned.summary.verdict
-    is_undecided = verdict is None and session.study.header.baseline is not None
-    is_refused = verdict is not None and verdict["outcome"] != "deploy"
-    is_doubtful = is_undecided or is_refused
-    label = tuned.summary.called if is_doubtful else "use it"
+    no_baseline = facts.next_step is NextStep.DECIDE and session.study.header.baseline is None
+    is_to_use = facts.next_step is NextStep.DEPLOY or no_baseline
+    label = "use it" if is_to_use else tuned.summary.called
     return [*look, f"{label:<15}{tuned.run_dir}/best.yaml"]
 
 

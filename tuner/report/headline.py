@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tuner.core.shown import shortened
 from tuner.core.steps import duration, where_it_went
-from tuner.core.study_record import Standing, StudySummary
+from tuner.core.study_facts import NextStep, StudyFacts, study_facts
+from tuner.core.study_record import StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.parts import (
     LONGEST_VALUE,
-    MISSING,
     Headline,
     counted,
     percent,
@@ -19,9 +20,8 @@ from tuner.report.parts import (
     shown_param,
     signed,
 )
-from tuner.report.review import UNFINISHED, Review
+from tuner.report.review import Review
 from tuner.study.failures import Failures, by_cause, reason_of
-from tuner.study.results import BASELINE_ARM
 
 # Outcome: its tone on the page, and a mark that tells them apart without colour.
 _OUTCOMES = {
@@ -33,16 +33,20 @@ _OUTCOMES = {
 
 def headline(review: Review) -> Headline:
     """Say what the study found, in the verdict's words, or why there is no verdict."""
-    facts = _facts(review)
+    summary = review.summary
+    if summary.state == "failed" and not summary.reason:
+        summary = replace(summary, reason=Failures.of(review.trials).sentence)
+    found = study_facts(review.header, summary, costs=(CONTEXT_TOKENS,))
+    facts = _facts(review, found)
     goals = (*(one["sentence"] for one in review.summary.goals), *review.summary.front_notes)
-    if not review.verdict or review.summary.state == "failed":
-        outcome, sentence = _without_verdict(review)
-        following = _next_step(review)
-        return Headline("none", "–", outcome, sentence, following, facts=facts, goals=goals)
+    if found.why:
+        sentence = _without_verdict(review, found)
+        following = _next_step(review, found)
+        return Headline("none", "–", found.state, sentence, following, facts=facts, goals=goals)
     outcome = review.verdict["outcome"]
     tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
     sentence, caveat = _told(review.verdict)
-    following = _next_step(review)
+    following = _next_step(review, found)
     worse = [one["goal"] for one in review.summary.goals if one["reading"] == "worse"]
     called = outcome.capitalize()
     if worse and tone == "deploy":
@@ -64,37 +68,14 @@ def _told(verdict: Mapping[str, Any]) -> tuple[str, str]:
     return f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
 
 
-def _without_verdict(review: Review) -> tuple[str, str]:
-    """Name the state, and say why nothing was decided."""
-    state, chosen, baseline = review.summary.state, review.chosen, review.baseline
-    reason = review.summary.reason
-    if state == "failed":
-        reason = reason or Failures.of(review.trials).sentence
-        reason = reason.removeprefix("Failed: ")
-        return "Failed", reason[:1].upper() + reason[1:]
-    if chosen is None:
-        told = [trial for trial in review.trials if trial.is_told]
-        if not told:
-            return "No result yet", "No trial has ended so far."
-        return "No result", f"None of {counted(len(told), 'trial')} could be scored."
-    if state in ("interrupted", UNFINISHED):
-        outcome = "Interrupted" if state == "interrupted" else "Not finished"
-        why = f"{reason}; " if reason else ""
-        why += "a verdict is given at the end of a study, on queries that it has not seen"
-    elif any(trial.arm == BASELINE_ARM for trial in review.trials) and baseline is None:
-        outcome, why = "No verdict", "the baseline could not be evaluated"
-    elif baseline is None:
-        outcome, why = "No verdict", "the configuration names no baseline to compare with"
-    elif not review.header.dataset:
-        outcome, why = "No verdict", "the system measures itself, so no queries could be compared"
-    elif not any(chosen.tune_metrics.get(name) for name in review.weights):
-        outcome, why = (
-            "No verdict",
-            "nothing relevant was found, so there is nothing to choose from",
-        )
-    else:
-        outcome, why = "No verdict", "winner and baseline could not be compared query by query"
-    return outcome, f"{_so_far(review)}; {why}."
+def _without_verdict(review: Review, found: StudyFacts) -> str:
+    """Say why nothing was decided, and how the study stands."""
+    why = found.why[:1].upper() + found.why[1:]
+    if review.summary.state == "failed":  # by an error's own words
+        return why
+    if review.chosen is None:
+        return f"{why}."
+    return f"{_so_far(review)}; {found.why}."
 
 
 def _so_far(review: Review) -> str:
@@ -112,31 +93,38 @@ def _so_far(review: Review) -> str:
     return f"{found}, {by} against the baseline{on}"
 
 
-def _next_step(review: Review) -> str:
+def _next_step(review: Review, found: StudyFacts) -> str:
     """Say what to do now, and what besides where trials failed."""
-    step, is_over = _main_step(review), review.summary.state == "finished"
-    if not (is_over and review.header.config and review.summary.is_worth_retrying):
+    step = _main_step(review, found)
+    if not found.may_retry:
         return step
     again = f"tuner resume {review.run_dir} --retry-failed"
     return f"{step} To evaluate the failed trials again: {again}".lstrip()
 
 
-def _main_step(review: Review) -> str:
-    state, outcome = review.summary.state, review.verdict.get("outcome")
-    if state in ("interrupted", UNFINISHED):
-        return f"Go on with: tuner resume {review.run_dir}"
-    if state == "failed":
-        return f"Once that is solved: tuner resume {review.run_dir} --retry-failed"
-    if review.chosen is None:
-        return _most_frequent_failure(review)
-    if outcome == "deploy":
-        return f"{_changes(review)}All its parameters are in best.yaml of the run directory."
-    more, to_show = review.verdict.get("more_queries"), review.verdict.get("difference_to_show")
-    # Newer verdicts say so in their own words.
-    if outcome == "not enough queries" and more and to_show and "advice" not in review.verdict:
-        queries = counted(more, "query", "queries")
-        return f"{queries} held out would show a difference of {shown(to_show)}, in 4 of 5 studies."
+def _main_step(review: Review, found: StudyFacts) -> str:
+    match found.next_step:
+        case NextStep.RESUME:
+            return f"Go on with: tuner resume {review.run_dir}"
+        case NextStep.RETRY:
+            return f"Once that is solved: tuner resume {review.run_dir} --retry-failed"
+        case NextStep.LOOK:
+            return _most_frequent_failure(review)
+        case NextStep.DEPLOY:
+            changes = _changes(review, found)
+            return f"{changes}All its parameters are in best.yaml of the run directory."
+        case NextStep.LABEL:
+            return _more_queries(review.verdict)
     return ""
+
+
+def _more_queries(verdict: Mapping[str, Any]) -> str:
+    """Say how many queries would tell, where the verdict is of before it said so itself."""
+    more, to_show = verdict.get("more_queries"), verdict.get("difference_to_show")
+    if "advice" in verdict or not more or not to_show:
+        return ""
+    queries = counted(more, "query", "queries")
+    return f"{queries} held out would show a difference of {shown(to_show)}, in 4 of 5 studies."
 
 
 def _most_frequent_failure(review: Review) -> str:
@@ -146,63 +134,48 @@ def _most_frequent_failure(review: Review) -> str:
     return f"Look at the failures below, such as: {shortened(reason_of(causes[0][0]), 300)}"
 
 
-def _changes(review: Review) -> str:
+def _changes(review: Review, found: StudyFacts) -> str:
     """Say what to set in a service that runs the baseline."""
-    chosen, baseline = review.chosen, review.baseline
-    if chosen is None or baseline is None:
+    if review.baseline is None:
         return ""
-    changes = [
-        f"{name} {shortened(then, LONGEST_VALUE)} → {shortened(now, LONGEST_VALUE)}"
-        for name, value in chosen.params.items()
-        if (now := shown_param(value)) != (then := shown_param(baseline.params.get(name, MISSING)))
+    told = [
+        f"{change.name} {shortened(then, LONGEST_VALUE)} → {shortened(now, LONGEST_VALUE)}"
+        for change in found.changes
+        if (now := shown_param(change.chosen)) != (then := shown_param(change.baseline))
     ]
-    return f"Set {', '.join(changes)}. " if changes else ""
+    return f"Set {', '.join(told)}. " if told else ""
 
 
-def _price(review: Review) -> tuple[tuple[str, str, str], ...]:
+def _price(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...]:
     """Return what the chosen configuration costs a query, beside the baseline."""
-    chosen, baseline = review.chosen, review.baseline
-    if chosen is None:
-        return ()
-    is_held_out = chosen.holdout_objective is not None
-
-    def tokens(standing: Standing | None) -> float | None:
-        if standing is None:
-            return None
-        metrics = standing.holdout_metrics if is_held_out else standing.tune_metrics
-        return metrics.get(CONTEXT_TOKENS)
-
-    mine, theirs = tokens(chosen), tokens(baseline)
-    if mine is None:
-        return ()
-    remark = ""
-    if theirs and not review.is_baseline:
-        remark = f"baseline {shown(theirs)}, {percent(mine, theirs)}"
-    return (("tokens of context a query", shown(mine), remark),)
+    for figure in found.figures:
+        if figure.name == CONTEXT_TOKENS:
+            remark = ""
+            if figure.baseline and not review.is_baseline:
+                by = percent(figure.chosen, figure.baseline)
+                remark = f"baseline {shown(figure.baseline)}, {by}"
+            return (("tokens of context a query", shown(figure.chosen), remark),)
+    return ()
 
 
-def _facts(review: Review) -> tuple[tuple[str, str, str], ...]:
+def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...]:
     """Return name, figure and remark of what a reader asks first."""
-    chosen, baseline, data = review.chosen, review.baseline, review.header.dataset
-    facts = []
-    if chosen is not None:
-        is_held_out = chosen.holdout_objective is not None
-        value = chosen.holdout_objective if is_held_out else chosen.tune_objective
-        other = None
-        if baseline is not None:
-            other = baseline.holdout_objective if is_held_out else baseline.tune_objective
-        where = "held-out queries" if is_held_out else "tune queries" if data else "all trials"
-        remark = f"on the {where}" if data else ""
-        if other is not None and not review.is_baseline:
-            remark = f"baseline {shown(other)}, {remark}" if remark else f"baseline {shown(other)}"
+    data, facts = review.header.dataset, []
+    if found.figures:
+        objective = found.figures[0]
+        where = "held-out" if objective.is_held_out else "tune"
+        remark = f"on the {where} queries" if data else ""
+        if objective.baseline is not None and not review.is_baseline:
+            other = f"baseline {shown(objective.baseline)}"
+            remark = f"{other}, {remark}" if remark else other
         called = "baseline" if review.is_baseline else review.called
-        facts.append((f"objective of the {called}", shown(value), remark))
+        facts.append((f"objective of the {called}", shown(objective.chosen), remark))
     if review.rows:
         changes = [row.change for row in review.rows if row.change is not None]
         won, lost = sum(c > 1e-12 for c in changes), sum(c < -1e-12 for c in changes)
         tied = len(changes) - won - lost
         facts.append(("queries better / worse", f"{won} / {lost}", f"{tied} the same"))
-    facts += _price(review)
+    facts += _price(review, found)
     summary = review.summary
     told = sum(trial.is_told for trial in review.trials)
     arms = ", ".join(review.arms)

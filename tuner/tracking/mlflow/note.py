@@ -21,7 +21,8 @@ from tuner.core.run_files import (
 )
 from tuner.core.shown import shortened, shown
 from tuner.core.steps import duration
-from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
+from tuner.core.study_facts import NextStep, StudyFacts, study_facts
+from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 
 # Some stores cut a tag at 5,000 characters, in the middle of a table.
@@ -35,9 +36,9 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 _COSTS = ("context_tokens", "latency_p95_ms")
 
 _ADVICE = {
-    "deploy": "Put the winner into service: its parameters are in `best.yaml`.",
-    "keep the baseline": "Leave the service as it is. `best.yaml` holds the winner all the same.",
-    "not enough queries": "Label more queries, or leave the service as it is: these cannot tell "
+    NextStep.DEPLOY: "Put the winner into service: its parameters are in `best.yaml`.",
+    NextStep.KEEP: "Leave the service as it is. `best.yaml` holds the winner all the same.",
+    NextStep.LABEL: "Label more queries, or leave the service as it is: these cannot tell "
     "the two apart.",
 }
 _WHAT_FILES_HOLD = {
@@ -64,16 +65,17 @@ def study_note(
     arms, remarks, and what to do next. ``files`` are the names of its artifacts, ``links`` places
     in MLflow by what they show.
     """
-    head = [f"**{_plain(_opening(summary), longest=1500)}**", _counts(header, summary)]
+    facts = study_facts(header, summary, costs=_COSTS)
+    head = [_opening(facts), _counts(header, summary, facts)]
     parts = [
         _goals(summary),
-        _against_baseline(header, summary),
-        _parameters(summary),
-        _by_type(summary),
+        _against_baseline(summary, facts),
+        _parameters(summary, facts),
+        _by_type(facts),
         _arms(header, summary),
         _remarks(summary),
     ]
-    end = _next(header, summary, files, links, run_dir)
+    end = _next(facts, files, links, run_dir)
     text = "\n\n".join(head)
     for part in parts:
         # Whole parts only: half a table is none.
@@ -91,7 +93,7 @@ def experiment_note(
     return "\n\n".join(
         (
             f"Latest study: [{_plain(header.name)} of {when}]({runs}/{run_id}?{WORKFLOW})",
-            f"**{_plain(_opening(summary), longest=1500)}**",
+            _opening(study_facts(header, summary)),
             f"[All studies]({runs}?viewStateShareKey=tuner-studies&{WORKFLOW}), each with its "
             "arms and trials below it. MLflow first opens pages for language models, which are "
             "empty here: choose *Model training* at the top left. *Views* above the runs offers "
@@ -117,32 +119,12 @@ def arm_note(header: StudyHeader, summary: StudySummary, arm: str) -> str:
     )
 
 
-def _opening(summary: StudySummary) -> str:
-    if summary.state == "failed":
-        return summary.reason or "The study failed: too many of its trials did."
-    if summary.verdict is not None:
-        return str(summary.verdict["sentence"])
-    if summary.state == "interrupted":
-        why = f", as {summary.reason}" if summary.reason else ""
-        return f"Interrupted{why}: there is no verdict yet."
-    if summary.chosen is None:
-        return "No trial succeeded."
-    if summary.chosen.violation > 0:
-        return "No configuration met the constraints; the best is the one closest to them."
-    if summary.baseline is None:
-        return "No verdict: there is no baseline to compare with."
-    return "No verdict."
+def _opening(facts: StudyFacts) -> str:
+    return f"**{_plain(facts.headline, longest=1500)}**"
 
 
-def _counts(header: StudyHeader, summary: StudySummary) -> str:
-    trials = f"{summary.finished_trials} trials"
-    for count, what in (
-        (summary.failed_trials, f"failed ({summary.failed_share:.0%})"),
-        (summary.shared_trials, "shared with an equal one"),
-        (summary.raced_out_trials, "stopped early"),
-    ):
-        trials += f", {count} {what}" if count else ""
-    data = header.dataset
+def _counts(header: StudyHeader, summary: StudySummary, facts: StudyFacts) -> str:
+    trials, data = ", ".join(facts.trials), header.dataset
     earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
     took = f"{duration(summary.seconds)}{earlier}"
     if not data:
@@ -154,37 +136,19 @@ def _counts(header: StudyHeader, summary: StudySummary) -> str:
     )
 
 
-def _against_baseline(header: StudyHeader, summary: StudySummary) -> str:
-    best, baseline = summary.chosen, summary.baseline
+def _against_baseline(summary: StudySummary, facts: StudyFacts) -> str:
+    best, has_baseline = summary.chosen, summary.baseline is not None
     if best is None:
         return ""
     rows = []
-    for label, now, then in _figures(header, best, baseline):
-        change = None if now is None or then is None else now - then
-        digits = 1 if now is not None and abs(now) >= 100 else 4
-        shown = "–" if change is None else f"{change:+,.{digits}f}"
-        rows.append([label, *([_score(then)] if baseline else []), f"**{_score(now)}**", shown])
-    if baseline is None:
-        return _table(["measured", _named(summary, best)], [row[:2] for row in rows])
-    return _table(["measured", "baseline", _named(summary, best), "change"], rows)
-
-
-def _figures(
-    header: StudyHeader, best: Standing, baseline: Standing | None
-) -> Iterable[tuple[str, float | None, float | None]]:
-    """Yield each figure's label and its values for the best and for the baseline."""
-    sides = [best, baseline or best]
-    costs: Sequence[str] = _COSTS
-    for part, is_held_out in (("held out", True), ("tune", False)):
-        objectives = [one.holdout_objective if is_held_out else one.tune_objective for one in sides]
-        if objectives[0] is None:
-            continue
-        yield f"objective, {part}", objectives[0], objectives[1]
-        metrics = [one.holdout_metrics if is_held_out else one.tune_metrics for one in sides]
-        for name in (*header.objective.get("maximize", ()), *costs):
-            if name in metrics[0]:
-                yield f"{_plain(name)}, {part}", metrics[0][name], metrics[1].get(name)
-        costs = ()  # once is enough
+    for figure in facts.figures:
+        now, then = figure.chosen, figure.baseline
+        label = f"{_plain(figure.name)}, {'held out' if figure.is_held_out else 'tune'}"
+        change = "–" if then is None else f"{now - then:+,.{1 if abs(now) >= 100 else 4}f}"
+        row = [label, _score(then), f"**{_score(now)}**", change]
+        rows.append(row if has_baseline else [label, row[2]])
+    named = _named(summary, best)
+    return _table(["measured", *(["baseline", named, "change"] if has_baseline else [named])], rows)
 
 
 def _goals(summary: StudySummary) -> str:
@@ -193,42 +157,32 @@ def _goals(summary: StudySummary) -> str:
     return "\n".join(f"- {_plain(text)}" for text in texts)
 
 
-def _parameters(summary: StudySummary) -> str:
-    best, baseline = summary.chosen, summary.baseline
-    if best is None:
-        return ""
-    if baseline is None:
-        rows = [[_code(name), _value(value)] for name, value in best.params.items()]
-        return _table(["parameter", summary.called], rows)
+def _parameters(summary: StudySummary, facts: StudyFacts) -> str:
+    if summary.baseline is None:
+        rows = [[_code(one.name), _value(one.chosen)] for one in facts.changes]
+        return _table(["parameter", summary.called], rows) if rows else ""
     rows = []
-    for name in dict.fromkeys([*best.params, *baseline.params]):
-        then = _value(baseline.params[name]) if name in baseline.params else "–"
-        # What is not tuned is as in the baseline.
-        now = _value(best.params[name]) if name in best.params else then
-        rows.append([_code(name), then, now if now == then else f"**{now}**"])
-    return _table(["parameter", "baseline", summary.called], rows)
+    for one in facts.changes:
+        then, now = _value(one.baseline), _value(one.chosen)
+        rows.append([_code(one.name), then, now if now == then else f"**{now}**"])
+    return _table(["parameter", "baseline", summary.called], rows) if rows else ""
 
 
-def _by_type(summary: StudySummary) -> str:
-    rows = []
-    for group in (summary.verdict or {}).get("by_type") or ():
-        found: Mapping[str, Any] = group["comparison"]
-        if found["mean_difference"] is None:
-            continue
-        change = f"{found['mean_difference']:+.3f}"
-        rows.append(
-            [
-                _plain(group["group"]),
-                f"{found['n']}{' (too few to tell)' if group['adjusted_p'] is None else ''}",
-                f"**{change}**" if is_clear(group["adjusted_p"]) else change,
-                str(found["wins"]),
-                str(found["losses"]),
-            ]
-        )
+def _by_type(facts: StudyFacts) -> str:
+    rows = [
+        [
+            _plain(one.name),
+            f"{one.queries}{' (too few to tell)' if one.clear is None else ''}",
+            f"**{one.difference:+.3f}**" if one.clear else f"{one.difference:+.3f}",
+            str(one.better),
+            str(one.worse),
+        ]
+        for one in facts.types
+    ]
     if not rows:
         return ""
     table = _table(["query type", "queries", "change (bold: clear)", "better", "worse"], rows)
-    if "corrected" in (summary.verdict or {}):
+    if facts.types_are_flattered:
         return f"On the queries that chose the winner, which flatters it:\n\n{table}"
     return table
 
@@ -253,21 +207,20 @@ def _remarks(summary: StudySummary) -> str:
 
 
 def _next(
-    header: StudyHeader,
-    summary: StudySummary,
+    facts: StudyFacts,
     files: Collection[str],
     links: Mapping[str, str],
     run_dir: Path | None,
 ) -> str:
     place = "RUN_DIR" if run_dir is None else shlex.quote(str(run_dir))
-    lines = []
-    if summary.state == "interrupted":
-        lines.append(f"Go on with `tuner resume {place}`.")
-    elif summary.state == "failed":
-        lines.append(f"Once that is solved: `tuner resume {place} --retry-failed`.")
-    elif summary.verdict is not None:
-        lines.append(_ADVICE.get(str(summary.verdict["outcome"]), ""))
-    if summary.state == "finished" and header.config and summary.is_worth_retrying:
+    lines = [
+        {
+            NextStep.RESUME: f"Go on with `tuner resume {place}`.",
+            NextStep.RETRY: f"Once that is solved: `tuner resume {place} --retry-failed`.",
+            **_ADVICE,
+        }.get(facts.next_step, "")
+    ]
+    if facts.may_retry:
         again = f"`tuner resume {place} --retry-failed`"
         lines.append(f"To evaluate the failed trials again: {again}.")
     if links:
@@ -296,6 +249,8 @@ def _score(value: float | None) -> str:
 
 
 def _value(value: Any) -> str:
+    if value is None:
+        return "–"
     return f"{value:.4g}" if isinstance(value, float) else _plain(value)
 
 
