@@ -51,7 +51,7 @@ def test_the_challenger_is_the_version_with_the_alias_and_its_verdict_counts(
     with pytest.raises(InputError, match=r"version 2 was not found to be better .*--force"):
         promote(config, "challenger", why="", say=pytest.fail, show=shown.append)
     (line,) = shown
-    assert line.startswith("verdict on version 2: Keep the champion: ")
+    assert line.startswith("verdict on version 2: Keep the baseline: ")
     for target in ("2", "2026-03-02"):  # by whatever name
         with pytest.raises(InputError, match="--force"):
             promote(config, target, why="", say=pytest.fail)
@@ -74,7 +74,7 @@ def test_the_challenger_is_the_version_with_the_alias_and_its_verdict_counts(
 
     done = CliRunner().invoke(command, [str(nights.path), "--to", "2", "--reason", "me", "--force"])
     said, moved_to = done.output.splitlines()
-    assert said.startswith("verdict on version 2: Keep the champion: ")
+    assert said.startswith("verdict on version 2: Keep the baseline: ")
     assert moved_to == "the champion of small is version 2 now"
     assert nights.records.promotions[-1].why == "me (forced: keep the baseline)"
     back = promote(config, "1", why="", say=pytest.fail)  # who was it before needs no force

@@ -45,12 +45,11 @@ def test_an_improvement_is_deployed_in_words_mark_and_tone(report):
     assert "on 40 held-out queries" in page.text
 
 
-def test_a_verdict_of_an_older_journal_is_read_by_its_brackets():
+def test_the_sentence_of_an_older_verdict_is_not_taken_apart():
     sentence = "Deploy: the winner is better by +0.1 on 9 queries (95 % interval …)."
     old = {"outcome": "deploy", "sentence": f"{sentence} (Few differ: so what.) (It moves.)"}
-    told = "The winner is better by +0.1 on 9 queries (95 % interval …)."
-    assert _told(old) == (told, "Few differ: so what. It moves.")
-    assert _told({**old, "sentence": sentence}) == (told, "")
+    # A sentence is for people: of before its parts were recorded, it stays whole.
+    assert _told(old) == (old["sentence"], "")
     new = {**old, "finding": "It is.", "advice": "Do.", "caveats": [{"text": "A."}, {"text": "B."}]}
     assert _told(new) == ("It is. Do.", "A. B.")
 

@@ -16,7 +16,7 @@ from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Rail
 from tuner.verdict.ruling import CaveatKind, Outlook, Reason, Ruling
 from tuner.verdict.verdict import Guardrail, Measured, decide
-from tuner.verdict.words import Names, tell, weakened
+from tuner.verdict.words import THE_WINNER, Names, retold, tell, weakened
 
 QUICK = {"permutations": 0, "resamples": 0}
 COMPARED = Names("B", "A", "tune queries", "A and B are the same")
@@ -666,3 +666,17 @@ def test_a_record_holds_the_figures_and_the_words_apart(name):
     assert record["reason"] == verdict.ruling.reason.value
     if "low" in record["figures"]:
         assert record["figures"]["low"] <= record["figures"]["high"]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_record_is_told_again_in_the_words_of_nights(name):
+    verdict = verdict_of(name)
+    record = json.loads(json.dumps(verdict.to_record(), allow_nan=False))
+    again = retold(record, Names("the challenger", "the champion"))
+    assert "winner" not in again
+    assert "baseline" not in again
+    if not name.endswith(("compared", "policy")):
+        assert retold(record, THE_WINNER) == SAID[name]
+    # Of before what it is made of was recorded, a sentence stays as it was.
+    old = {key: value for key, value in record.items() if key != "prospect"}
+    assert retold(old, Names("the challenger", "the champion")) == record["sentence"]

@@ -13,7 +13,6 @@ from tuner.nightly.champion import registry_of
 from tuner.nightly.deciding import DEPLOY
 from tuner.nightly.promotion import record_promotion, show_promotion, who_is_it
 from tuner.nightly.records import Champion, Night, Promotion, Records, read_records
-from tuner.nightly.summary import in_words_of_nights
 from tuner.tracking.registry import CHALLENGER, CHAMPION, ModelVersion, Registry
 
 BASELINE = "baseline"
@@ -160,7 +159,7 @@ def _of(version: ModelVersion, called: str) -> _Candidate:
     if not version.params:
         raise InputError(f"{called} holds no parameters, as no study made it")
     champion = Champion(version.params, version.version, version.study_id, "registry")
-    sentence = in_words_of_nights(version.description or _Candidate.sentence)
+    sentence = version.description or _Candidate.sentence
     return _Candidate(champion, version.outcome, sentence)
 
 

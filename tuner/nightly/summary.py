@@ -21,8 +21,11 @@ from tuner.core.study_record import Standing, StudySummary
 from tuner.drift.findings import DriftReport
 from tuner.nightly.records import Champion, Look, Night, Notice
 from tuner.run.session import Tuned
+from tuner.verdict.words import Names, retold
 
 EXIT_PROMOTED = 10
+
+_NAMES = Names("the challenger", "the champion")
 
 _HEADS = {
     "failed": "The night failed: {reason}",
@@ -227,22 +230,13 @@ def _verdict(summary: StudySummary, look: Look | None) -> dict[str, Any] | None:
     interval = comparison.get("interval") or corrected.get("interval")
     return {
         "outcome": verdict["outcome"],
-        "sentence": in_words_of_nights(str(verdict["sentence"])),
+        "sentence": retold(verdict, _NAMES),
         "difference": comparison.get("mean_difference", corrected.get("estimate")),
         "interval": None if interval is None else list(interval),
         "p_value": comparison.get("p_value"),
         "alpha": None if look is None else look.alpha,
         "look": None if look is None else look.number,
     }
-
-
-def in_words_of_nights(sentence: str) -> str:
-    """Return a verdict's sentence as one of a challenger against a champion.
-
-    >>> in_words_of_nights("Keep the baseline: the winner is worse.")
-    'Keep the champion: the challenger is worse.'
-    """
-    return sentence.replace("the baseline", "the champion").replace("the winner", "the challenger")
 
 
 def _told(drift: DriftReport) -> str:

@@ -60,12 +60,8 @@ def _told(verdict: Mapping[str, Any]) -> tuple[str, str]:
     if "finding" in verdict:
         caveats = " ".join(one["text"] for one in verdict["caveats"])
         return f"{verdict['finding']} {verdict['advice']}".strip(), caveats
-    # Of a study before those were kept apart: what weakens a verdict follows it in brackets.
-    sentence = verdict["sentence"].removeprefix(f"{verdict['outcome'].capitalize()}: ")
-    sentence, _, caveat = f"{sentence[:1].upper()}{sentence[1:]}".partition(". (")
-    if not caveat:
-        return sentence, ""
-    return f"{sentence}.", caveat.replace(".) (", ". ").removesuffix(")")
+    # Of a study before those were kept apart.
+    return str(verdict["sentence"]), ""
 
 
 def _without_verdict(review: Review, found: StudyFacts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tuner.verdict.looks import LOOKS_FILE, times
@@ -88,10 +88,25 @@ def to_record(
             _caveat_record(one, text) for one, text in zip(caveats, told.caveats, strict=True)
         ],
         "outlook": None if ruling.prospect is None else ruling.prospect.outlook.value,
+        "prospect": None if ruling.prospect is None else asdict(ruling.prospect),
         "more_queries": ruling.more_queries,
         "difference_to_show": ruling.difference_to_show,
         **parts,
     }
+
+
+def retold(record: Mapping[str, Any], names: Names) -> str:
+    """Return a recorded verdict's sentence with other names for the two.
+
+    One of before records held what it is made of keeps its own.
+    """
+    if "prospect" not in record:
+        return str(record["sentence"])
+    found = record["prospect"]
+    prospect = found and Prospect(**{**found, "outlook": Outlook(found["outlook"])})
+    ruling = Ruling(record["outcome"], Reason(record["reason"]), record["figures"], prospect)
+    caveats = [Caveat(CaveatKind(one["kind"]), one["figures"]) for one in record["caveats"]]
+    return tell(ruling, caveats, names).sentence
 
 
 def weakened(record: Mapping[str, Any], caveats: Sequence[Caveat]) -> dict[str, Any]:
