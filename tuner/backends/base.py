@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tuner.core.checks import check_whole
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial
 
@@ -23,6 +24,9 @@ class Backend(Protocol):
     ``budget`` is the number of trials that the arm may spend in total (at least 1). A kind whose
     suggestions do not depend on results may say so by ``learns: ClassVar[bool] = False``; no
     suggestion of it then waits for a result.
+
+    What a kind elsewhere can build on: ``check_budget``, and for points that were not suggested yet
+    ``pick_unseen`` and ``spread_unseen`` of ``tuner.backends.points``.
     """
 
     def suggest(
@@ -39,3 +43,8 @@ class Backend(Protocol):
         remain.
         """
         ...
+
+
+def check_budget(budget: object) -> None:
+    """Refuse a budget that is no number of trials; configurations call it ``trials``."""
+    check_whole("trials", budget, least=1)

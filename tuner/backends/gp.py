@@ -20,8 +20,9 @@ from skopt.learning import GaussianProcessRegressor
 from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
 from threadpoolctl import threadpool_limits
 
-from tuner.backends.options import check_budget, check_number, check_whole
+from tuner.backends.base import check_budget
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
+from tuner.core.checks import check_number, check_whole
 from tuner.core.space import Categorical, SearchSpace
 from tuner.core.trial import Params, Trial
 

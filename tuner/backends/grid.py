@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tuner.backends.options import check_budget
+from tuner.backends.base import check_budget
 from tuner.backends.points import point_of, points_of
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tuner.backends.options import check_budget
+from tuner.backends.base import check_budget
 from tuner.backends.points import point_of, points_of, random_unseen
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial

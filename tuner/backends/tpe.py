@@ -20,8 +20,9 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from tuner.backends.options import check_budget, check_whole
+from tuner.backends.base import check_budget
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
+from tuner.core.checks import check_whole
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+
+from tuner.core.errors import InputError, Problem
 
 # Beyond it, neighbouring integers are no longer different as floats.
 LARGEST_INTEGER = 2**53
@@ -48,6 +51,45 @@ def integer_problem(value: object) -> str | None:
     if abs(value) > LARGEST_INTEGER:  # type: ignore[arg-type]
         return f"{value!r} is too large: integers go up to 2**53"
     return None
+
+
+def check_whole(name: str, value: object, *, least: int) -> None:
+    """Refuse anything but an integer of at least ``least``.
+
+    Raises:
+        InputError: with the option's name as its key.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        message = f"must be a whole number of at least {least}, got {value!r}"
+        raise InputError(message, key=(name,))
+
+
+def check_number(name: str, value: object, *, least: float) -> None:
+    """Refuse anything but a finite number of at least ``least``.
+
+    Raises:
+        InputError: with the option's name as its key.
+    """
+    if not is_number(value) or not least <= value < math.inf:  # type: ignore[operator]  # a number
+        raise InputError(f"must be a number of at least {least}, got {value!r}", key=(name,))
+
+
+def option_problems(
+    given: Mapping[str, Any], lows: Mapping[str, float], whole: tuple[str, ...] = ()
+) -> Iterator[Problem]:
+    """Yield a problem for each option that is not a finite number from its low up.
+
+    A low of 0 excludes 0 itself unless the number is a ``whole`` one, which 2.0 is too.
+    """
+    for name, low in lows.items():
+        value = given[name]
+        is_right = is_number(value) and low <= value < math.inf
+        if name in whole:
+            if not is_right or value != int(value):
+                yield Problem(f"must be a whole number from {low:g} up, got {value!r}", key=(name,))
+        elif not is_right or value <= 0:
+            above = "above 0" if low == 0 else f"from {low:g} up"
+            yield Problem(f"must be a number {above}, got {value!r}", key=(name,))
 
 
 def _unquoted(text: str) -> str:

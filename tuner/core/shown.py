@@ -35,6 +35,15 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """Write a count with its noun.
+
+    >>> counted(1, "query", "queries"), counted(1200, "trial")
+    ('1 query', '1,200 trials')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def is_formula(text: str) -> bool:
     """Say whether a spreadsheet would run a cell, or, with its leading quote off, might."""
     return _FORMULA.match(text) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tuner.core.shown import counted
 from tuner.core.trial import Trial, TrialState, best_trial
 from tuner.report.chart import Axis, Chart, Numbers, Series, Value
 from tuner.report.parts import (
@@ -13,7 +14,6 @@ from tuner.report.parts import (
     Section,
     Table,
     Text,
-    counted,
     shown,
     shown_params,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tuner.core.shown import shortened
+from tuner.core.shown import counted, shortened
 from tuner.core.trial import Trial, TrialState
-from tuner.report.parts import Block, Section, Table, Text, counted, shown_params
+from tuner.report.parts import Block, Section, Table, Text, shown_params
 from tuner.report.review import Review
 from tuner.study.failures import by_cause, reason_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tuner.core.shown import shortened
+from tuner.core.shown import counted, shortened
 from tuner.core.steps import duration, where_it_went
 from tuner.core.study_facts import NextStep, StudyFacts, study_facts
 from tuner.core.study_record import StudySummary
@@ -14,7 +14,6 @@ from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.parts import (
     LONGEST_VALUE,
     Headline,
-    counted,
     percent,
     shown,
     shown_param,

@@ -195,12 +195,3 @@ def shown_params(params: Mapping[str, Scalar]) -> str:
     """Write parameters on one line, long values cut."""
     texts = ((name, shown_param(value)) for name, value in params.items())
     return ", ".join(f"{name} {shortened(text, LONGEST_VALUE)}" for name, text in texts)
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Write a count with its noun.
-
-    >>> counted(1, "query", "queries"), counted(1200, "trial")
-    ('1 query', '1,200 trials')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -10,7 +10,8 @@ from typing import Any
 
 from tuner.core.calls import calls_sentence
 from tuner.core.run_files import CONFIG_FILE
-from tuner.report.parts import Block, Command, Section, Table, Text, counted
+from tuner.core.shown import counted
+from tuner.report.parts import Block, Command, Section, Table, Text
 from tuner.report.review import Review
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tuner.core.shown import shortened
+from tuner.core.shown import counted, shortened
 from tuner.core.study_record import is_clear
 from tuner.evaluation.system_metrics import largest_difference
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
@@ -20,7 +20,6 @@ from tuner.report.parts import (
     Shown,
     Table,
     Text,
-    counted,
     shown,
     signed,
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tuner.core.shown import counted
 from tuner.core.space import Categorical
 from tuner.core.trial import Trial, TrialState
 from tuner.report.chart import Axis, Chart, Numbers, Series
-from tuner.report.parts import Block, Charts, Section, Text, counted, shown_param
+from tuner.report.parts import Block, Charts, Section, Text, shown_param
 from tuner.report.places import axis, place
 from tuner.report.points import BEST_POINTS, crossed, marked, shown_trials, trial_text, worth
 from tuner.report.review import Review

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
+from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.rankings import Rankings
@@ -28,7 +29,7 @@ from tuner.retrieval.adapters.answers import (
     shown,
 )
 from tuner.retrieval.adapters.command.process import Process, idle_processes
-from tuner.retrieval.adapters.options import number_problems, with_path_from_root
+from tuner.retrieval.adapters.options import with_path_from_root
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 
@@ -86,7 +87,7 @@ class Command:
         words = _words(command)
         problems = list(_problems(words, folder))
         limits = {"timeout_s": timeout_s, "start_timeout_s": start_timeout_s}
-        problems += number_problems(limits, dict.fromkeys(limits, 0))
+        problems += option_problems(limits, dict.fromkeys(limits, 0))
         if problems:
             raise InputError(problems=problems)
         return cls(

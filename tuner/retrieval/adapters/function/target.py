@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+from tuner.core.checks import option_problems
 from tuner.core.errors import InputError, OutageError, Problem
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
@@ -17,7 +18,6 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
 from tuner.retrieval.adapters.function.signature import Signature, missing_names, read_signature
-from tuner.retrieval.adapters.options import number_problems
 from tuner.retrieval.adapters.threads import run_in_threads
 from tuner.retrieval.knobs import Knob, space_knobs
 
@@ -61,7 +61,7 @@ class Target:
         options = {"concurrency": concurrency, "timeout_s": timeout_s}
         given = {option: value for option, value in options.items() if value is not None}
         lows = {option: low for option, low in _LOWS.items() if option in given}
-        problems = list(number_problems(given, lows, whole=("concurrency",)))
+        problems = list(option_problems(given, lows, whole=("concurrency",)))
         if problems:
             raise InputError(problems=problems)
         absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
+from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.rankings import TRIED_AGAIN, Rankings
@@ -37,7 +38,6 @@ from tuner.retrieval.adapters.http.mapping import (
     template_problems,
 )
 from tuner.retrieval.adapters.identity import digest_of
-from tuner.retrieval.adapters.options import number_problems
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 RESULTS = "results"
@@ -118,7 +118,7 @@ class Http:
         if requests_per_second is not None:
             numbers["requests_per_second"], lows["requests_per_second"] = requests_per_second, 0
         whole = ("batch_size", "concurrency", "retries")
-        problems += number_problems(numbers, lows, whole=whole)
+        problems += option_problems(numbers, lows, whole=whole)
         if problems:
             raise InputError(problems=problems)
         rate = None if requests_per_second is None else float(requests_per_second)
