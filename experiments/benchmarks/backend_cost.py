@@ -2,7 +2,7 @@
 
     python experiments/benchmarks/backend_cost.py [--repeats 7] [--trials 10,50,100,300,1000] [--json]
 
-The space is that of the README: graph_weight, max_hops, top_k and temperature; the objective a smooth
+The space is that of configs/graphrag.yaml: graph_weight, max_hops, top_k and temperature; the objective a smooth
 made-up one, the history random points. For each length a fresh instance answers (`cold`: as after
 a resume) and then a warm one, which has seen all but the last trial (`warm`: as within a run). The
 backends take turns in every repetition; reported is the median, in milliseconds.

@@ -1,4 +1,4 @@
-"""The pages of docs/ are true: their examples run, their commands, options, keys and links exist.
+"""README.md and docs/ are true: examples run; commands, options, keys and links exist.
 
 What a page's author writes before a fence, as an HTML comment on a line of its own:
 
@@ -37,7 +37,7 @@ from tuner.config.source import Source, read_source
 from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
     "optional-dependencies"
 ]

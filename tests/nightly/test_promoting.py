@@ -105,12 +105,12 @@ def test_without_mlflow_the_verdict_counts_too(nights: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_what_the_readme_loads_is_there_after_a_plain_run(nights: Any, store: str) -> None:
+def test_what_the_page_on_mlflow_loads_is_there_after_a_plain_run(nights: Any, store: str) -> None:
     """A plain run makes a challenger; a champion is made by whoever approves of it."""
-    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(import mlflow\n.*?)```", readme, flags=re.DOTALL)
+    page = (PROJECT / "docs" / "report-and-mlflow.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import mlflow\n.*?)```", page, flags=re.DOTALL)
     assert "models:/graphrag-atlas@challenger" in code
-    assert "tuner promote configs/graphrag.yaml --to challenger" in readme
+    assert "tuner promote configs/graphrag.yaml --to challenger" in page
     del nights.config["nightly"]
     nights.configure(study={"name": "graphrag-atlas", "seed": 3})
     _call(nights, "-m", "tuner", "run", "config.yaml", "--quiet")

@@ -1,4 +1,4 @@
-"""The README's adapters, as they are written there, tuned by two backends with the command line."""
+"""A function, a command and a service, tuned by two backends with the command line."""
 
 from __future__ import annotations
 
@@ -21,12 +21,6 @@ from tuner.core.errors import InputError
 from tuner.run.assembly import assemble
 from tuner.run.planning import make_plan
 
-ROOT = Path(__file__).resolve().parents[3]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = TEXT.partition("## Plug in your own system\n")[2].partition("\n## ")[0]
-BLOCKS = re.findall(r"```(python|yaml)\n(.*?)```", SECTION, flags=re.DOTALL)
-RETRIEVERS = [yaml.safe_load(text) for language, text in BLOCKS if language == "yaml"]
-
 MY_SYSTEM = '''
 """Ranks documents by the words that they share with the query."""
 
@@ -44,6 +38,45 @@ def search(query, title_weight, top_k):
         hits.append({"id": id_, "score": score})
     return sorted(hits, key=lambda hit: (-hit["score"], hit["id"]))[:top_k]
 '''
+MY_SEARCH = """
+import my_system
+
+
+def search(query, title_weight=1.0, top_k=10):
+    hits = my_system.search(query, title_weight, top_k)
+    return [(hit["id"], hit["score"]) for hit in hits]
+"""
+MY_COMMAND = """
+import json, sys
+import my_system
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    hits = my_system.search(asked["query"], **asked["params"])
+    print(json.dumps({"id": asked["id"], "results": [hit["id"] for hit in hits]}), flush=True)
+"""
+SPACE = {
+    "title_weight": {"type": "real", "low": 0.0, "high": 3.0},
+    "top_k": {"type": "integer", "low": 3, "high": 20},
+}
+RETRIEVERS = {
+    "function": {"kind": "function", "function": "my_search:search"},
+    "command": {"kind": "command", "command": ["python", "my_command.py"], "timeout_s": 60},
+    "http": {
+        "kind": "http",
+        "url": "http://localhost:8000/search",
+        "headers": {"Authorization": "Bearer ${SEARCH_TOKEN}"},
+        "request": {
+            "text": "query",
+            "limit": "params.top_k",
+            "boost": {"title": "params.title_weight"},
+            "mode": "'local'",
+        },
+        "response": "hits[*].{id: id, score: score}",
+        "concurrency": 8,
+        "requests_per_second": 50,
+    },
+}
 CONFIG = """\
 study: {name: plugged, seed: 1}
 dataset: {path: data, split: {holdout: 0.0}}
@@ -74,11 +107,8 @@ def write_data(folder: Path) -> None:
 @pytest.fixture
 def folder(tmp_path) -> Path:
     write_data(tmp_path / "data")
-    (tmp_path / "my_system.py").write_text(MY_SYSTEM, encoding="utf-8")
-    for language, text in BLOCKS:
-        name = re.match(r"# (\w+\.py)", text)
-        if language == "python" and name:
-            (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    for name, text in (("system", MY_SYSTEM), ("search", MY_SEARCH), ("command", MY_COMMAND)):
+        (tmp_path / f"my_{name}.py").write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -102,16 +132,9 @@ def run(run_here: Run, monkeypatch: pytest.MonkeyPatch, index_dir: Path) -> Run:
 
 
 def tune(run: Run, folder: Path, **sections) -> dict:
-    space = next(part["space"] for part in RETRIEVERS if "space" in part)
-    config = {**yaml.safe_load(CONFIG), "space": space, **sections}
+    config = {**yaml.safe_load(CONFIG), "space": SPACE, **sections}
     (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     return json.loads(run(folder, "run", "config.yaml", "--json").stdout)
-
-
-def retriever(kind: str) -> dict:
-    given = [part.get("retriever", {}) for part in RETRIEVERS]
-    (found,) = [section for section in given if section.get("kind") == kind]
-    return found
 
 
 def check_tuned(result: dict) -> None:
@@ -123,7 +146,7 @@ def check_tuned(result: dict) -> None:
 
 @pytest.mark.parametrize("kind", ["function", "command"])
 def test_functions_and_commands_are_tuned(run, folder, kind):
-    result = tune(run, folder, retriever=retriever(kind))
+    result = tune(run, folder, retriever=RETRIEVERS[kind])
     check_tuned(result)
     # From another folder the same study goes on: it holds what it needs with absolute paths.
     run_dir = (folder / result["run_dir"]).resolve()
@@ -161,7 +184,7 @@ def test_services_are_tuned_and_their_secrets_are_nowhere(
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/search"
-        given = {**retriever("http"), "url": url}
+        given = {**RETRIEVERS["http"], "url": url}
         store = shutil.copy(fresh_store, folder / "mlflow.db")
         tracking = {"uri": f"sqlite:///{store}", "experiment": "plugged"}
         result = tune(run, folder, retriever=given, tracking=tracking)
@@ -258,8 +281,7 @@ def check(path: str) -> None:
 def test_wrong_configurations_are_explained(folder, monkeypatch, sections, reason):
     code = "def evaluate(title_weight, top_k):\n    return {'recall': 1.0}\n"
     (folder / "my_metrics.py").write_text(code, encoding="utf-8")
-    space = next(part["space"] for part in RETRIEVERS if "space" in part)
-    config = {**yaml.safe_load(CONFIG), "space": space, **sections}
+    config = {**yaml.safe_load(CONFIG), "space": SPACE, **sections}
     (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))  # the folder is put there
