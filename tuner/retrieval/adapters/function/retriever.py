@@ -70,7 +70,7 @@ class Function:
         cls,
         corpus: Corpus,
         *,
-        function: Annotated[str, "your function, as module:function or file.py:function"],
+        function: Annotated[str, "your function, as module:function"],
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         search_path: Annotated[
