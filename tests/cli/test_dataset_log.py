@@ -15,7 +15,7 @@ from tuner.core.errors import InputError
 from tuner.core.policy import Policy, WordRule
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.datasets import open_dataset
-from tuner.evalset.pool_settings import MOST_CORNERS, corners, pool_settings, space_of
+from tuner.evalset.pool import MOST_CORNERS, corners, pool_settings, space_of
 from tuner.retrieval.base import Knob
 
 CORPUS = [

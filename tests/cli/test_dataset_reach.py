@@ -10,7 +10,7 @@ import pytest
 from tuner.cli.dataset.report import _reach
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
-from tuner.evalset.engine_reach import graph_hops
+from tuner.evalset.reach import graph_hops
 from tuner.evalset.statistics import relevant_documents
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.index import Index

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice, zip_longest
 from typing import Any, Literal
 
-from tuner.evalset.facts import Fact, FactGraph
-from tuner.evalset.sizes import size_of
+from tuner.evalset.facts import Fact, FactGraph, size_of
 from tuner.evalset.wording import is_chinese
 
 Path = tuple[Fact, ...]

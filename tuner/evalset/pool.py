@@ -1,14 +1,28 @@
-"""Pool what several retrievers return: the passages that annotators judge, blind and shuffled."""
+"""Pool what several settings of a retriever return, for annotators to judge blind and shuffled."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
-from tuner.core.corpus import Document, Query
+from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
+from tuner.core.policy import Policy, is_policy
 from tuner.core.rankings import Rankings
+from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
+from tuner.core.trial import Params
 from tuner.evalset.sheets import Row
+from tuner.retrieval.base import Retriever
+from tuner.retrieval.knobs import Knob, knob_params
+
+if TYPE_CHECKING:
+    from tuner.config import Config, Source
+
+MOST_CORNERS = 16
+DEPTH_KNOB = "top_k"
+"""The knob that says how many passages are returned; pools set it to their depth."""
 
 
 def pooled(
@@ -62,3 +76,103 @@ def sheet_rows(
 
 def _draw(seed: int, query_id: str, document_id: str) -> bytes:
     return hashlib.sha256(f"{seed}\n{query_id}\n{document_id}".encode()).digest()
+
+
+def configured_retriever(
+    configured: tuple[Config, Source] | None, corpus: Corpus
+) -> tuple[Retriever, SearchSpace | None]:
+    """Build the retriever of a configuration over any corpus, and read its space.
+
+    Without a configuration it is the built-in one, and there is no space.
+    """
+    from tuner.retrieval.hybrid import Hybrid
+    from tuner.run.systems import build_retriever, cache_dir, resolved
+
+    if configured is None:
+        return Hybrid.build(corpus, cache_dir=cache_dir()), None
+    config, source = configured
+    space = SearchSpace.from_mapping(config.space, config.space_constraints)
+    return build_retriever(resolved(config, source), space, corpus), space
+
+
+def corners(space: SearchSpace) -> list[Params]:
+    """Return the combinations of each parameter's ends, or choices; at most 16, evenly picked.
+
+    Settings that lie far apart find different passages, which is what a pool is for.
+    """
+    levels = {
+        # One level of the depth: the pool sets it.
+        name: parameter.levels(1 if name == DEPTH_KNOB else _ends(parameter))
+        for name, parameter in space.parameters.items()
+    }
+    found = list(islice(space.combinations(levels), 10_000))
+    if len(found) <= MOST_CORNERS:
+        return found
+    last = len(found) - 1
+    return [found[round(i * last / (MOST_CORNERS - 1))] for i in range(MOST_CORNERS)]
+
+
+def space_of(knobs: Sequence[Knob]) -> SearchSpace:
+    """Return the space that a retriever's bounded knobs span, those that need a new index fixed."""
+    parameters: dict[str, Parameter] = {}
+    for knob in knobs:
+        if knob.stage == "index" or knob.name == DEPTH_KNOB:
+            continue
+        if knob.kind == "categorical":
+            parameters[knob.name] = Categorical(knob.choices)
+        elif knob.low is None or knob.high is None or knob.low >= knob.high:
+            continue
+        elif knob.kind == "integer":
+            parameters[knob.name] = Integer(int(knob.low), int(knob.high))
+        else:
+            parameters[knob.name] = Real(knob.low, knob.high, scale=knob.scale)
+    return SearchSpace(parameters)
+
+
+def pool_settings(
+    given: Sequence[Mapping[str, Any]],
+    space: SearchSpace | None,
+    knobs: Sequence[Knob],
+    *,
+    depth: int,
+    baseline: Mapping[str, Any] | str | None = None,
+) -> list[Params]:
+    """Return the settings to pool, each one complete and once, deep enough.
+
+    Those ``given``, else the knobs' defaults, the baseline, and the corners of ``space``, or of
+    the knobs where there is no space. In the place of parameters there may be a policy, which
+    stands for those of all its types.
+
+    Raises:
+        InputError: a parameter that does not exist, or a value outside its range.
+    """
+    chosen: Sequence[Mapping[str, Any]] = given
+    if not given:
+        # A string names the file that the configuration was read with, and has been replaced.
+        fixed = baseline if isinstance(baseline, Mapping) else {}
+        chosen = [{}, fixed, *corners(space_of(knobs) if space is None else space)]
+    chosen = [params for each in chosen for params in _settings(each)]
+    by_name = {knob.name: knob for knob in knobs}
+    settings = []
+    for params in chosen:
+        complete = knob_params(params, knobs)
+        if DEPTH_KNOB in by_name and not (given and DEPTH_KNOB in params):
+            high = by_name[DEPTH_KNOB].high
+            complete[DEPTH_KNOB] = depth if high is None else min(depth, int(high))
+        if complete not in settings:
+            settings.append(complete)
+    return settings
+
+
+def _settings(params: Mapping[str, Any]) -> list[Params]:
+    if not is_policy(params):
+        return [dict(params)]
+    policy = Policy.from_record(params)
+    return [policy.default, *policy.types.values()]
+
+
+def _ends(parameter: Parameter) -> int:
+    count = parameter.count
+    if isinstance(parameter, Categorical):
+        return len(parameter.choices)
+    return 2 if count is None else min(2, count)

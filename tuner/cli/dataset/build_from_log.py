@@ -177,8 +177,13 @@ def pool(
     from tuner.cli.params import read_params
     from tuner.config import load_config
     from tuner.evalset.corpus import open_corpus
-    from tuner.evalset.pool import pooled, sheet_rows
-    from tuner.evalset.pool_settings import DEPTH_KNOB, configured_retriever, pool_settings
+    from tuner.evalset.pool import (
+        DEPTH_KNOB,
+        configured_retriever,
+        pool_settings,
+        pooled,
+        sheet_rows,
+    )
     from tuner.evalset.sampling import read_sample
     from tuner.evalset.sheets import write_sheet
 

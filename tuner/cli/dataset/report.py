@@ -122,8 +122,7 @@ def _reach(dataset: Dataset) -> Reach | None:
     """Measure the reach of retrievers; None where there is no corpus."""
     if not dataset.corpus.documents:
         return None
-    from tuner.evalset.engine_reach import graph_hops
-    from tuner.evalset.reach import measure_reach
+    from tuner.evalset.reach import graph_hops, measure_reach
     from tuner.evalset.statistics import relevant_documents
     from tuner.retrieval.hybrid.propagation import MOST_HOPS
     from tuner.retrieval.hybrid.text import analyse

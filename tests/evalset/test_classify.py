@@ -45,7 +45,7 @@ def test_rules_by_example(text, query_type, difficulty):
 
 @pytest.mark.parametrize("name", ["hotpotqa", "2wiki"])
 def test_the_rules_find_most_comparisons_of_published_sets_and_little_else(name):
-    folder = Path(__file__).resolve().parents[3] / "../shared/data" / name
+    folder = Path(__file__).resolve().parents[2] / "../shared/data" / name
     if not folder.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
     queries = open_dataset(folder).queries

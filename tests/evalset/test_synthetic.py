@@ -11,11 +11,10 @@ from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
 from tuner.datasets import Dataset, open_dataset
 from tuner.evalset.drafts import Draft, Drafts
-from tuner.evalset.facts import FactGraph, documents_of
-from tuner.evalset.sizes import size_of
+from tuner.evalset.facts import FactGraph, documents_of, size_of
 from tuner.evalset.synthetic import BIAS, Options, build_from_graph
 
-SHARED_DATA = Path(__file__).resolve().parents[3] / "../shared/data"
+SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 CHAIN = [
     ("d1", "Hamlet", "written by", "Shakespeare"),
