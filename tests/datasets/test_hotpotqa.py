@@ -252,7 +252,7 @@ class TestProblems:
         with pytest.raises(
             InputError, match="no judgements named 'dev': this format holds one set"
         ):
-            Hotpotqa.read(write(tmp_path, record()), split="dev")
+            open_dataset(write(tmp_path, record()), split_name="dev")
 
 
 class TestPublishedSamples:

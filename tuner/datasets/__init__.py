@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from inspect import signature
 from os import PathLike
 from os.path import expanduser
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
@@ -67,19 +67,29 @@ def _read(
     scale: GradeScale,
     advance: Advance,
 ) -> Dataset:
+    asked = {"split": split_name, "relevant_from": scale.relevant_from, "advance": advance}
     if written.startswith(BUILTIN):
-        name = written.removeprefix(BUILTIN)
-        return _read_builtin(name, format=format, split_name=split_name, scale=scale)
+        return _read_builtin(written.removeprefix(BUILTIN), format=format, asked=asked)
     place = Path(expanduser(written))
     try:
         if not place.exists():
             raise InputError(_not_found(place))
         reader = _load(format) if format is not None else _detect(place)
-        # A format of the user's need not tell how far it is.
-        given = {"advance": advance} if "advance" in signature(reader.read).parameters else {}
-        return reader.read(place, split=split_name, relevant_from=scale.relevant_from, **given)
+        return _read_with(reader, place, asked)
     except OSError as error:
         raise InputError(f"cannot read {written!r}: {error.strerror or error}") from error
+
+
+def _read_with(reader: DatasetFormat, place: Path, asked: Mapping[str, Any]) -> Dataset:
+    """Read with those of the options that the format's ``read`` names."""
+    named = signature(reader.read).parameters
+    if "split" not in named and asked["split"] is not None:
+        message = (
+            f"no judgements named {asked['split']!r}: this format holds one set of them; leave "
+            "--qrels out"
+        )
+        raise InputError(message, file=str(place))
+    return reader.read(place, **{name: asked[name] for name in asked if name in named})
 
 
 def builtin_names() -> list[str]:
@@ -88,14 +98,10 @@ def builtin_names() -> list[str]:
     return sorted(folder.name for folder in folders if _load("beir").detect(folder))
 
 
-def _read_builtin(
-    name: str, *, format: str | None, split_name: str | None, scale: GradeScale
-) -> Dataset:
+def _read_builtin(name: str, *, format: str | None, asked: Mapping[str, Any]) -> Dataset:
     if name not in builtin_names():
         raise InputError(f"no built-in data set {name!r}{did_you_mean(name, builtin_names())}")
-    reader = _load(format or "beir")
-    folder = _package_folder() / name
-    dataset = reader.read(folder, split=split_name, relevant_from=scale.relevant_from)
+    dataset = _read_with(_load(format or "beir"), _package_folder() / name, asked)
     # The path of the installed package would differ between machines that share a study.
     return replace(dataset, name=name, path=f"{BUILTIN}{name}")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.dataset import Dataset
 
 KINDS = {
@@ -36,15 +35,15 @@ class DatasetFormat(Protocol):
         ...
 
     @staticmethod
-    def read(
-        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
-    ) -> Dataset:
+    def read(path: Path, /, *_: Any, **asked: Any) -> Dataset:
         """Read the data set, or report everything that is wrong with it in one InputError.
 
         Only judgements of documents that the corpus lacks are told in ``Dataset.lacking``, where
-        nothing else is wrong.
-        ``split`` names one of several sets of judgements, where the format has more than one.
-        Judgements from the grade ``relevant_from`` on say "relevant"; see ``GradeScale``. A
-        ``read`` that names ``advance`` too is given what to call with (done, of) while it reads.
+        nothing else is wrong. Beside the path, ``read`` is given those of these that it names:
+
+        - ``split``: one of several sets of judgements, or None. A format that does not name it has
+          one set only.
+        - ``relevant_from``: judgements from this grade on say "relevant"; see ``GradeScale``.
+        - ``advance``: what to call with (done, of) while it reads.
         """
         ...

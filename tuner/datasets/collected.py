@@ -45,15 +45,6 @@ def data_set_name(path: Path) -> str:
     return name
 
 
-def refuse_split(split: str | None, path: Path) -> None:
-    """Raise an InputError where a split is asked of a format that has none."""
-    if split is not None:
-        message = (
-            f"no judgements named {split!r}: this format holds one set of them; leave --qrels out"
-        )
-        raise InputError(message, file=str(path))
-
-
 @dataclass(frozen=True)
 class Collected:
     """Documents, questions and labels so far, and what is odd about them.

@@ -12,6 +12,7 @@ from typing import Any
 from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
+from tuner.core.words import compare_key
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object) on the way from the query to its answer."""
@@ -235,3 +236,20 @@ def _floats(grades: Mapping[str, float]) -> dict[str, float]:
 
 def _counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
+
+
+def duplicate_queries(dataset: Dataset) -> tuple[tuple[str, ...], ...]:
+    """Return groups of queries that are one, as `compare_key` compares them.
+
+    None where queries have no text but their id, as with judgements alone.
+    """
+    worded = (query for query in dataset.queries if query.text != query.id)
+    return same_key(((query.id, compare_key(query.text)) for query in worded), fewest=2)
+
+
+def same_key(keyed: Iterable[tuple[str, object]], *, fewest: int) -> tuple[tuple[str, ...], ...]:
+    """Return the ids that share a key, in groups of at least ``fewest``."""
+    groups: dict[object, list[str]] = {}
+    for id_, key in keyed:
+        groups.setdefault(key, []).append(id_)
+    return tuple(tuple(ids) for ids in groups.values() if len(ids) >= fewest)

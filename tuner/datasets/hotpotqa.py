@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets.collected import Collected, one_line, refuse_split
+from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.folders import refuse_folder
 from tuner.datasets.items import Item, is_texts, peek_keys, read_items
@@ -30,12 +29,7 @@ class Hotpotqa:
         return keys >= QUESTION_KEYS and "evidences" not in keys
 
     @staticmethod
-    def read(
-        path: Path,
-        *,
-        split: str | None = None,
-        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
-    ) -> Dataset:
+    def read(path: Path) -> Dataset:
         """Read and check a file; the corpus is every paragraph of its questions, each once.
 
         - context: ``[title, [sentence, ...]]`` pairs, or columns ``{"title", "sentences"}``.
@@ -53,16 +47,14 @@ class Hotpotqa:
         """
         path = Path(path)
         refuse_folder(path, Hotpotqa.detect, Hotpotqa.layout)
-        return read_supported(path, split, _titles)
+        return read_supported(path, _titles)
 
 
 def _titles(_: Item, titles: tuple[str, ...]) -> Evidence:
     return Evidence(titles)
 
 
-def read_supported(
-    path: Path, split: str | None, evidence_of: Callable[[Item, tuple[str, ...]], Evidence]
-) -> Dataset:
+def read_supported(path: Path, evidence_of: Callable[[Item, tuple[str, ...]], Evidence]) -> Dataset:
     """Read records with context and supporting facts.
 
     ``evidence_of`` takes the record and its supporting titles.
@@ -70,7 +62,6 @@ def read_supported(
     Raises:
         InputError: everything that is wrong, with file and record, all at once.
     """
-    refuse_split(split, path)
     collected = Collected()
     for item in read_items(path, collected.log):
         _add(item, evidence_of, collected)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tuner.core.grades import GradeScale
 from tuner.datasets.lines import ABSENT, ProblemLog
-from tuner.datasets.separated import QUERY_COLUMNS, read_separated
+from tuner.datasets.tables import QUERY_COLUMNS, read_separated
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 

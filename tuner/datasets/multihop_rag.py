@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets.collected import Collected, one_line, refuse_split
+from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset
 from tuner.datasets.folders import files_by_role, report_empty
 from tuner.datasets.items import Item, peek_keys, read_items
@@ -33,12 +32,7 @@ class MultihopRag:
         return bool(_role(path))
 
     @staticmethod
-    def read(
-        path: Path,
-        *,
-        split: str | None = None,
-        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
-    ) -> Dataset:
+    def read(path: Path) -> Dataset:
         """Read and check both files; the one that is not named is found by its content.
 
         - articles: ``{"title", "body", "url"}``; the corpus.
@@ -51,7 +45,6 @@ class MultihopRag:
             InputError: everything that is wrong, with file and record, all at once.
         """
         path = Path(path)
-        refuse_split(split, path)
         collected = Collected()
         found = files_by_role(path, _role, layout=MultihopRag.layout)
         report_empty(found.get("", []), collected.log)

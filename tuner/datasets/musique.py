@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets.collected import Collected, one_line, refuse_split
+from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence, Step
+from tuner.datasets.facts import join_steps, names_in
 from tuner.datasets.folders import refuse_folder
 from tuner.datasets.items import Item, peek_keys, read_items
-from tuner.datasets.paths import join_steps, names_in
 
 _REFERENCE = re.compile(r"#(\d+)")
 
@@ -30,12 +29,7 @@ class Musique:
         return peek_keys(path) >= {"question", "paragraphs", "paragraph_text"}
 
     @staticmethod
-    def read(
-        path: Path,
-        *,
-        split: str | None = None,
-        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
-    ) -> Dataset:
+    def read(path: Path) -> Dataset:
         """Read and check a file; the corpus is every paragraph of its questions, each once.
 
         - paragraphs: ``{"title", "paragraph_text", "is_supporting"}``; those that are supporting
@@ -53,7 +47,6 @@ class Musique:
             InputError: everything that is wrong, with file and line, all at once.
         """
         path = Path(path)
-        refuse_split(split, path)
         refuse_folder(path, Musique.detect, Musique.layout)
         collected = Collected()
         for item in read_items(path, collected.log):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tuner.core.corpus import Query
 from tuner.core.grades import RELEVANT_FROM
-from tuner.datasets.collected import data_set_name, refuse_split
+from tuner.datasets.collected import data_set_name
 from tuner.datasets.dataset import Dataset
 from tuner.datasets.run_files import read_qrels
 
@@ -25,9 +25,7 @@ class Qrels:
         return False
 
     @staticmethod
-    def read(
-        path: Path, *, split: str | None = None, relevant_from: float = RELEVANT_FROM
-    ) -> Dataset:
+    def read(path: Path, *, relevant_from: float = RELEVANT_FROM) -> Dataset:
         """Read a file in any format of judgements; a query's text is its id.
 
         The corpus is empty, so there is nothing to build an index from, nor tokens to count.
@@ -36,7 +34,6 @@ class Qrels:
             InputError: everything that is wrong in the file.
         """
         path = Path(path)
-        refuse_split(split, path)
         grades = read_qrels(path, relevant_from=relevant_from).grades
         queries = [Query(id_, id_) for id_, judged in grades.items() if judged]
         return Dataset.create(

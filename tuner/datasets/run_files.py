@@ -14,8 +14,8 @@ from tuner.datasets.folders import beir_qrels, trec_qrels
 from tuner.datasets.items import peek, read_items
 from tuner.datasets.judgements import check_some_relevant, parse_grade, read_judgements
 from tuner.datasets.lines import ProblemLog, read_lines
-from tuner.datasets.run_json import Answer, Paths, read_json_qrels, read_json_run
-from tuner.datasets.separated import QUERY_COLUMNS, index_before, read_separated, unquoted
+from tuner.datasets.run_json import Answer, Run, read_json_qrels, read_json_run
+from tuner.datasets.tables import QUERY_COLUMNS, index_before, read_separated, unquoted
 from tuner.datasets.trec import read_trec_qrels, read_trec_run
 
 QRELS_FORMATS = (
@@ -41,19 +41,6 @@ class Judgements:
 
     format: str
     grades: dict[str, dict[str, float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a run file holds: query id -> document id -> score, or the documents best first.
-
-    ``entities`` and ``paths``: query id -> what the system's graph retrieved, where the file tells.
-    """
-
-    format: str
-    answers: dict[str, Answer]
-    entities: dict[str, tuple[str, ...]] | None = None
-    paths: dict[str, Paths] | None = None
 
 
 def read_qrels(path: Path, *, relevant_from: float = RELEVANT_FROM) -> Judgements:
@@ -115,7 +102,7 @@ def read_run(path: Path) -> Run:
         case "tsv":
             found = _read_table(path, log)
         case "json":
-            found = Run(*read_json_run(path, log))
+            found = read_json_run(path, log)
         case _:
             raise _unknown(path, "run", RUN_FORMATS)
     if log.problems():

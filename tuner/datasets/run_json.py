@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tuner.datasets.dataset import Step
 from tuner.datasets.facts import PATHS_SHAPE, parse_paths
@@ -24,16 +25,18 @@ Answer = dict[str, float] | list[str]
 Paths = tuple[tuple[Step, ...], ...]
 
 
-class JsonRun(NamedTuple):
-    """A run: by query its answer, and the names and paths of the graph where a record has them.
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run file holds: query id -> document id -> score, or the documents best first.
 
-    ``entities`` and ``paths`` are None where no record has any.
+    ``entities`` and ``paths``: query id -> what the system's graph retrieved; None where no record
+    tells.
     """
 
     format: str
     answers: dict[str, Answer]
-    entities: dict[str, tuple[str, ...]] | None
-    paths: dict[str, Paths] | None
+    entities: dict[str, tuple[str, ...]] | None = None
+    paths: dict[str, Paths] | None = None
 
 
 _NESTED_DOCUMENT_KEYS = (*DOCUMENT_KEYS, "doc", "document", "id", "_id")
@@ -76,7 +79,7 @@ def read_json_qrels(path: Path, log: ProblemLog) -> tuple[str, dict[str, dict[st
     return format, found
 
 
-def read_json_run(path: Path, log: ProblemLog) -> JsonRun:
+def read_json_run(path: Path, log: ProblemLog) -> Run:
     """Return what a run holds; what is broken is reported."""
     format, file, entries = read_entries(path, log, _RANKING_KEYS)
     found: dict[str, Answer] = {}
@@ -96,7 +99,7 @@ def read_json_run(path: Path, log: ProblemLog) -> JsonRun:
             if "paths" in entry.record:
                 paths[entry.query] = _paths(entry, file)
     _check_any(found, file, "ranking")
-    return JsonRun(format, found, entities or None, paths or None)
+    return Run(format, found, entities or None, paths or None)
 
 
 def _entities(entry: Entry, file: JsonFile) -> tuple[str, ...]:

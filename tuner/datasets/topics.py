@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tuner.datasets.items import peek
 from tuner.datasets.lines import ProblemLog, read_text
-from tuner.datasets.separated import read_separated
+from tuner.datasets.tables import read_separated
 
 # <top> of the older tracks, whose fields need no end, and <topic> of the newer ones, which is XML.
 _BEGIN = re.compile(r"<(top|topic)(?P<attributes>\s[^<>]*)?>", re.IGNORECASE)

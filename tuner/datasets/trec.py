@@ -16,7 +16,7 @@ from tuner.datasets.folders import choose, stem, trec_qrels
 from tuner.datasets.items import peek
 from tuner.datasets.judgements import check_some_relevant, parse_grade
 from tuner.datasets.lines import ABSENT, ProblemLog, read_lines
-from tuner.datasets.separated import IN_QUOTES, is_quoted
+from tuner.datasets.tables import IN_QUOTES, is_quoted
 from tuner.datasets.texts import (
     CorpusFile,
     QueriesFile,

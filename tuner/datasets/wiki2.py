@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.dataset import Dataset, Evidence, Step
+from tuner.datasets.facts import join_steps, names_in
 from tuner.datasets.folders import refuse_folder
 from tuner.datasets.hotpotqa import QUESTION_KEYS, read_supported
 from tuner.datasets.items import Item, is_texts, peek_keys
-from tuner.datasets.paths import join_steps, names_in
 
 _COLUMNS = ("fact", "relation", "entity")
 
@@ -28,12 +27,7 @@ class Wiki2:
         return peek_keys(path) >= QUESTION_KEYS | {"evidences"}
 
     @staticmethod
-    def read(
-        path: Path,
-        *,
-        split: str | None = None,
-        relevant_from: float = RELEVANT_FROM,  # noqa: ARG004  # its labels have no grades
-    ) -> Dataset:
+    def read(path: Path) -> Dataset:
         """Read and check a file, as HotpotQA's, and its evidences.
 
         - evidences: ``[subject, relation, object]`` triples, or columns ``{"fact", "relation",
@@ -47,7 +41,7 @@ class Wiki2:
         """
         path = Path(path)
         refuse_folder(path, Wiki2.detect, Wiki2.layout)
-        return read_supported(path, split, _evidence)
+        return read_supported(path, _evidence)
 
 
 def _evidence(item: Item, _: tuple[str, ...]) -> Evidence:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tuner.core.words import compare_key
-from tuner.datasets.dataset import Dataset
-from tuner.datasets.duplicates import duplicate_queries, same
+from tuner.datasets.dataset import Dataset, duplicate_queries, same_key
 from tuner.evalset.facts import name_key
 from tuner.evalset.near_duplicates import Pair, near_duplicates
 
@@ -91,7 +90,7 @@ def describe(
     summary, corpus = dataset.summary(), dataset.corpus
     gold = relevant_documents(dataset)
     documents = {document.id: document for document in corpus.documents}
-    copies = same(((d.id, (d.title, d.text)) for d in corpus.documents), fewest=2)
+    copies = same_key(((d.id, (d.title, d.text)) for d in corpus.documents), fewest=2)
     copies_of = {id_: group for group in copies for id_ in group}
     names = {name_key(n) for t in corpus.triples for n in (t.subject, t.object)}
     return Statistics(

@@ -25,7 +25,7 @@ from tuner.core.run_files import BEST_FILE
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
-from tuner.datasets.duplicates import duplicate_queries
+from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured

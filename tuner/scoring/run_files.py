@@ -12,13 +12,13 @@ from tuner.datasets import Dataset
 from tuner.datasets.run_files import (
     QUERY_LABELS,
     Judgements,
-    Run,
     look_like_grades,
     look_like_scores,
     read_qrels,
     read_query_labels,
     read_run,
 )
+from tuner.datasets.run_json import Run
 from tuner.scoring.inputs import Told
 from tuner.scoring.ordering import Answer
 

@@ -89,7 +89,7 @@ def split(
     Both parts have the whole corpus. Queries that belong to one group stay in one part.
     """
     from tuner.datasets import split_queries
-    from tuner.datasets.duplicates import duplicate_queries
+    from tuner.datasets.dataset import duplicate_queries
     from tuner.evalset.statistics import near_duplicate_queries
     from tuner.evalset.writing import refuse_full, write_dataset
 
