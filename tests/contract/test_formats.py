@@ -20,6 +20,7 @@ from tuner.core import registry
 from tuner.core.corpus import Document, Query, Triple
 from tuner.core.errors import InputError
 from tuner.core.grades import GradeScale
+from tuner.core.steps import unheard
 from tuner.datasets import open_dataset
 from tuner.datasets.dataset import Dataset
 
@@ -188,9 +189,9 @@ class TestDetect:
         reader = registry.load("datasets", kind)
         assert isinstance(reader.layout, str)
         assert reader.layout
-        options = signature(reader.read).parameters
-        assert options["split"].default is None
-        assert options["relevant_from"].default == 1.0
+        _, *options = signature(reader.read).parameters.values()
+        defaults = {"split": None, "relevant_from": 1.0, "advance": unheard}
+        assert {option.name: option.default for option in options}.items() <= defaults.items()
 
 
 class TestRead:
