@@ -13,8 +13,8 @@ import pytest
 
 import tuner
 from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.trial import TrialState
-from tuner.study.reading import read_journal
 
 SPACE = {
     "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},

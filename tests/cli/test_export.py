@@ -8,7 +8,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from tuner.study.reading import read_journal
+from tuner.core.journal import read_journal
 
 PLOTS = (
     optuna.visualization.plot_optimization_history,

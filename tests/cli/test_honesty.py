@@ -9,9 +9,9 @@ import sys
 import pytest
 import yaml
 
+from tuner.core.journal import read_journal
 from tuner.report.writing import write_report
 from tuner.run.folder import last_summary, read_run
-from tuner.study.reading import read_journal
 from tuner.tracking.mlflow.note import study_note
 from tuner.tracking.mlflow.records import finished_study
 

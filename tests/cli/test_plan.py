@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
+from tuner.core.journal import read_journal, read_per_query
 from tuner.evaluation.objective import composite_values
 from tuner.run.query_plan import Spread, plan_queries
 from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import minimum_detectable_difference, queries_needed
-from tuner.study.reading import read_journal, read_per_query
 
 
 def planned(tuner_here, *arguments):

@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from tuner.study.reading import read_journal
+from tuner.core.journal import read_journal
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import time
 import pytest
 import yaml
 
+from tuner.core.journal import read_journal
 from tuner.run.folder import last_summary, timed_summary
-from tuner.study.reading import read_journal
 
 
 def test_what_has_no_difficulty_is_counted_under_a_name(tuner):

@@ -15,12 +15,12 @@ from tuner.backends.grid import Grid
 from tuner.backends.random import Random
 from tuner.backends.tpe import Tpe
 from tuner.core import registry
+from tuner.core.journal import read_journal, read_per_query
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.evaluation.objective import Objective
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
-from tuner.study.reading import read_journal, read_per_query
 from tuner.study.study import Study
 
 SPACE = SearchSpace.from_mapping(

@@ -15,6 +15,7 @@ import pytest
 from tuner.config import load_config
 from tuner.config.model import KeepSection
 from tuner.core.corpus import Query
+from tuner.core.journal import read_journal
 from tuner.nightly.budget import shares
 from tuner.nightly.drift import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
@@ -22,7 +23,6 @@ from tuner.nightly.records import Part, Records, Score, append, read_records
 from tuner.nightly.spending import Spending, remember_part
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
-from tuner.study.reading import read_journal
 from tuner.verdict.verdict import Measured
 
 DAY = date(2026, 3, 1)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tuner.config import load_config
+from tuner.core.journal import read_journal
 from tuner.nightly.lock import Locked
 from tuner.nightly.promoting import promote
-from tuner.study.reading import read_journal
 from tuner.tracking.history import read_history
 from tuner.tracking.registry import Registry
 

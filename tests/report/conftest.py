@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tuner.core.journal import FORMAT
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
 from tuner.evaluation.objective import Objective, composite_values
 from tuner.report.writing import write_report
 from tuner.run.side_by_side import Passage, Side, SideBySide, by_query, write_side_by_side
 from tuner.study.pareto import front_record
-from tuner.study.reading import FORMAT
 from tuner.study.results import HoldoutResult, summarise
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.goals import front_notes, goal_changes

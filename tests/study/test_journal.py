@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.journal import per_query_if_whole, read_journal, read_per_query
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial
 from tuner.execution.local.inline import Inline
 from tuner.study.journal import Journal
 from tuner.study.loop import run_study
-from tuner.study.reading import per_query_if_whole, read_journal, read_per_query
 
 TOLD = Trial(
     0,

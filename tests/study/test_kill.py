@@ -13,10 +13,10 @@ from types import ModuleType
 import pytest
 
 from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.trial import Trial
 from tuner.execution.local.inline import Inline
 from tuner.study.loop import run_study
-from tuner.study.reading import read_journal
 
 TRIALS = 60  # of each of two arms; some share their results
 DEADLINE_S = 240.0

@@ -17,6 +17,7 @@ from types import ModuleType
 
 import pytest
 
+from tuner.core.journal import read_journal
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Race, Trial, TrialState
 from tuner.execution.base import Evaluate, Outcomes
@@ -25,7 +26,6 @@ from tuner.execution.local.inline import Inline
 from tuner.execution.local.threads import Threads
 from tuner.study.interrupt import interruptible
 from tuner.study.loop import Event, run_study
-from tuner.study.reading import read_journal
 from tuner.study.study import Study
 
 WAIT_S = 60.0

@@ -12,12 +12,12 @@ from types import ModuleType
 
 import pytest
 
+from tuner.core.journal import read_journal
 from tuner.core.trial import Blame, Outcome, Params, TrialState
 from tuner.execution.local.inline import Inline
 from tuner.execution.local.threads import Threads
 from tuner.study.loop import Event, run_study
 from tuner.study.outages import UNANSWERED_IN_A_ROW
-from tuner.study.reading import read_journal
 
 REFUSED = ConnectionRefusedError("nobody listens")
 

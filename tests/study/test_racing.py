@@ -10,9 +10,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from tuner.core.journal import read_journal
 from tuner.core.study_record import Savings, StudySummary
 from tuner.core.trial import Outcome, Race, Trial, TrialState
-from tuner.study.reading import read_journal
 from tuner.study.results import summarise
 from tuner.study.study import Study
 from tuner.verdict.winner import choose_winner

@@ -16,6 +16,7 @@ import pytest
 
 from tuner.backends.random import Random
 from tuner.core.errors import InputError, TunerError
+from tuner.core.journal import read_journal, read_per_query
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState
@@ -23,7 +24,6 @@ from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
 from tuner.study.arms import Arm, arm_seed, next_arm, spent
 from tuner.study.loop import run_study
-from tuner.study.reading import read_journal, read_per_query
 from tuner.study.study import Study
 
 WAIT_S = 60.0

@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
 from tuner.core.trial import TrialState
+from tuner.study.journal import Journal
 from tuner.tracking.mlflow.client import Client
 from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.mlflow.view import StudyView
@@ -269,7 +270,9 @@ def test_a_deleted_parent_is_made_again_and_gets_its_children_back(study, store_
 
 
 def test_a_killed_study_is_ended_by_sync_and_continued_by_resume(study, store_uri, read_view):
-    write_journal(study, study.trials[:3])
+    journal = write_journal(study, study.trials[:3])
+    with journal.open("a") as stream:
+        stream.write('{"event": "told", "trial": 99, "ar')
     first = in_thread(store_uri, "atlas")
     first.sync(study.header, study.trials[:3], None, study.run_dir)
     killed = read_view(store_uri, study.header.study_id)
@@ -312,13 +315,9 @@ def test_a_failed_trial_that_was_evaluated_again_is_shown_with_its_new_result(
         metrics={"recall@10": 0.95},
         told_at=study.trials[-1].told_at + 5.0,
     )
-    events = [{"event": "told", **trial.to_record()} for trial in study.trials]
-    for event in events:
-        names = event["metrics"]
-        event["metrics"] = {n: None if v != v else v for n, v in names.items()}
-    events.append({"event": "note", "kind": "retried", "trials": [2, 77]})
-    journal = study.run_dir / "journal.jsonl"
-    journal.write_text("".join(json.dumps(event) + "\n" for event in events))
+    journal = write_journal(study, study.trials)
+    with journal.open("a") as stream:
+        stream.write(json.dumps({"event": "note", "kind": "retried", "trials": [2]}) + "\n")
 
     later = in_thread(store_uri, "atlas")
     later.start(study.header, study.run_dir)
@@ -554,10 +553,12 @@ def comparable(view: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_journal(study: Any, trials: list[Any]) -> None:
-    lines = [json.dumps({"event": "header"})]
-    for trial in trials:
-        lines.append(json.dumps({"event": "asked", "trial": trial.number, "arm": trial.arm}))
-        lines.append(json.dumps({"event": "told", **trial.to_record()}))
-    journal: Path = study.run_dir / "journal.jsonl"
-    journal.write_text("\n".join(lines) + '\n{"event": "told", "trial": 99, "ar')
+def write_journal(study: Any, trials: list[Any]) -> Path:
+    path: Path = study.run_dir / "journal.jsonl"
+    path.unlink()
+    with Journal.create(path, study.header, keep_per_query=False) as journal:
+        for trial in study.trials:
+            journal.asked(trial)
+        for trial in trials:
+            journal.told(trial, {})
+    return path

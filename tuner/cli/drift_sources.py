@@ -104,8 +104,8 @@ def _of_run(journal: Path, of: str, nights: Mapping[str, date]) -> list[Observat
     The baseline was not chosen by its tune queries, so these are told one by one; a winner was,
     and only its figures on the held-out queries do not flatter it.
     """
+    from tuner.core.journal import read_journal
     from tuner.run.folder import last_summary
-    from tuner.study.reading import read_journal
     from tuner.study.results import BASELINE_ARM
 
     content = read_journal(journal)
@@ -126,8 +126,8 @@ def _of_run(journal: Path, of: str, nights: Mapping[str, date]) -> list[Observat
 
 
 def _of_trial(journal: Path, header: StudyHeader, trial: Trial, day: date) -> list[Observation]:
+    from tuner.core.journal import read_per_query
     from tuner.evaluation.objective import Objective
-    from tuner.study.reading import read_per_query
 
     per_query = read_per_query(journal, trial.evaluated_as)
     weights = header.objective.get("maximize", {})

@@ -27,9 +27,9 @@ def command(run_dir: Path, storage: str, name: str | None) -> None:
     Thousands of trials take seconds to write to a journal file, and minutes to a database.
     """
     from tuner.core.errors import InputError
+    from tuner.core.journal import read_journal
     from tuner.report.optuna_study import optuna_study
     from tuner.run.folder import no_run
-    from tuner.study.reading import read_journal
     from tuner.tracking.uri import mask
 
     if not (run_dir / JOURNAL_FILE).is_file():

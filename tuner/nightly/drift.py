@@ -9,6 +9,7 @@ import math
 from datetime import date
 from pathlib import Path
 
+from tuner.core.journal import per_query_if_whole
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.trial import Trial
 from tuner.drift.detection import Measure, find_drift
@@ -18,7 +19,6 @@ from tuner.nightly.data import part_of
 from tuner.nightly.records import Records, Score, append
 from tuner.nightly.spending import remember_part
 from tuner.run.assembly import Assembly
-from tuner.study.reading import per_query_if_whole
 
 SCORE = "score"
 

@@ -11,10 +11,10 @@ from filelock import FileLock, Timeout
 
 from tuner.config.model import KeepSection
 from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.nightly.records import Night, Records, append
-from tuner.study.reading import read_journal
 
 
 def prune(

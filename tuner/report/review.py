@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import InputError
+from tuner.core.journal import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import SearchSpace
@@ -18,7 +19,6 @@ from tuner.evaluation.objective import COMPOSITE, composite_values
 from tuner.report.palette import arm_places
 from tuner.run.folder import SUMMARY_NOTE, last_summary, no_run
 from tuner.run.side_by_side import SideBySide, read_side_by_side
-from tuner.study.reading import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.study.results import BASELINE_ARM, summarise
 
 UNFINISHED = "unfinished"

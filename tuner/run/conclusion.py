@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
 from tuner.core.errors import OutageError, TunerError, one_line
+from tuner.core.journal import ENDING
 from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import JOURNAL_FILE
@@ -24,7 +25,6 @@ from tuner.run.side_by_side import SideBySide, by_query, put_side_by_side, write
 from tuner.study.failures import Failures
 from tuner.study.outages import is_answering
 from tuner.study.pareto import front_record
-from tuner.study.reading import ENDING
 from tuner.study.results import (
     BASELINE_ARM,
     HoldoutResult,

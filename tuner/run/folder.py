@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,13 +13,13 @@ import yaml
 from tuner.config import Config, load_config
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
+from tuner.core.journal import JournalContent, read_journal
 from tuner.core.json_text import without_undefined
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
 from tuner.run.assembly import Assembly
-from tuner.study.reading import JournalContent, read_journal
 from tuner.tracking.uri import absolute, holds_password, mask
 from tuner.verdict.tuned_on import TunedOn
 
@@ -109,15 +108,13 @@ def times_record(summary: StudySummary) -> dict[str, Any]:
     return {name: getattr(summary, name) for name in _TIMES}
 
 
-def earlier_seconds(run_dir: Path) -> float:
+def earlier_seconds(content: JournalContent) -> float:
     """Return what earlier sessions of a study took, as far as they came to write it down."""
     seconds = 0.0
-    with (run_dir / JOURNAL_FILE).open("rb") as lines:
-        for line in lines:
-            if f'"{TIMES_NOTE}"'.encode() in line:
-                with suppress(ValueError, KeyError, TypeError, RecursionError):
-                    note = json.loads(line)
-                    seconds += float(note["seconds"]) if note["kind"] == TIMES_NOTE else 0.0
+    for note in content.notes:
+        if note.get("kind") == TIMES_NOTE:
+            with suppress(ValueError, KeyError, TypeError):
+                seconds += float(note["seconds"])
     return seconds
 
 

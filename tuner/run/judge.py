@@ -14,6 +14,7 @@ import numpy as np
 from tuner.core import calls
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
+from tuner.core.journal import per_query_path, read_per_query
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.steps import Say
@@ -30,7 +31,6 @@ from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.stats.pairs import ROUNDING
-from tuner.study.reading import per_query_path, read_per_query
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.verdict.looks import EarlierLooks, count_look
 from tuner.verdict.more_queries import HELD_OUT

@@ -11,6 +11,7 @@ import yaml
 
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
+from tuner.core.journal import JournalContent
 from tuner.core.policy import Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.core.steps import Say
@@ -19,7 +20,6 @@ from tuner.retrieval.wrapped.policy import POLICY
 from tuner.run.assembly import Assembly
 from tuner.run.folder import last_summary
 from tuner.run.judge import judge, key_of, look, utilities
-from tuner.study.reading import JournalContent
 from tuner.verdict.by_type import PRIOR_QUERIES, TypeChoice, choose_by_type
 from tuner.verdict.tuned_on import TunedOn
 from tuner.verdict.verdict import Verdict

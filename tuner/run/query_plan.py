@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import InputError
+from tuner.core.journal import JournalContent, read_journal, read_per_query
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
@@ -17,7 +18,6 @@ from tuner.evaluation.objective import composite_values
 from tuner.run.folder import last_summary, no_run
 from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import minimum_detectable_effect, sample_size_paired
-from tuner.study.reading import JournalContent, read_journal, read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.verdict.more_queries import needed, shown_by, to_label
 from tuner.verdict.verdict import ALPHA, MIN_EFFECT

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from tuner.config import Config, load_config
 from tuner.core.calls import TRIALS
 from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.steps import (
     REPORT,
@@ -54,7 +55,6 @@ from tuner.run.planning import make_plan, waits
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
-from tuner.study.reading import read_journal
 from tuner.study.study import Study, never
 from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.verdict.tuned_on import TunedOn
@@ -88,11 +88,15 @@ class Tuned:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """A study that is open and ready to run; made by ``begin`` or ``reopen``."""
+    """A study that is open and ready to run; made by ``begin`` or ``reopen``.
+
+    ``earlier_s`` is what the sessions before this one took.
+    """
 
     assembly: Assembly
     study: Study
     run_dir: Path
+    earlier_s: float = 0.0
 
     @property
     def tuned_arms(self) -> tuple[ArmRecord, ...]:
@@ -124,7 +128,6 @@ class Session:
         phases = phases or Phases()
         tracker = _tracker(self.assembly.config, say)
         study = self.study
-        before_s = earlier_seconds(self.run_dir)
         is_measured = isinstance(self.assembly.retriever, Measures)
         conclusion = Conclusion(self.assembly, study, self.run_dir, say, level_of)
 
@@ -144,7 +147,7 @@ class Session:
                 )
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
                 summary = conclusion.sum_up(state)
-            summary = _timed(summary, phases, before_s)
+            summary = _timed(summary, phases, self.earlier_s)
             if study.journal is not None:
                 study.journal.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
@@ -153,9 +156,9 @@ class Session:
                     self._report(write_report, say, advance)
             if tracker is not None:
                 with phases.phase(TRACKING) as advance:
-                    summary = _timed(summary, phases, before_s)
+                    summary = _timed(summary, phases, self.earlier_s)
                     _finish(tracker, summary, self.run_dir, say, advance)
-            summary = _timed(summary, phases, before_s)
+            summary = _timed(summary, phases, self.earlier_s)
             if study.journal is not None:
                 study.journal.note(TIMES_NOTE, **times_record(summary))
         finally:
@@ -236,8 +239,8 @@ def reopen(
         again = study.retry_failed()
         some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
         say(some if again else "no trial failed, so there is none to evaluate again")
+    content = read_journal(run_dir / JOURNAL_FILE)
     try:
-        content = read_journal(run_dir / JOURNAL_FILE)
         for told in content.notes:
             if told.get("kind") == BASELINE_NOTE:
                 origin = TunedOn.from_record(told.get("tuned_on"))
@@ -248,7 +251,7 @@ def reopen(
     if summary is not None:
         asked = {purpose: n for purpose, n in summary.queries_asked.items() if purpose != TRIALS}
         assembly.calls.update(asked)
-    return Session(_remembering(assembly, run_dir), study, run_dir)
+    return Session(_remembering(assembly, run_dir), study, run_dir, earlier_seconds(content))
 
 
 def check_same_data(header: StudyHeader, assembly: Assembly) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
+from tuner.core.journal import JournalContent, read_journal, read_trial
 from tuner.core.json_text import json_text
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
@@ -24,7 +25,6 @@ from tuner.core.trial import Params, Trial, TrialState, best_trial
 from tuner.core.typed import read_as
 from tuner.evaluation.objective import Objective
 from tuner.run.assembly import Assembly
-from tuner.study.reading import JournalContent, read_journal, read_trial
 from tuner.tracking.mlflow.tracker import Mlflow
 
 EARLIER_ARM = "earlier"

@@ -12,23 +12,21 @@ import json
 import os
 import socket
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 from tuner.core.errors import InputError, TunerError
-from tuner.core.files import append_bytes, sync_folder, whole
+from tuner.core.files import append_bytes, sync_folder
+from tuner.core.journal import FORMAT, OPENINGS, JournalContent, read_journal, write_per_query
 from tuner.core.json_text import without_undefined
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
-from tuner.study.reading import FORMAT, OPENINGS, JournalContent, per_query_path, read_journal
 
 
 class Journal:
@@ -140,8 +138,7 @@ class Journal:
         record: dict[str, Any] = {"event": "told", **trial.to_record()}
         with _in_words(self.path):
             if per_query and self._keep_per_query:
-                self._write_per_query(trial.number, per_query)
-                record["per_query"] = f"trials/{trial.number}.npz"
+                record["per_query"] = write_per_query(self.path, trial.number, per_query)
             self._append(record)
             self._sync()
 
@@ -222,15 +219,6 @@ class Journal:
 
     def _sync(self) -> None:
         os.fsync(self._file)
-
-    def _write_per_query(self, number: int, per_query: Mapping[str, FloatArray]) -> None:
-        target = per_query_path(self.path, number)
-        target.parent.mkdir(exist_ok=True)
-        # The form of np.savez, which takes names such as "file" for its own options.
-        with whole(target) as stream, zipfile.ZipFile(stream, "w") as archive:
-            for name, values in per_query.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
 
 
 @contextmanager

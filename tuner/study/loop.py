@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tuner.core.errors import OutageError
+from tuner.core.journal import ENDING
 from tuner.core.trial import Blame, Params, Trial, TrialState
 from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.execution.call import call_within
@@ -16,7 +17,6 @@ from tuner.execution.options import counted
 from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
 from tuner.study.outages import is_answering, without_outages
-from tuner.study.reading import ENDING
 from tuner.study.study import Study, never
 from tuner.tracking.base import Tracker
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.journal import RETRIED, read_per_query
 from tuner.core.rankings import FloatArray
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
@@ -20,7 +21,6 @@ from tuner.execution.plain import plain
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, learns, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.pareto import Goals, swept
-from tuner.study.reading import RETRIED, read_per_query
 from tuner.study.results import BASELINE_ARM
 from tuner.study.resume import check_same_study
 from tuner.study.rival import ByQuery, Rival, leaders

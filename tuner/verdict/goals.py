@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tuner.core.journal import per_query_if_whole
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial
@@ -13,7 +14,6 @@ from tuner.evaluation.objective import COMPOSITE, Objective, composite_values
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.stats import compare_paired, standard_error
 from tuner.study.pareto import Chance
-from tuner.study.reading import per_query_if_whole
 from tuner.study.results import BASELINE_ARM
 
 # A latency is measured once a trial, on up to 20 queries: less than this share of it may be chance.

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.journal import read_journal
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Advance, Say, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking.base import EXPERIMENT
 from tuner.tracking.mlflow.client import quiet
-from tuner.tracking.mlflow.journal import journal_trials
 from tuner.tracking.mlflow.process import ProcessWriter
 from tuner.tracking.mlflow.records import PARENT_RUN, ROLE, in_order_of_telling, told_ms
 from tuner.tracking.mlflow.saved_views import WORKFLOW
@@ -108,8 +108,10 @@ class Mlflow:
             )
         else:
             self._writer = ProcessWriter(target, say=self._say)
-        for trial in in_order_of_telling(journal_trials(run_dir / JOURNAL_FILE)):
-            self._writer.add(trial)
+        with suppress(InputError):  # whoever opens the study says what is wrong with its journal
+            told = read_journal(run_dir / JOURNAL_FILE).trials.values()
+            for trial in in_order_of_telling(told):
+                self._writer.add(trial)
         self._writer.start()
 
     def record(self, trial: Trial) -> None:

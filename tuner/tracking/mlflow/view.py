@@ -6,20 +6,21 @@ not ended is filled again, and what the store already holds is left alone.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
 from tuner.tracking.mlflow.client import Client, FoundRun
 from tuner.tracking.mlflow.files import masked_header
-from tuner.tracking.mlflow.journal import superseded
 from tuner.tracking.mlflow.note import arm_note, study_note
 from tuner.tracking.mlflow.records import (
     ARM,
@@ -100,7 +101,7 @@ class StudyView:
         self._header = header
         self._run_dir = run_dir
         self._known: dict[int, Trial] = {}
-        self._superseded = superseded(run_dir / JOURNAL_FILE)
+        self._superseded = _superseded(run_dir / JOURNAL_FILE)
         self.added = 0
         self.repaired = 0
         self.artifact_error: str | None = None
@@ -370,3 +371,15 @@ def _is_told_anew(run: FoundRun, trial: Trial) -> bool:
 def _preference(run: FoundRun, children: Mapping[str, int]) -> tuple[int, bool, int, str]:
     """Sort first the duplicate to keep: with most children, ended, oldest."""
     return (-children.get(run.run_id, 0), not run.is_terminated, run.start_ms, run.run_id)
+
+
+def _superseded(journal: Path) -> dict[str, list[float]]:
+    """Return, by arm, when results were told that a later one took the place of, in order.
+
+    They count in an arm's curve, whose steps are the order of telling.
+    """
+    times: dict[str, list[float]] = defaultdict(list)
+    with suppress(InputError):  # whoever opens the study says what is wrong with its journal
+        for trial in read_journal(journal).superseded:
+            times[trial.arm].append(trial.told_at or trial.asked_at)
+    return {arm: sorted(found) for arm, found in times.items()}

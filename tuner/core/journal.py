@@ -1,9 +1,10 @@
-"""Reads a study's journal back, also while it is written or after it was cut off."""
+"""The form of a study's journal, read back also while it is written or after it was cut off."""
 
 from __future__ import annotations
 
 import json
 import reprlib
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import InputError
+from tuner.core.files import whole
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
@@ -71,6 +73,7 @@ class JournalContent:
         file: where it was read.
         suspects: numbers of trials that are not told and were under way when a run ended without
             saying so: one of them may have crashed it. A run that still writes looks the same.
+        superseded: what was told of trials that were evaluated again since, oldest first.
     """
 
     header: StudyHeader
@@ -79,6 +82,7 @@ class JournalContent:
     torn_bytes: int = 0
     suspects: frozenset[int] = frozenset()
     file: str = ""
+    superseded: tuple[Trial, ...] = ()
 
 
 def read_journal(path: Path) -> JournalContent:
@@ -104,7 +108,24 @@ def read_journal(path: Path) -> JournalContent:
         len(torn),
         reading.all_suspects(),
         str(path),
+        tuple(reading.superseded),
     )
+
+
+def write_per_query(path: Path, number: int, values: Mapping[str, FloatArray]) -> str:
+    """Write the per-query values of a trial, whole; return the file's name in the journal.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    file = per_query_path(path, number)
+    file.parent.mkdir(exist_ok=True)
+    # The form of np.savez, which takes names such as "file" for its own options.
+    with whole(file) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, row in values.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(row), allow_pickle=False)
+    return f"{file.parent.name}/{file.name}"
 
 
 def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
@@ -161,6 +182,7 @@ class _Reading:
     notes: list[Mapping[str, Any]] = field(default_factory=list)
     is_running: bool = False
     suspects: frozenset[int] = frozenset()
+    superseded: list[Trial] = field(default_factory=list)
 
     def all_suspects(self) -> frozenset[int]:
         """Return those of earlier runs and, unless it ended, of the last; none that was told."""
@@ -201,6 +223,7 @@ class _Reading:
             self.is_running = False
         elif kind == RETRIED:
             for number in record["trials"]:
+                self.superseded.append(self.trials[number])
                 self.trials[number] = self.trials[number].reopened()
         self.notes.append(record)
 
