@@ -30,6 +30,7 @@ from tuner.study.arms import Arm
 from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
 from tuner.study.results import summarise
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 from tuner.tracking.base import EXPERIMENT
 
@@ -209,7 +210,11 @@ def tune(
         ahead=_whole("ahead", ahead, least=0),
     )
     journal = None if run_dir is None else Path(run_dir) / JOURNAL_FILE
-    study = _open(header, arms, search_space, objective, journal)
+    spec = StudySpec(arms, search_space, objective)
+    if journal is not None and journal.is_file():
+        study = Study.resume(header, spec, journal)
+    else:
+        study = Study.create(header, spec, journal)
     begin = time.monotonic()
     heard = _Heard(on_trial, study)
     try:
@@ -362,15 +367,3 @@ def _whole(name: str, value: int, *, least: int) -> int:
     if number < least:
         raise InputError(f"{name} must be a whole number from {least} up")
     return number
-
-
-def _open(
-    header: StudyHeader,
-    arms: Sequence[Arm],
-    space: SearchSpace,
-    objective: Objective | _WhateverIsReturned,
-    journal: Path | None,
-) -> Study:
-    if journal is not None and journal.is_file():
-        return Study.resume(header, arms=arms, space=space, objective=objective, path=journal)
-    return Study.create(header, arms=arms, space=space, objective=objective, path=journal)

@@ -54,6 +54,7 @@ from tuner.evaluation.objective import Objective  # noqa: E402
 from tuner.execution.local.inline import Inline  # noqa: E402
 from tuner.study.arms import Arm  # noqa: E402
 from tuner.study.loop import run_study  # noqa: E402
+from tuner.study.spec import StudySpec  # noqa: E402
 from tuner.study.study import Study  # noqa: E402
 from tuner.tracking.mlflow.tracker import Mlflow  # noqa: E402
 
@@ -129,13 +130,8 @@ def _tuner(search: str, trials: int, seed: int, folder: Path, tracker: Mlflow | 
         while tracker.run_id is None:
             time.sleep(0.01)
     began = time.perf_counter()
-    study = Study.create(
-        header,
-        arms=[Arm(search, backend, trials)],
-        space=SPACE,
-        objective=objective,
-        path=run_dir / "journal.jsonl",
-    )
+    spec = StudySpec([Arm(search, backend, trials)], SPACE, objective)
+    study = Study.create(header, spec, run_dir / "journal.jsonl")
     if tracker is not None and not is_in_process:
         tracker.start(header, run_dir)
     state = run_study(study, Inline(), evaluate, tracker=tracker)

@@ -38,6 +38,7 @@ from tuner.execution.local.processes import Processes
 from tuner.execution.local.threads import Threads
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 AT_LEAST = 1.8
@@ -94,13 +95,8 @@ def study_s(execution: Execution, evaluate: Callable[[Params], Outcome], trials:
     )
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        study = Study.create(
-            header,
-            arms=[Arm("random", Random(budget=trials), trials)],
-            space=SPACE,
-            objective=OBJECTIVE,
-            path=Path(folder) / "journal.jsonl",
-        )
+        spec = StudySpec([Arm("random", Random(budget=trials), trials)], SPACE, OBJECTIVE)
+        study = Study.create(header, spec, Path(folder) / "journal.jsonl")
         state = run_study(study, execution, evaluate)
         study.close()
         elapsed_s = time.perf_counter() - start

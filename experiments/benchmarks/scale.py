@@ -37,6 +37,7 @@ from tuner.evaluation.objective import Objective
 from tuner.execution.cluster.dask import Dask
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 AT_LEAST = 0.9
@@ -106,13 +107,8 @@ def trials_per_s(address: str, workers: int, sleep_s: float, trials: int) -> flo
     )
     told_at: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        study = Study.create(
-            header,
-            arms=[Arm("random", Random(budget=budget), budget)],
-            space=SPACE,
-            objective=OBJECTIVE,
-            path=Path(folder) / "journal.jsonl",
-        )
+        spec = StudySpec([Arm("random", Random(budget=budget), budget)], SPACE, OBJECTIVE)
+        study = Study.create(header, spec, Path(folder) / "journal.jsonl")
 
         def note(event: Event) -> None:
             if event.kind == "told":

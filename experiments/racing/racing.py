@@ -57,6 +57,7 @@ from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 SPACE = SearchSpace.from_mapping(
@@ -167,13 +168,13 @@ def one_study(rule, make, queries, space, objective, seed):
             seed=seed,
             **options_of(rule, len(queries)),
         )
-    study = Study.create(
-        header,
-        arms=[Arm("grid", Grid(60), 60), Arm("tpe", Tpe(40), 40)],
-        space=space,
-        objective=objective,
+    spec = StudySpec(
+        [Arm("grid", Grid(60), 60), Arm("tpe", Tpe(40), 40)],
+        space,
+        objective,
         by_query=None if rule is None else partial(standing, objective),
     )
+    study = Study.create(header, spec)
     assert run_study(study, Inline(), evaluate) == "finished"
     own = [trial for trial in study.trials if trial.shared_from is None]
     asked = [trial.race.queries if trial.race else len(queries) for trial in own]

@@ -37,6 +37,7 @@ from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 AHEAD = (0, 2, 4, 8, 12)
@@ -62,7 +63,7 @@ def best_found(budgets, evaluate, seed, ahead):
         objective=OBJECTIVE.to_mapping(),
         ahead=ahead,
     )
-    study = Study.create(header, arms=arms, space=SPACE, objective=OBJECTIVE)
+    study = Study.create(header, StudySpec(arms, SPACE, OBJECTIVE))
     assert run_study(study, Inline(), evaluate) == "finished"
     return study.best.objective
 

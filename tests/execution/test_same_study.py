@@ -21,6 +21,7 @@ from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.evaluation.objective import Objective
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 SPACE = SearchSpace.from_mapping(
@@ -94,8 +95,8 @@ class Killed(Exception):
 
 
 def study_at(path: Path, way: str) -> Study:
-    parts = {"arms": ARMS, "space": SPACE, "objective": OBJECTIVE, "path": path, **WAYS[way]}
-    return Study.resume(HEADER, **parts) if path.exists() else Study.create(HEADER, **parts)
+    begin = Study.resume if path.exists() else Study.create
+    return begin(HEADER, StudySpec(ARMS, SPACE, OBJECTIVE, **WAYS[way]), path)
 
 
 def run(path: Path, way: str, execution: Any, *, longest_s: float, kill_after: int = 10**9) -> str:

@@ -70,17 +70,6 @@ def test_lines_are_strict_json(tmp_path: Path, toy: ModuleType) -> None:
     assert events == ["header", "note", "asked", "told", "asked", "note", "note"]
 
 
-def test_per_query_values_can_be_left_out(tmp_path: Path, toy: ModuleType) -> None:
-    path = tmp_path / "journal.jsonl"
-    with Journal.create(path, toy.header(), keep_per_query=False) as journal:
-        journal.asked(ASKED)
-        journal.told(TOLD, {"ndcg@10": np.array([0.5])})
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "journal.jsonl",
-        "journal.jsonl.lock",
-    ]
-
-
 def test_every_torn_tail_is_read_and_cut_off(tmp_path: Path, toy: ModuleType) -> None:
     whole = tmp_path / "whole.jsonl"
     write(whole, toy)

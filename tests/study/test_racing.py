@@ -170,10 +170,7 @@ def test_a_resumed_study_races_against_what_it_had(toy: ModuleType, tmp_path: Pa
     trials += study.ask(1)
     np.testing.assert_allclose(trials[4].rival, [0.7, 0.9])  # of the two that are seen
     study.close()
-    resumed = Study.resume(
-        toy.header(30, ahead=2), arms=toy.arms(30), space=toy.SPACE, objective=toy.OBJECTIVE,
-        path=path, by_query=by_query,
-    )  # fmt: skip
+    resumed = Study.resume(toy.header(30, ahead=2), toy.spec(30, by_query=by_query), path)
     again = resumed.ask(2)
     assert [trial.number for trial in again] == [3, 4]
     np.testing.assert_allclose(again[0].rival, [0.4, 0.6])  # of one, as before

@@ -24,6 +24,7 @@ from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
 from tuner.study.arms import Arm, arm_seed, next_arm, spent
 from tuner.study.loop import run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 WAIT_S = 60.0
@@ -67,7 +68,8 @@ def make(arms: list[Arm], **options: object) -> Study:
         baseline=options.pop("baseline", None),  # type: ignore[arg-type]
         ahead=options.pop("ahead", AHEAD),  # type: ignore[arg-type]
     )
-    return Study.create(header, arms=arms, space=SPACE, objective=OBJECTIVE, **options)  # type: ignore[arg-type]
+    path: Path | None = options.pop("path", None)  # type: ignore[assignment]
+    return Study.create(header, StudySpec(arms, SPACE, OBJECTIVE, **options), path)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -443,7 +445,7 @@ def test_another_study_is_refused(
     before = path.read_bytes()
     header = replace(toy.header(5), **change)
     with pytest.raises(InputError) as caught:
-        Study.resume(header, arms=toy.arms(5), space=toy.SPACE, objective=OBJECTIVE, path=path)
+        Study.resume(header, toy.spec(5), path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
     assert path.read_bytes() == before  # refused without a trace
@@ -454,9 +456,7 @@ def test_other_versions_are_noted(tmp_path: Path, toy: ModuleType) -> None:
     path = tmp_path / "journal.jsonl"
     toy.create(path, 5).close()
     header = replace(toy.header(5), versions={"numpy": "2"}, study_id="x", name="other")
-    study = Study.resume(
-        header, arms=toy.arms(5), space=toy.SPACE, objective=toy.OBJECTIVE, path=path
-    )
+    study = Study.resume(header, toy.spec(5), path)
     study.close()
     assert study.header == toy.header(5)
     note = read_journal(path).notes[-1]

@@ -22,6 +22,7 @@ from tuner.core.trial import Outcome, Params
 from tuner.evaluation.objective import Objective
 from tuner.study.arms import Arm
 from tuner.study.loop import Event, run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 # 60 points: the random arm meets points of the grid arm's, so that results are shared.
@@ -56,21 +57,16 @@ def arms(trials: int = 30) -> list[Arm]:
     return [Arm("grid", grid, trials), Arm("random", random, trials)]
 
 
+def spec(trials: int = 30, **options: object) -> StudySpec:
+    return StudySpec(arms(trials), SPACE, OBJECTIVE, **options)  # type: ignore[arg-type]
+
+
 def create(path: Path | None, trials: int = 30, *, ahead: int = AHEAD, **options: object) -> Study:
-    return Study.create(
-        header(trials, ahead=ahead),
-        arms=arms(trials),
-        space=SPACE,
-        objective=OBJECTIVE,
-        path=path,
-        **options,  # type: ignore[arg-type]
-    )
+    return Study.create(header(trials, ahead=ahead), spec(trials, **options), path)
 
 
 def resume(path: Path, trials: int = 30) -> Study:
-    return Study.resume(
-        header(trials), arms=arms(trials), space=SPACE, objective=OBJECTIVE, path=path
-    )
+    return Study.resume(header(trials), spec(trials), path)
 
 
 def score(params: Params) -> float:

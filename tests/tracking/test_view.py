@@ -556,7 +556,7 @@ def comparable(view: dict[str, Any]) -> dict[str, Any]:
 def write_journal(study: Any, trials: list[Any]) -> Path:
     path: Path = study.run_dir / "journal.jsonl"
     path.unlink()
-    with Journal.create(path, study.header, keep_per_query=False) as journal:
+    with Journal.create(path, study.header) as journal:
         for trial in study.trials:
             journal.asked(trial)
         for trial in trials:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -178,6 +179,11 @@ class Trial:
             told_at=record.get("told_at"),
             race=Race(**record["race"]) if record.get("race") else None,
         )
+
+
+def params_key(params: Params) -> str:
+    """Return what equal parameters have in common, and no others."""
+    return json.dumps(params, sort_keys=True)
 
 
 def best_trial(trials: list[Trial]) -> Trial | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from tuner.config import Config, load_config
 from tuner.core.calls import TRIALS
@@ -55,6 +55,7 @@ from tuner.run.planning import make_plan, waits
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study
+from tuner.study.spec import StudySpec
 from tuner.study.study import Study, never
 from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.verdict.tuned_on import TunedOn
@@ -203,7 +204,7 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
-    study = Study.create(header, path=run_dir / JOURNAL_FILE, **_parts(assembly, earlier))
+    study = Study.create(header, _spec(assembly, earlier), run_dir / JOURNAL_FILE)
     if study.journal is not None and assembly.baseline_tuned_on is not None:
         # The study's own copy of the configuration holds the parameters, not their file.
         study.journal.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
@@ -233,8 +234,8 @@ def reopen(
     assembly = assemble(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
-    parts = _parts(assembly, read_earlier(run_dir))
-    study = Study.resume(make_header(assembly), path=run_dir / JOURNAL_FILE, **parts)
+    spec = _spec(assembly, read_earlier(run_dir))
+    study = Study.resume(make_header(assembly), spec, run_dir / JOURNAL_FILE)
     if retry_failed:
         again = study.retry_failed()
         some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
@@ -301,7 +302,7 @@ def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
     return replace(assembly, retriever=remembered)
 
 
-def _parts(assembly: Assembly, earlier: Earlier) -> dict[str, Any]:
+def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
     plan = assembly.plan
     arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
     # The best of the earlier trials is evaluated again, to compete with the new ones.
@@ -309,15 +310,15 @@ def _parts(assembly: Assembly, earlier: Earlier) -> dict[str, Any]:
     again = earlier.starts if best is None else (best.params, *earlier.starts)
     if again:
         arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
-    return {
-        "arms": arms,
-        "earlier": earlier.trials,
-        "goals": plan.objective.goals if plan.objective.pareto else None,
-        "space": plan.space,
-        "objective": plan.objective,
-        "arms_see": assembly.config.study.arms_see,
-        "by_query": None if assembly.config.racing is None else partial(standing, plan.objective),
-    }
+    return StudySpec(
+        arms,
+        plan.space,
+        plan.objective,
+        arms_see=assembly.config.study.arms_see,
+        by_query=None if assembly.config.racing is None else partial(standing, plan.objective),
+        earlier=earlier.trials,
+        goals=plan.objective.goals if plan.objective.pareto else None,
+    )
 
 
 def _tracker(config: Config, say: Say) -> Mlflow | None:

@@ -21,7 +21,7 @@ from tuner.core.json_text import json_text
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
-from tuner.core.trial import Params, Trial, TrialState, best_trial
+from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.core.typed import read_as
 from tuner.evaluation.objective import Objective
 from tuner.run.assembly import Assembly
@@ -80,7 +80,9 @@ def gather(
         of_it = f"of {content.header.name} ({source})"
         if is_other_data:
             best = _best(assembly, scored)
-            starts |= {_key(params): params for params in best if _key(params) not in starts}
+            starts |= {
+                params_key(params): params for params in best if params_key(params) not in starts
+            }
             say(
                 f"warm start: the data are others now: the best {len(best)} {of_it} are asked again"
             )
@@ -88,7 +90,7 @@ def gather(
         say(f"warm start: {len(scored)} trials {of_it}")
         for trial in scored:
             if assembly.plan.space.contains(trial.params):
-                found.setdefault(_key(trial.params), trial)
+                found.setdefault(params_key(trial.params), trial)
     new = [params for key_of_it, params in starts.items() if key_of_it not in found]
     return Earlier(_numbered(list(found.values())), tuple(new[:STARTING_POINTS]))
 
@@ -127,10 +129,6 @@ def read_earlier(run_dir: Path) -> Earlier:
             message = f"this line holds no earlier trial ({what}); restore it, or remove it"
             raise InputError(message, file=str(path), line=number) from error
     return Earlier(tuple(trials), tuple(starts))
-
-
-def _key(params: Params) -> str:
-    return json.dumps(params, sort_keys=True)
 
 
 def _best(assembly: Assembly, scored: Sequence[Trial]) -> list[Params]:

@@ -12,7 +12,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,28 +20,32 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, Problem, TunerError
 from tuner.core.files import append_bytes, sync_folder
 from tuner.core.journal import FORMAT, OPENINGS, JournalContent, read_journal, write_per_query
 from tuner.core.json_text import without_undefined
 from tuner.core.rankings import FloatArray
+from tuner.core.shown import shortened
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
+
+# What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
+_SUBJECTS = ("seed", "ahead", "arms", "space", "objective", "baseline", "fingerprints")
+_LONGEST_VALUE = 120
 
 
 class Journal:
     """Writes a study's events, as the only one who does so; made by ``create`` or ``resume``."""
 
-    def __init__(self, path: Path, lock: FileLock, *, keep_per_query: bool) -> None:
+    def __init__(self, path: Path, lock: FileLock) -> None:
         self.path = path
         self._lock = lock
-        self._keep_per_query = keep_per_query
         self._process_id = os.getpid()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._is_closed = False
 
     @classmethod
-    def create(cls, path: Path, header: StudyHeader, *, keep_per_query: bool = True) -> Self:
+    def create(cls, path: Path, header: StudyHeader) -> Self:
         """Begin the journal of a new study; folders are made as needed.
 
         Raises:
@@ -50,12 +54,12 @@ class Journal:
         """
         with _in_words(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            journal = cls._begin(path, header, keep_per_query=keep_per_query)
+            journal = cls._begin(path, header)
             sync_folder(path.parent)
             return journal
 
     @classmethod
-    def _begin(cls, path: Path, header: StudyHeader, *, keep_per_query: bool) -> Self:
+    def _begin(cls, path: Path, header: StudyHeader) -> Self:
         lock = _locked(path)
         try:
             if path.exists() and b"\n" in path.read_bytes():
@@ -63,7 +67,7 @@ class Journal:
                 raise InputError(message, file=str(path))
             if path.exists():
                 os.truncate(path, 0)  # a run that was killed within its first line
-            journal = cls(path, lock, keep_per_query=keep_per_query)
+            journal = cls(path, lock)
         except BaseException:
             lock.release()
             raise
@@ -74,43 +78,41 @@ class Journal:
         return journal
 
     @classmethod
-    def resume(
-        cls,
-        path: Path,
-        *,
-        check: Callable[[StudyHeader], object] = lambda header: header,
-        keep_per_query: bool = True,
-    ) -> tuple[Self, JournalContent]:
+    def resume(cls, path: Path, current: StudyHeader | None = None) -> tuple[Self, JournalContent]:
         """Continue a journal; an unfinished last line is cut off, as the content then says.
 
-        Nothing is written where ``check`` raises an error about the header.
+        Nothing is written where it is of another study than ``current``; where that has other
+        versions, it is noted.
 
         Raises:
-            InputError: there is none, it is broken, or another run writes it.
+            InputError: there is none, it is broken, another run writes it, or it is of another
+                study: one problem for every difference.
             TunerError: the disk refuses.
         """
         if not path.exists():
             raise InputError("there is no journal to resume", file=str(path))
         with _in_words(path):
-            return cls._continue(path, check, keep_per_query=keep_per_query)
+            return cls._continue(path, current)
 
     @classmethod
-    def _continue(
-        cls, path: Path, check: Callable[[StudyHeader], object], *, keep_per_query: bool
-    ) -> tuple[Self, JournalContent]:
+    def _continue(cls, path: Path, current: StudyHeader | None) -> tuple[Self, JournalContent]:
         lock = _locked(path)
         try:
             content = read_journal(path)
-            check(content.header)
+            other_versions = {}
+            if current is not None:
+                other_versions = _checked_same(content.header, current, file=str(path))
             if content.torn_bytes:
                 os.truncate(path, path.stat().st_size - content.torn_bytes)
-            journal = cls(path, lock, keep_per_query=keep_per_query)
+            journal = cls(path, lock)
         except BaseException:
             lock.release()
             raise
         detail = {"cut_off_bytes": content.torn_bytes} if content.torn_bytes else {}
         with journal._closed_on_error():
             journal.note("resumed", pid=os.getpid(), host=socket.gethostname(), **detail)
+            if other_versions:
+                journal.note("other_versions", versions=other_versions)
         return journal, content
 
     def asked(self, trial: Trial) -> None:
@@ -137,7 +139,7 @@ class Journal:
         """
         record: dict[str, Any] = {"event": "told", **trial.to_record()}
         with _in_words(self.path):
-            if per_query and self._keep_per_query:
+            if per_query:
                 record["per_query"] = write_per_query(self.path, trial.number, per_query)
             self._append(record)
             self._sync()
@@ -264,3 +266,44 @@ def _writer_of(path: Path) -> str:
         return f" (process {openings[-1]['pid']} on {openings[-1]['host']}, since {since})"
     except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not as this file writes it
         return ""
+
+
+def _checked_same(stored: StudyHeader, current: StudyHeader, *, file: str) -> dict[str, Any]:
+    """Compare two headers; return the versions that differ, as ``{package: [then, now]}``.
+
+    Raises:
+        InputError: they are different studies; one problem for every difference.
+    """
+    # Both through JSON: a tuple that was configured comes back from the journal as a list.
+    then, now = (json.loads(json.dumps(header.to_record())) for header in (stored, current))
+    differences = [
+        f"{subject} was {_short(before)} and is {_short(after)} now"
+        for name in _SUBJECTS
+        for subject, before, after in _differences(name, then[name], now[name])
+    ]
+    if differences:
+        advice = "run it as a new study, or restore what it was started with"
+        first = f"this is another study; {advice}"
+        problems = [Problem(text, file=file) for text in (first, *differences)]
+        raise InputError(problems=problems)
+    return {
+        package: [before, after]
+        for package, before, after in _differences("", then["versions"], now["versions"])
+    }
+
+
+def _differences(name: str, then: Any, now: Any) -> list[tuple[str, Any, Any]]:
+    """Name each differing leaf of two JSON values by its path."""
+    if then == now:
+        return []
+    if not (isinstance(then, Mapping) and isinstance(now, Mapping)):
+        return [(name, then, now)]
+    found = []
+    for key in dict.fromkeys((*then, *now)):
+        path = f"{name}.{key}" if name else str(key)
+        found += _differences(path, then.get(key), now.get(key))
+    return found
+
+
+def _short(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)

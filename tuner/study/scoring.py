@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol
 
 from tuner.core.errors import InputError, one_line
-from tuner.core.trial import Outcome, Race, TrialState
+from tuner.core.trial import Outcome, Trial, TrialState
 
 
 class Score(Protocol):
@@ -37,41 +37,42 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a trial learned from its own evaluation, or from that of an equal trial."""
-
-    state: TrialState
-    objective: float | None
-    violation: float
-    metrics: Mapping[str, float]
-    seconds: Mapping[str, float]
-    error: str | None
-    race: Race | None = None
-
-
-def result_of(outcome: Outcome, objective: Objective) -> Result:
-    """Score a plain outcome; FAILED with the reason where that cannot be done.
+def with_result(trial: Trial, outcome: Outcome, objective: Objective) -> Trial:
+    """Return a trial with the result of a plain outcome; FAILED with the reason where it has none.
 
     One that was stopped early has no score, and its constraints are not judged.
     """
-    error, metrics, seconds = outcome.error, outcome.metrics, outcome.seconds
+    trial = replace(trial, metrics=_defined(outcome.metrics), seconds=outcome.seconds)
+    error = outcome.error
     try:
         if outcome.race is not None:
-            raced_out = TrialState.RACED_OUT
-            return Result(raced_out, None, 0.0, _defined(metrics), seconds, None, outcome.race)
+            return replace(trial, state=TrialState.RACED_OUT, race=outcome.race)
         if error is None:
-            score = objective.score(metrics)
+            score = objective.score(outcome.metrics)
             value, violation = float(score.objective), float(score.violation)
             if not (math.isfinite(value) and math.isfinite(violation)):
                 raise InputError(f"the objective is {value}, its violation {violation}")
             state = TrialState.FINISHED
-            return Result(state, value, violation, _defined(metrics), seconds, None)
+            return replace(trial, state=state, objective=value, violation=violation)
     except InputError as problem:
         error = " ".join(str(problem).split())
     except Exception as problem:  # whatever was scored costs its own trial only
         error = f"cannot be scored: {one_line(problem)}"
-    return Result(TrialState.FAILED, None, 0.0, _defined(metrics), seconds, error)
+    return replace(trial, state=TrialState.FAILED, error=error)
+
+
+def with_shared_result(trial: Trial, first: Trial) -> Trial:
+    """Return a trial with the result of an earlier one that has the same params."""
+    return replace(
+        trial,
+        state=TrialState.SHARED if first.is_scored else first.state,
+        objective=first.objective,
+        violation=first.violation,
+        metrics=first.metrics,
+        error=first.error,
+        race=first.race,
+        shared_from=first.number,
+    )
 
 
 def _defined(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from tuner.core.errors import InputError, TunerError
-from tuner.core.journal import RETRIED, read_per_query
+from tuner.core.errors import TunerError
+from tuner.core.journal import RETRIED, JournalContent, read_per_query
 from tuner.core.rankings import FloatArray
-from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
-from tuner.core.trial import Outcome, Params, Trial, TrialState, best_trial
+from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
 from tuner.execution.plain import plain
-from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed, learns, next_arm, spent
+from tuner.study.arms import Arm, Fixed, arm_seed, learns, next_arm, spent
 from tuner.study.journal import Journal
-from tuner.study.pareto import Goals, swept
-from tuner.study.results import BASELINE_ARM
-from tuner.study.resume import check_same_study
-from tuner.study.rival import ByQuery, Rival, leaders
-from tuner.study.scoring import Objective, Result, result_of
+from tuner.study.rival import Rival, leaders
+from tuner.study.scoring import with_result, with_shared_result
+from tuner.study.spec import StudySpec
 
 # Who waits for an outcome looks so often whether the study was stopped: ``stop`` may be called by a
 # signal's handler, which can wake nobody.
@@ -51,10 +47,8 @@ class Study:
     (state SHARED; where the evaluation failed, FAILED with the same reason). A trial whose metrics
     cannot be scored is FAILED with the reason.
 
-    With ``by_query`` trials race: each is sent out with the best trial so far to beat, and is
-    RACED_OUT where its evaluation was stopped early. The baseline is always evaluated whole.
-    ``earlier`` are trials of other studies that every arm learns from, and that no budget pays.
-    With ``goals`` the arms search for a front: see ``study.pareto``.
+    Where trials race, each is sent out with the best trial so far to beat, and is RACED_OUT where
+    its evaluation was stopped early. The baseline is always evaluated whole.
 
     All methods may be called from any thread. After an interruption, trials that were asked but not
     told come first, with their numbers, and the backends see the same history as if nothing had
@@ -64,41 +58,28 @@ class Study:
     def __init__(
         self,
         header: StudyHeader,
+        spec: StudySpec,
         *,
-        arms: Sequence[Arm],
-        space: SearchSpace,
-        objective: Objective,
         journal: Journal | None = None,
-        arms_see: ArmsSee = "own",
-        by_query: ByQuery | None = None,
-        earlier: Sequence[Trial] = (),
-        goals: Goals | None = None,
-        trials: Mapping[int, Trial] | None = None,
-        suspects: frozenset[int] = frozenset(),
-        failed_before: frozenset[int] = frozenset(),
+        content: JournalContent | None = None,
     ) -> None:
         self.header = header
-        # Numbers of trials that have failed once and are asked again, or were.
-        self.failed_before = failed_before
-        # Numbers of trials that were under way when a run died: one of them may have killed it.
-        self.suspects = suspects
+        self.spec = spec
         self.journal = journal
-        self._space = space
-        self._objective = objective
-        self._arms_see = arms_see
-        self._earlier = list(earlier)
-        self._known_before = {_key(trial.params) for trial in earlier}
-        self._goals = goals
-        self._rival = None if by_query is None else Rival(by_query)
-        self._arms = _with_baseline(header, arms, space)
-        self._given = {arm.name for arm in self._arms if isinstance(arm.backend, Fixed)}
+        # Numbers of trials that have failed once and are asked again, or were.
+        again = () if content is None else content.superseded
+        self.failed_before = frozenset(trial.number for trial in again)
+        # Numbers of trials that were under way when a run died: one of them may have killed it.
+        self.suspects = frozenset[int]() if content is None else content.suspects
+        self._rival = None if spec.by_query is None else Rival(spec.by_query)
+        self._arms = spec.arms_of(header)
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._is_stopped = False
         # Why a run ended early, but for a signal: the system gave no answer, or nothing is to hope
         # for. Empty where it did not.
         self.stopped_by = ""
-        self._trials: list[Trial] = list((trials or {}).values())
+        self._trials: list[Trial] = [] if content is None else list(content.trials.values())
         # Every trial with a number below it is told.
         self._told_before = 0
         self._count_told()
@@ -116,61 +97,26 @@ class Study:
         self._waiting: dict[int, list[Trial]] = {}
         for trial in self._trials:
             if trial.is_told and trial.shared_from is None:
-                self._evaluated[_key(trial.params)] = trial.number
+                self._evaluated[params_key(trial.params)] = trial.number
         if self._rival is not None and journal is not None:
             begin = self._unfinished[-1].number if self._unfinished else len(self._trials)
             for leader in leaders(self._trials, self._seen(begin)):
                 self._rival.offer(leader, read_per_query(journal.path, leader.evaluated_as))
 
     @classmethod
-    def create(
-        cls,
-        header: StudyHeader,
-        *,
-        arms: Sequence[Arm],
-        space: SearchSpace,
-        objective: Objective,
-        path: Path | None = None,
-        arms_see: ArmsSee = "own",
-        by_query: ByQuery | None = None,
-        earlier: Sequence[Trial] = (),
-        goals: Goals | None = None,
-        keep_per_query: bool = True,
-    ) -> Self:
+    def create(cls, header: StudyHeader, spec: StudySpec, path: Path | None = None) -> Self:
         """Begin a study, with its journal at ``path`` (None: it is not written down).
 
         Raises:
             InputError: ``path`` holds a study already, or two arms have one name.
         """
-        study = cls(
-            header,
-            arms=arms,
-            space=space,
-            objective=objective,
-            arms_see=arms_see,
-            by_query=by_query,
-            earlier=earlier,
-            goals=goals,
-        )
+        study = cls(header, spec)
         if path is not None:
-            study.journal = Journal.create(path, header, keep_per_query=keep_per_query)
+            study.journal = Journal.create(path, header)
         return study
 
     @classmethod
-    def resume(
-        cls,
-        header: StudyHeader,
-        *,
-        arms: Sequence[Arm],
-        space: SearchSpace,
-        objective: Objective,
-        path: Path,
-        arms_see: ArmsSee = "own",
-        by_query: ByQuery | None = None,
-        earlier: Sequence[Trial] = (),
-        goals: Goals | None = None,
-        keep_per_query: bool = True,
-    ) -> Self:
+    def resume(cls, header: StudyHeader, spec: StudySpec, path: Path) -> Self:
         """Continue the study in the journal at ``path``; ``header`` says what is there to run now.
 
         The study keeps the identity (id, name, time) of its first run. Library versions may
@@ -180,29 +126,9 @@ class Study:
             InputError: no journal, a broken one, one that another run writes, or another study:
                 every difference in seed, arms, space, objective, baseline or fingerprints is named.
         """
-        other_versions: dict[str, Any] = {}
-
-        def check(stored: StudyHeader) -> None:
-            other_versions.update(check_same_study(stored, header, file=str(path)))
-
-        journal, content = Journal.resume(path, check=check, keep_per_query=keep_per_query)
+        journal, content = Journal.resume(path, header)
         try:
-            if other_versions:
-                journal.note("other_versions", versions=other_versions)
-            return cls(
-                content.header,
-                arms=arms,
-                space=space,
-                objective=objective,
-                journal=journal,
-                arms_see=arms_see,
-                by_query=by_query,
-                earlier=earlier,
-                goals=goals,
-                trials=content.trials,
-                suspects=content.suspects,
-                failed_before=_asked_again(content.notes),
-            )
+            return cls(content.header, spec, journal=journal, content=content)
         except BaseException:
             journal.close()
             raise
@@ -281,9 +207,9 @@ class Study:
             if known is None or known.is_told or known.params != trial.params:
                 raise TunerError(f"trial {trial.number} is not under way in this study")
             outcome = plain(outcome)
-            result = result_of(outcome, self._objective)
-            per_query = outcome.per_query if result.error is None else {}
-            told = self._end(known, result, per_query)
+            ended = with_result(known, outcome, self.spec.objective)
+            per_query = outcome.per_query if ended.error is None else {}
+            told = self._end(ended, per_query)
             if self._rival is not None:
                 self._rival.offer(told, per_query)
             for waiting in self._waiting.pop(told.number, []):
@@ -305,7 +231,7 @@ class Study:
             for trial in failed:
                 self._trials[trial.number] = trial.reopened()
                 if trial.shared_from is None:
-                    del self._evaluated[_key(trial.params)]
+                    del self._evaluated[params_key(trial.params)]
             again = [self._trials[trial.number] for trial in failed]
             self._unfinished += reversed(again)
             self._told_before = 0
@@ -352,7 +278,7 @@ class Study:
                 trial = self._unfinished.pop() if self._unfinished else self._new_trial()
                 if trial is None:
                     return None
-                first = self._evaluated.setdefault(_key(trial.params), trial.number)
+                first = self._evaluated.setdefault(params_key(trial.params), trial.number)
                 if first == trial.number:
                     self._sent_out.add(trial.number)
                     return self._against_rival(trial)
@@ -383,14 +309,15 @@ class Study:
         while (arm := self._next_arm()) is not None:
             if self._has_to_wait(arm):
                 return None
-            seed = arm_seed(self.header.seed, arm.name)
-            history = self._history(arm)
-            suggested = arm.backend.suggest(self._space, history, count=1, seed=seed)
+            space, seed, seen = self.spec.space, self.header.seed, self._seen(len(self._trials))
+            history = self.spec.history(arm, self._trials, seen=seen, seed=seed)
+            own_seed = arm_seed(seed, arm.name)
+            suggested = arm.backend.suggest(space, history, count=1, seed=own_seed)
             if not suggested:
                 self._exhausted.add(arm.name)
                 continue
             is_fixed = isinstance(arm.backend, Fixed)
-            params = suggested[0] if is_fixed else self._space.canonical(suggested[0])
+            params = suggested[0] if is_fixed else space.canonical(suggested[0])
             trial = Trial(len(self._trials), arm.name, params, asked_at=time.time())
             if self.journal is not None:
                 self.journal.asked(trial)
@@ -399,51 +326,11 @@ class Study:
             return trial
         return None
 
-    def _history(self, arm: Arm) -> list[Trial]:
-        if isinstance(arm.backend, Fixed):
-            return [trial for trial in self._trials if trial.arm == arm.name]
-        if self._arms_see == "all":
-            shown = [trial for trial in self._trials if self._is_point(trial)]
-        else:
-            shown = [trial for trial in self._trials if self._is_for(arm, trial)]
-        seen = self._seen(len(self._trials))
-        shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
-        history = self._earlier + shown
-        if self._goals is None:
-            return history
-        return swept(history, self._goals, seed=arm_seed(self.header.seed, arm.name))
-
-    def _is_for(self, arm: Arm, trial: Trial) -> bool:
-        """Say whether an arm that sees its own trials sees this one: starting points are for all.
-
-        Those among the earlier trials are known already.
-        """
-        if trial.arm == arm.name:
-            return True
-        is_given = trial.arm != BASELINE_ARM and trial.arm in self._given
-        return is_given and _key(trial.params) not in self._known_before
-
-    def _is_point(self, trial: Trial) -> bool:
-        # Suggested params are points of the space; a baseline need not be one, and backends can
-        # only learn from points.
-        return trial.arm != BASELINE_ARM or self._space.contains(trial.params)
-
     def _share(self, trial: Trial, first: Trial) -> None:
-        state = TrialState.SHARED if first.is_scored else first.state
-        result = Result(
-            state, first.objective, first.violation, first.metrics, {}, first.error, first.race
-        )
-        self._end(trial, result, {}, shared_from=first.number)
+        self._end(with_shared_result(trial, first), {})
 
-    def _end(
-        self,
-        trial: Trial,
-        result: Result,
-        per_query: Mapping[str, FloatArray],
-        *,
-        shared_from: int | None = None,
-    ) -> Trial:
-        told = replace(trial, **vars(result), shared_from=shared_from, told_at=time.time())
+    def _end(self, ended: Trial, per_query: Mapping[str, FloatArray]) -> Trial:
+        told = replace(ended, told_at=time.time())
         if self.journal is not None:
             self.journal.told(told, per_query)
         self._trials[told.number] = told
@@ -456,27 +343,3 @@ class Study:
         trials = self._trials
         while self._told_before < len(trials) and trials[self._told_before].is_told:
             self._told_before += 1
-
-
-def _asked_again(notes: Sequence[Mapping[str, Any]]) -> frozenset[int]:
-    retried = (note["trials"] for note in notes if note.get("kind") == RETRIED)
-    return frozenset(number for numbers in retried for number in numbers)
-
-
-def _with_baseline(header: StudyHeader, arms: Sequence[Arm], space: SearchSpace) -> list[Arm]:
-    names = [arm.name for arm in arms]
-    for name in names:
-        if names.count(name) > 1 or (name == BASELINE_ARM and header.baseline is not None):
-            raise InputError(f"two arms are called {name!r}; give each a name of its own")
-    if header.baseline is None:
-        return list(arms)
-    try:
-        params = space.canonical(header.baseline)
-    except InputError:
-        # A baseline may lie outside the space, or set what the space leaves alone.
-        params = dict(header.baseline)
-    return [Arm(BASELINE_ARM, Fixed((params,)), 1), *arms]
-
-
-def _key(params: Params) -> str:
-    return json.dumps(params, sort_keys=True)

@@ -1,0 +1,92 @@
+"""What a study is made of, beside its header, and what of its trials each arm is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.core.errors import InputError
+from tuner.core.space import SearchSpace
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Trial, params_key
+from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed
+from tuner.study.pareto import Goals, swept
+from tuner.study.results import BASELINE_ARM
+from tuner.study.rival import ByQuery
+from tuner.study.scoring import Objective
+
+
+@dataclass(frozen=True, eq=False)
+class StudySpec:
+    """The parts of a study.
+
+    Attributes:
+        arms: those that search, and starting points; the header's baseline has an arm of its own.
+        arms_see: whether an arm learns from its own trials or from all.
+        by_query: with it trials race, see ``study.rival``.
+        earlier: trials of other studies that every arm learns from, and that no budget pays.
+        goals: with them the arms search for a front, see ``study.pareto``.
+    """
+
+    arms: Sequence[Arm]
+    space: SearchSpace
+    objective: Objective
+    arms_see: ArmsSee = "own"
+    by_query: ByQuery | None = None
+    earlier: Sequence[Trial] = ()
+    goals: Goals | None = None
+
+    def arms_of(self, header: StudyHeader) -> list[Arm]:
+        """Return all arms, with the one of the header's baseline, where it has one, first.
+
+        Raises:
+            InputError: two arms have one name.
+        """
+        names = [arm.name for arm in self.arms]
+        for name in names:
+            if names.count(name) > 1 or (name == BASELINE_ARM and header.baseline is not None):
+                raise InputError(f"two arms are called {name!r}; give each a name of its own")
+        if header.baseline is None:
+            return list(self.arms)
+        try:
+            params = self.space.canonical(header.baseline)
+        except InputError:
+            # A baseline may lie outside the space, or set what the space leaves alone.
+            params = dict(header.baseline)
+        return [Arm(BASELINE_ARM, Fixed((params,)), 1), *self.arms]
+
+    def history(self, arm: Arm, trials: Sequence[Trial], *, seen: int, seed: int) -> list[Trial]:
+        """Return what an arm learns from; a trial with the number ``seen`` or above is under way.
+
+        ``seed`` is the study's.
+        """
+        if isinstance(arm.backend, Fixed):
+            return [trial for trial in trials if trial.arm == arm.name]
+        if self.arms_see == "all":
+            shown = [trial for trial in trials if self._is_point(trial)]
+        else:
+            shown = self._own_and_given(arm, trials)
+        shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
+        history = [*self.earlier, *shown]
+        if self.goals is None:
+            return history
+        return swept(history, self.goals, seed=arm_seed(seed, arm.name))
+
+    def _own_and_given(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
+        """Return an arm's own trials and, as they are for all, starting points.
+
+        Those among the earlier trials are known already.
+        """
+        given = {one.name for one in self.arms if isinstance(one.backend, Fixed)}
+        known = {params_key(trial.params) for trial in self.earlier}
+        return [
+            trial
+            for trial in trials
+            if trial.arm == arm.name
+            or (trial.arm in given and params_key(trial.params) not in known)
+        ]
+
+    def _is_point(self, trial: Trial) -> bool:
+        # Suggested params are points of the space; a baseline need not be one, and backends can
+        # only learn from points.
+        return trial.arm != BASELINE_ARM or self.space.contains(trial.params)
