@@ -22,10 +22,10 @@ from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.execution.base import Execution, NeedsCluster
 from tuner.execution.building import available_cores, make_execution
-from tuner.run.assembly import versions
 from tuner.run.folder import SUMMARY_NOTE
 from tuner.run.planning import below
 from tuner.run.progress import progress_here
+from tuner.run.versions import versions
 from tuner.study.arms import Arm
 from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study

@@ -117,7 +117,7 @@ def command(
 
 def _tuned_on(written: str) -> TunedOn | None:
     """Return what the configuration in a file was tuned on; None where none says so."""
-    from tuner.run.assembly import origin_of
+    from tuner.run.baseline import origin_of
 
     return None if written.lstrip().startswith("{") else origin_of(written)
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
-from tuner.config.params import read_params_file
-from tuner.config.source import read_source
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import digest
 from tuner.core.policy import Policy, is_policy
-from tuner.core.run_files import BEST_FILE
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
@@ -35,7 +28,7 @@ from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
 from tuner.retrieval.wrapped.policy import POLICY, PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
-from tuner.run.git import git_commit
+from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.planning import Plan, below
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
@@ -46,7 +39,6 @@ NO_DATASET = Dataset("", "", Corpus(()), (), {})
 
 # So many groups of queries with the same text are named.
 SHOWN_COPIES = 3
-_PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +164,7 @@ class Assembly:
         """
         if self.policy is not None and POLICY in given:
             return self.policy
-        return _policy(given, self.params) if is_policy(given) else self.params(given)
+        return read_policy(given, self.params) if is_policy(given) else self.params(given)
 
     def answering(self, choice: Params | Policy) -> tuple[Retriever, Params]:
         """Return the retriever and the parameters that answer as a choice says.
@@ -199,15 +191,16 @@ class Assembly:
     def fingerprints(self) -> dict[str, str]:
         """Return a hash for each part of the study that must not change when it is resumed."""
         split, racing = sorted(query.id for query in self.tune_queries), self.config.racing
+        names, told = self.plan.metric_names, measuring(self.config.model_dump(mode="json"))
         return {
             "space": self.plan.space.fingerprint,
-            "objective": _digest(self.plan.objective.to_mapping()),
-            "metrics": _digest(_measuring(self.plan, self.config)),
+            "objective": digest(self.plan.objective.to_mapping()),
+            "metrics": digest([*names, told] if told else names),
             "dataset": self.dataset.fingerprint,
-            "split": _digest(split),
-            "fixed": _digest(self.fixed),
+            "split": digest(split),
+            "fixed": digest(self.fixed),
             "retriever": self.retriever.fingerprint,
-            **({} if racing is None else {"racing": _digest(racing.model_dump())}),
+            **({} if racing is None else {"racing": digest(racing.model_dump())}),
         }
 
     def dataset_record(self) -> dict[str, Any]:
@@ -266,7 +259,7 @@ def assemble(
     if problems:
         raise source.error(InputError(problems=problems))
     with _located(source, ("baseline",)):
-        baseline, policy = _baseline(config, retriever.knobs)
+        baseline, policy = read_baseline(config, retriever.knobs)
     if policy is not None:
         retriever = WithPolicy(retriever, policy)
     with explained(config), phases.phase(PREPARATION) as advance:
@@ -280,43 +273,8 @@ def assemble(
         retriever=retriever,
         baseline=baseline,
         policy=policy,
-        baseline_tuned_on=_baseline_origin(config, source),
+        baseline_tuned_on=baseline_origin(config, source),
     )
-
-
-def origin_of(written: str) -> TunedOn | None:
-    """Return what the configuration in a file or run directory was tuned on; None: not said."""
-    path = Path(written).expanduser()
-    return TunedOn.from_record(
-        read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")
-    )
-
-
-def _baseline_origin(config: Config, source: Source) -> TunedOn | None:
-    written = source.data.get("baseline")
-    # A night's champion may have taken the place of what the file holds.
-    if not isinstance(written, str) or read_params_file(written) != config.baseline:
-        return None
-    return origin_of(written)
-
-
-def _baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None, Policy | None]:
-    """Return the baseline's parameters and, where it is a policy, that policy."""
-    given = config.baseline
-    if given is None or isinstance(given, str):  # a file's name is read with the configuration
-        return None, None
-    if not is_policy(given):
-        return knob_params(given, knobs, ("baseline",)), None
-    if any(knob.name == POLICY for knob in knobs):
-        raise InputError(f"the retriever has a parameter {POLICY!r}, so a policy cannot be it")
-    policy = _policy(given, lambda params: knob_params(params, knobs))
-    return {POLICY: f"by query type ({_digest(policy.to_record())[:6]})"}, policy
-
-
-def _policy(record: Mapping[str, Any], checked: Callable[[Mapping[str, Any]], Params]) -> Policy:
-    policy = Policy.from_record(record)
-    types = {name: checked(params) for name, params in policy.types.items()}
-    return Policy(checked(policy.default), types, policy.rule)
 
 
 def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
@@ -327,7 +285,7 @@ def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
     if problems:
         raise source.error(InputError(problems=problems))
     with _located(source, ("baseline",)):
-        baseline, policy = _baseline(config, system.knobs)
+        baseline, policy = read_baseline(config, system.knobs)
         if policy is not None:
             raise InputError("a policy needs queries, and the retriever measures itself")
     return Assembly(config, plan, NO_DATASET, (), (), system, baseline)
@@ -411,19 +369,6 @@ def check_can_tune(assembly: Assembly) -> None:
         raise InputError(problems=problems)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that a result depends on; ``git`` is the working folder's commit."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    if (commit := git_commit(Path.cwd())) is not None:
-        found["git"] = commit
-    return found
-
-
 @contextmanager
 def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
     try:
@@ -433,13 +378,8 @@ def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
         raise source.error(InputError(problems=problems)) from error
 
 
-def _measuring(plan: Plan, config: Config) -> Any:
-    """Return what decides a metric's values; in the form of older studies where it can be."""
-    context = config.context.model_dump(exclude_defaults=True)
-    if config.objective.budget_tokens is not None:
-        context["budget_tokens"] = config.objective.budget_tokens
-    return [*plan.metric_names, context] if context else plan.metric_names
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+def measuring(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a configuration decides the values of metrics, besides their names."""
+    found = {name: v for name, v in (config.get("context") or {}).items() if v is not None}
+    budget = (config.get("objective") or {}).get("budget_tokens")
+    return found if budget is None else {**found, "budget_tokens": budget}

@@ -33,7 +33,7 @@ from tuner.evaluation.racing import standing
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.retrieval.base import Explains, Measures
 from tuner.retrieval.wrapped.remembered import Remembered
-from tuner.run.assembly import Assembly, assemble, versions
+from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
     ANSWERS_DIR,
@@ -52,6 +52,7 @@ from tuner.run.folder import (
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf
 from tuner.run.planning import make_plan, waits
+from tuner.run.versions import versions
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, run_study

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
@@ -24,7 +23,7 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.core.typed import read_as
 from tuner.evaluation.objective import Objective
-from tuner.run.assembly import Assembly
+from tuner.run.assembly import Assembly, measuring
 from tuner.tracking.mlflow.tracker import Mlflow
 
 EARLIER_ARM = "earlier"
@@ -203,7 +202,7 @@ def _check_same(
     now, then = assembly.fingerprints(), content.header.fingerprints
     changed = [name for name in SAME if then.get(name) != now.get(name)]
     config = assembly.config.model_dump(mode="json")
-    if _measuring(content.header.config) != _measuring(config):
+    if measuring(content.header.config) != measuring(config):
         changed.append("measuring")
     is_other_data = "dataset" in changed
     # The index is built of the documents; the system itself is what its section says.
@@ -228,9 +227,3 @@ def _check_same(
             key=key,
         )
     return False
-
-
-def _measuring(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return what decides the values of metrics, besides their names."""
-    context = {name: v for name, v in (config.get("context") or {}).items() if v is not None}
-    return (config.get("objective") or {}).get("budget_tokens"), context

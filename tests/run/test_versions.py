@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tuner.run.git import git_commit
+from tuner.run.versions import git_commit
 
 
 def git(folder, *arguments):

@@ -1,14 +1,30 @@
-"""The commit of the code and configuration that a study was started with, where there is one."""
+"""What a result depends on: the versions of packages, and the commit of the working folder."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
+_PACKAGES = ("graphrag-tuner", "numpy", "scipy", "scikit-optimize", "optuna", "joblib", "mlflow")
 _TIMEOUT_S = 5.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on; ``git`` is the working folder's commit."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    if (commit := git_commit(Path.cwd())) is not None:
+        found["git"] = commit
+    return found
 
 
 def git_commit(folder: Path) -> str | None:
