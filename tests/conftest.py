@@ -133,6 +133,8 @@ def run_here(
         return CompletedProcess(arguments, int(left.value.code or 0), written.out, written.err)
 
     monkeypatch.setattr(sys, "path", list(sys.path))
+    # On a busy machine anything may take long enough to be told.
+    monkeypatch.setattr("tuner.run.progress.SHOWN_AFTER_S", float("inf"))
     yield run
     for name, module in list(sys.modules.items()):  # another test's may have the same name
         if str(getattr(module, "__file__", None)).startswith(tuple(folders)):

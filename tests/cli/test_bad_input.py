@@ -125,15 +125,15 @@ def test_one_message_and_nothing_half_written(tuner_here, case):
     assert not list(tuner_here.folder.glob("mlflow.db*"))
 
 
-def test_broken_data_is_reported_whole(tuner):
-    with (tuner.folder / "data" / "corpus.jsonl").open("a") as corpus:
+def test_broken_data_is_reported_whole(tuner_here):
+    with (tuner_here.folder / "data" / "corpus.jsonl").open("a") as corpus:
         corpus.write('{"_id": "x", "text": ""}\nnonsense\n')
-    with (tuner.folder / "data" / "qrels" / "test.tsv").open("a") as qrels:
+    with (tuner_here.folder / "data" / "qrels" / "test.tsv").open("a") as qrels:
         qrels.write("q0-river\tnowhere\t1\n")
-    done = tuner("run", "config.yaml", code=2)
+    done = tuner_here("run", "config.yaml", code=2)
     for place in ("corpus.jsonl:21", "corpus.jsonl:22", "test.tsv:22"):
         assert place in done.stderr
-    assert not (tuner.folder / "runs").exists()
+    assert not (tuner_here.folder / "runs").exists()
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_text_that_the_output_s_encoding_lacks_is_no_failure(tuner):
         ("self.corpus, self.fingerprint", "self.corpus, self.hash", "has no `fingerprint`"),
     ],
 )
-def test_a_retriever_that_could_not_be_asked_is_refused_by_check(tuner, old, new, reason):
-    module = tuner.folder / "word_overlap.py"
+def test_a_retriever_that_could_not_be_asked_is_refused_by_check(tuner_here, old, new, reason):
+    module = tuner_here.folder / "word_overlap.py"
     text = module.read_text()
     assert old in text
     module.write_text(text.replace(old, new))
-    done = tuner("check", "config.yaml", code=2)
+    done = tuner_here("check", "config.yaml", code=2)
     assert "config.yaml:3: retriever" in done.stderr
     assert reason in done.stderr
 

@@ -14,8 +14,8 @@ import pytest
 FAST = ("--duration", "100ms", "--warmup", "20ms")
 
 
-def test_closed_and_open_loops_as_one_object(tuner):
-    done = tuner(
+def test_closed_and_open_loops_as_one_object(tuner_here):
+    done = tuner_here(
         "bench", "config.yaml", *FAST, "--concurrency", "1,3", "--rate", "40,80",
         "--params", '{"top_k": 2}', "--json",
     )  # fmt: skip
@@ -68,8 +68,8 @@ def test_queries_that_were_asked_again_are_told(tuner_here):
     assert any(line.split()[:1] == ["retries"] for line in done.stdout.splitlines())
 
 
-def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
-    text = (tuner.folder / "word_overlap.py").read_text()
+def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner_here):
+    text = (tuner_here.folder / "word_overlap.py").read_text()
     every_second = text.replace(
         "class WordOverlap", "import itertools\nCALLS = itertools.count()\n\nclass WordOverlap"
     ).replace(
@@ -78,15 +78,15 @@ def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner):
         "            raise RuntimeError('the river is\\ndry')\n"
         "        weight, depth",
     )
-    (tuner.folder / "word_overlap.py").write_text(every_second)
-    done = tuner("bench", "config.yaml", *FAST, "--concurrency", "2", "--json")
+    (tuner_here.folder / "word_overlap.py").write_text(every_second)
+    done = tuner_here("bench", "config.yaml", *FAST, "--concurrency", "2", "--json")
     (level,) = json.loads(done.stdout)["levels"]
     total = level["latency"]["total"]
     assert 0.0 < total["error_rate"] < 1.0
     assert level["failures"] == {"RuntimeError: the river is dry": total["errors"]}
     assert f"{total['errors']} of {total['count']} failed, such as: RuntimeError" in done.stderr
 
-    done = tuner("bench", "config.yaml", *FAST, "--params", '{"mode": "crash"}', code=1)
+    done = tuner_here("bench", "config.yaml", *FAST, "--params", '{"mode": "crash"}', code=1)
     assert "error: no query is answered: RuntimeError: the" in done.stderr
 
 
@@ -151,7 +151,7 @@ def test_without_a_baseline_or_a_default_it_is_said_what_was_asked_with(tuner_he
     assert note not in tuner_here(*bench, "--set", 'baseline={"top_k": 3}').stderr
 
 
-def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):
+def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner_here):
     for arguments, message in (
         (("--duration", "soon"), "'soon' is no duration; write 30s, 500ms or 2m"),
         (("--duration", "0s"), "must be above 0"),
@@ -165,21 +165,21 @@ def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner):
         (("--plot", "curve.txt"), "a file that ends in .pdf, .png, .svg"),
         (("--plot", "nowhere/curve.png"), "no folder nowhere"),
     ):
-        done = tuner("bench", "config.yaml", *FAST, *arguments, code=2)
+        done = tuner_here("bench", "config.yaml", *FAST, *arguments, code=2)
         assert message in done.stderr, done.stderr
         assert done.stdout == ""
 
 
-def test_a_system_that_measures_itself_answers_nothing(tuner):
-    (tuner.folder / "own.py").write_text("def measure(top_k):\n    return {'score': 1.0}\n")
-    (tuner.folder / "own.yaml").write_text(
+def test_a_system_that_measures_itself_answers_nothing(tuner_here):
+    (tuner_here.folder / "own.py").write_text("def measure(top_k):\n    return {'score': 1.0}\n")
+    (tuner_here.folder / "own.yaml").write_text(
         "retriever: {kind: function, function: 'own:measure'}\n"
         "space: {top_k: {type: integer, low: 1, high: 3}}\n"
         "objective: {maximize: {score: 1.0}}\n"
         "backends: [{kind: random, trials: 2}]\n"
         "tracking: null\n"
     )
-    done = tuner("bench", "own.yaml", *FAST, code=2)
+    done = tuner_here("bench", "own.yaml", *FAST, code=2)
     assert "measures itself" in done.stderr
 
 
@@ -221,16 +221,16 @@ def _ms_graphrag(folder):
 
 
 @pytest.mark.parametrize("kind", [_command, _runs, _ms_graphrag])
-def test_every_kind_of_retriever_can_be_measured(tuner, kind):
-    retriever, dataset, knob, stage = kind(tuner.folder)
-    (tuner.folder / "other.yaml").write_text(
+def test_every_kind_of_retriever_can_be_measured(tuner_here, kind):
+    retriever, dataset, knob, stage = kind(tuner_here.folder)
+    (tuner_here.folder / "other.yaml").write_text(
         f"dataset: {dataset}\nretriever: {retriever}\n"
         f"space: {{{knob}: {{type: integer, low: 1, high: 9}}}}\n"
         f"baseline: {{{knob}: 2}}\n"
         "backends: [{kind: random, trials: 2}]\ntracking: null\n",
         encoding="utf-8",
     )
-    done = tuner("bench", "other.yaml", *FAST, "--concurrency", "2", "--rate", "50", "--json")
+    done = tuner_here("bench", "other.yaml", *FAST, "--concurrency", "2", "--rate", "50", "--json")
     for level in json.loads(done.stdout)["levels"]:
         total = level["latency"]["total"]
         assert (level["failures"], total["errors"]) == ({}, 0)

@@ -20,6 +20,12 @@ tracking: null
 """
 
 
+@pytest.fixture
+def tuner(tuner_here, index_dir, monkeypatch):
+    monkeypatch.setenv("TUNER_CACHE_DIR", str(index_dir))
+    return tuner_here
+
+
 def journal(run_dir):
     return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
 

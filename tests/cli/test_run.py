@@ -86,6 +86,7 @@ def test_only_the_winner_and_the_baseline_meet_the_holdout(tuner_here):
         assert bool(standing["holdout_metrics"]) == (standing["params"] in shown)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_study(tuner):
     tuner.edit("{kind: random, trials: 6}", "{kind: tpe, trials: 12, initial: 3}")
     many = [f"--set=execution.{setting}" for setting in ("kind=processes", "workers=4")]

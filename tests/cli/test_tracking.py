@@ -56,8 +56,10 @@ def with_store(tuner, uri="sqlite:///mlflow.db"):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_run_shows_every_trial_and_sync_adds_nothing(tuner, view):
-    with_store(tuner)
+@pytest.mark.usefixtures("written_by_a_thread")
+def test_run_shows_every_trial_and_sync_adds_nothing(tuner_here, view, fresh_store):
+    tuner = tuner_here
+    with_store(tuner, f"sqlite:///{shutil.copy(fresh_store, tuner.folder / 'mlflow.db')}")
     # Half of the queries want a second document: every top_k from 2 up is as good, the least wins.
     tuner.edit("context_tokens_per_1000: 0.1", "context_tokens_per_1000: 0.0")
     tuner.edit("top_k: 10}", "top_k: 1}")
