@@ -1,18 +1,39 @@
-"""The contract suite of retrievers: any adapter, of this project or not, is checked by it.
+"""Contracts that any kind must keep, of this project or not, as suites that it can be run through.
 
-It needs no test framework:
+A suite needs no test framework:
 
-    from tuner.testing import RetrieverCase, check_retriever
+    from tuner.testing import BackendCase, check_backend
 
-    check_retriever(RetrieverCase(make, queries, document_ids=ids))
+    check_backend(BackendCase(MyBackend))
 
 With pytest each check becomes a test of its own:
 
-    class TestMyRetriever(RetrieverContract):
-        case = RetrieverCase(make, queries, document_ids=ids)
+    class TestMyBackend(BackendContract):
+        case = BackendCase(MyBackend)
 """
 
+from tuner.testing.backends import BackendCase, BackendContract, check_backend
 from tuner.testing.case import RetrieverCase
-from tuner.testing.suite import CHECKS, RetrieverContract, check_retriever
+from tuner.testing.executions import ExecutionCase, ExecutionContract, check_execution
+from tuner.testing.formats import FormatCase, FormatContract, check_format
+from tuner.testing.metrics import MetricCase, MetricContract, check_metric
+from tuner.testing.retrievers import CHECKS, RetrieverContract, check_retriever
 
-__all__ = ["CHECKS", "RetrieverCase", "RetrieverContract", "check_retriever"]
+__all__ = [
+    "CHECKS",
+    "BackendCase",
+    "BackendContract",
+    "ExecutionCase",
+    "ExecutionContract",
+    "FormatCase",
+    "FormatContract",
+    "MetricCase",
+    "MetricContract",
+    "RetrieverCase",
+    "RetrieverContract",
+    "check_backend",
+    "check_execution",
+    "check_format",
+    "check_metric",
+    "check_retriever",
+]

@@ -13,6 +13,7 @@ from tuner.core.rankings import NO_DOCUMENT, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.knobs import Knob, knob_params
 from tuner.testing.case import RetrieverCase
+from tuner.testing.contract import need
 
 
 def check_knobs(case: RetrieverCase) -> None:
@@ -136,12 +137,6 @@ def check_rows(rankings: Rankings, wanted: Sequence[str], params: Params) -> Non
         not (is_filled[:, 1:] & ~is_filled[:, :-1]).any(),
         f"-1 may only stand at the end of a row, after the last document: {params}",
     )
-
-
-def need(is_kept: bool, message: str) -> None:
-    """Raise AssertionError with the message unless the promise is kept; ``-O`` changes nothing."""
-    if not is_kept:
-        raise AssertionError(message)
 
 
 def _rows(case: RetrieverCase) -> Iterator[tuple[str, Params, list[str]]]:

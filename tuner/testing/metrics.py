@@ -1,0 +1,189 @@
+"""The contract of ranking metrics: values by query, undefined ones as NaN, within their range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tuner.core.rankings import FloatArray, Rankings
+from tuner.metrics.base import Judged, MetricFamily
+from tuner.metrics.qrels import Qrels
+from tuner.testing.contract import Check, Contract, check_all, need
+
+_DOCUMENTS = [f"d{number:02d}" for number in range(12)]
+# Of the first, nothing relevant is known; the second retrieves nothing.
+_UNDEFINED, _EMPTY = "q00", "q01"
+
+
+@dataclass(frozen=True)
+class MetricCase:
+    """One ranking metric to check.
+
+    Attributes:
+        family: its line of a table ``METRICS``.
+        cutoffs: those to try; none for a metric of whole rankings.
+    """
+
+    family: MetricFamily
+    cutoffs: Sequence[int] = (1, 3, 10)
+
+    @property
+    def depths(self) -> list[int | None]:
+        """Return the cut-offs, with None where there need be none."""
+        return [*self.cutoffs, *([None] if self.family.cutoff != "required" else [])]
+
+    @cached_property
+    def qrels(self) -> dict[str, dict[str, float]]:
+        """Return judgements of 12 queries: grades from -1 to 4, some of them fractions."""
+        rng = np.random.default_rng(7)
+        qrels = {
+            f"q{number:02d}": {
+                id_: float(rng.choice([-1, 0, 0.5, 1, 2, 3, 4]))
+                for id_ in rng.choice(_DOCUMENTS, size=8, replace=False)
+            }
+            | {"d00": 4.0}
+            for number in range(12)
+        }
+        qrels[_UNDEFINED] = {"d00": 0.0, "d01": -1.0}
+        return qrels
+
+    @cached_property
+    def runs(self) -> dict[str, list[str]]:
+        """Return a ranking for each of these queries."""
+        rng = np.random.default_rng(8)
+        runs = {query: list(rng.permutation(_DOCUMENTS)) for query in self.qrels}
+        runs[_EMPTY] = []
+        return runs
+
+    def judged(self, runs: Mapping[str, Sequence[str]], **renamed: str) -> Judged:
+        """Return rankings with the grades of their documents, ids renamed as given."""
+        qrels = {
+            query: {renamed.get(id_, id_): grade for id_, grade in self.qrels[query].items()}
+            for query in runs
+        }
+        rows = [[renamed.get(id_, id_) for id_ in row] for row in runs.values()]
+        return Qrels.build(qrels, query_ids=list(runs)).judge(Rankings.from_ids(list(runs), rows))
+
+    def values(self, judged: Judged, cutoff: int | None) -> FloatArray:
+        """Return the metric by query."""
+        return (
+            self.family.function(judged) if cutoff is None else self.family.function(judged, cutoff)
+        )
+
+
+def check_description(case: MetricCase) -> None:
+    """Check that it says in one line what it measures, and what it reads."""
+    text = case.family.description
+    need(bool(text) and "\n" not in text, "the description must be one line")
+    need(case.family.kind == "ranking", f"this contract is of rankings, not {case.family.kind}")
+    need(case.family.highest > 0, "`highest` must be the largest value, above 0")
+
+
+def check_one_value_a_query(case: MetricCase) -> None:
+    """Check that there is one number for each query, within the range, and NaN where undefined."""
+    is_defined = np.array([query != _UNDEFINED for query in case.runs])
+    for cutoff in case.depths:
+        values = case.values(case.judged(case.runs), cutoff)
+        wanted = (len(case.runs),)
+        is_row = isinstance(values, np.ndarray) and values.shape == wanted
+        need(is_row, f"@{cutoff}: an array of shape {wanted} is needed, got {values!r:.80}")
+        is_right = np.isnan(values).tolist() == (~is_defined).tolist()
+        need(is_right, f"@{cutoff}: NaN is for queries without a relevant document, and no other")
+        found = values[is_defined]
+        is_within = bool(((found >= 0) & (found <= case.family.highest)).all())
+        need(is_within, f"@{cutoff}: values lie from 0 to {case.family.highest:g}, got {found}")
+
+
+def check_nothing_found(case: MetricCase) -> None:
+    """Check that a judged query with an empty result gets 0, not NaN and no error.
+
+    A metric of waste may say otherwise.
+    """
+    if case.family.lower_is_better:
+        return
+    row = list(case.runs).index(_EMPTY)
+    for cutoff in case.depths:
+        value = float(case.values(case.judged(case.runs), cutoff)[row])
+        need(value == 0.0, f"@{cutoff}: an empty result of a judged query is 0, got {value}")
+        value = float(case.values(case.judged({_EMPTY: []}), cutoff)[0])
+        need(value == 0.0, f"@{cutoff}: an empty result alone in its batch is 0, got {value}")
+
+
+def check_queries_stand_alone(case: MetricCase) -> None:
+    """Check that a query has the same value whatever other queries are judged with it."""
+    for cutoff in case.depths:
+        together = case.values(case.judged(case.runs), cutoff)
+        alone = [
+            float(case.values(case.judged({query: row}), cutoff)[0])
+            for query, row in case.runs.items()
+        ]
+        is_same = np.allclose(together, alone, rtol=1e-12, atol=0, equal_nan=True)
+        need(is_same, f"@{cutoff}: a query alone has another value than within a batch")
+
+
+def check_names_decide_nothing(case: MetricCase) -> None:
+    """Check that the ids of documents do not matter."""
+    renamed = dict(zip(_DOCUMENTS, reversed(_DOCUMENTS), strict=True))
+    for cutoff in case.depths:
+        before = case.values(case.judged(case.runs), cutoff)
+        after = case.values(case.judged(case.runs, **renamed), cutoff)
+        need(np.array_equal(before, after, equal_nan=True), f"@{cutoff}: other ids, other values")
+
+
+def check_depth(case: MetricCase) -> None:
+    """Check that what lies below the cut-off, and unjudged documents at the end, do not matter."""
+    longer = {query: [*row, "new1", "new2"] for query, row in case.runs.items()}
+    for cutoff in case.depths:
+        before = case.values(case.judged(case.runs), cutoff)
+        if cutoff is not None:
+            cut = {query: row[:cutoff] for query, row in case.runs.items()}
+            after = case.values(case.judged(cut), cutoff)
+            is_same = np.allclose(before, after, rtol=1e-12, atol=0, equal_nan=True)
+            need(is_same, f"@{cutoff}: documents below the cut-off change the value")
+        if not case.family.lower_is_better:
+            after = case.values(case.judged(longer), cutoff)
+            need(
+                np.allclose(before, after, rtol=1e-12, atol=0, equal_nan=True),
+                f"@{cutoff}: unjudged documents at the end change the value",
+            )
+
+
+def check_arguments_are_left_alone(case: MetricCase) -> None:
+    """Check that the arrays that it reads are not changed."""
+    judged = case.judged(case.runs)
+    arrays = (judged.gains, judged.relevant_count, judged.ideal)
+    before = [array.copy() for array in arrays]
+    for cutoff in case.depths:
+        case.values(judged, cutoff)
+    is_same = all(map(np.array_equal, before, arrays))
+    need(is_same, "the metric changed the arrays that it was given")
+
+
+CHECKS: tuple[Check, ...] = (
+    check_description,
+    check_one_value_a_query,
+    check_nothing_found,
+    check_queries_stand_alone,
+    check_names_decide_nothing,
+    check_depth,
+    check_arguments_are_left_alone,
+)
+"""Every check of a ranking metric."""
+
+
+def check_metric(case: MetricCase) -> None:
+    """Run every check of the contract of ranking metrics.
+
+    Raises:
+        AssertionError: all that is broken, one line for each check.
+    """
+    check_all(CHECKS, case)
+
+
+class MetricContract(Contract):
+    """The contract of ranking metrics as tests of pytest's; ``case`` is a ``MetricCase``."""
+
+    checks = CHECKS
