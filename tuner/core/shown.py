@@ -38,10 +38,11 @@ def shortened(text: str, longest: int) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Write a count with its noun.
 
-    >>> counted(1, "query", "queries"), counted(1200, "trial")
-    ('1 query', '1,200 trials')
+    >>> counted(1, "query", "queries"), counted(1200, "trial"), counted(2, "process")
+    ('1 query', '1,200 trials', '2 processes')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    plural = many or (f"{one}es" if one.endswith("s") else f"{one}s")
+    return f"{count:,} {one if count == 1 else plural}"
 
 
 def is_formula(text: str) -> bool:

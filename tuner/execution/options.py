@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tuner.core.checks import is_number
 from tuner.core.errors import InputError
 
 
@@ -18,8 +19,7 @@ def check_options(workers: object, trial_timeout_s: object) -> None:
         raise InputError(f"workers is {workers!r}; it must be 1 or more", key=("workers",))
     if trial_timeout_s is None:
         return
-    is_number = isinstance(trial_timeout_s, int | float) and not isinstance(trial_timeout_s, bool)
-    if not is_number or not 0 < trial_timeout_s < math.inf:  # type: ignore[operator]  # a number
+    if not is_number(trial_timeout_s) or not 0 < trial_timeout_s < math.inf:  # type: ignore[operator]
         message = f"trial_timeout_s is {trial_timeout_s!r}; write seconds above 0, or null for none"
         raise InputError(message, key=("trial_timeout_s",))
 
@@ -42,10 +42,3 @@ class FixedWorkers:
     def slots(self) -> int:
         """Return the number of workers."""
         return self.workers
-
-
-def counted(number: int, noun: str) -> str:
-    """Return ``"1 thread"`` or ``"2 worker processes"``."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"

@@ -10,10 +10,10 @@ from typing import Literal
 
 from tuner.core.errors import OutageError
 from tuner.core.journal import ENDING
+from tuner.core.shown import counted
 from tuner.core.trial import Blame, Params, Trial, TrialState
 from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import counted
 from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
 from tuner.study.outages import is_answering, without_outages

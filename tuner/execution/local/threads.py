@@ -6,10 +6,11 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import FixedWorkers, counted
+from tuner.execution.options import FixedWorkers
 from tuner.execution.slots import run_in_slots
 
 
