@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.cli.options import load_shown, note
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
 from tuner.core.files import append_lines
 from tuner.core.json_text import json_text
@@ -241,13 +241,12 @@ def _looks(assembly: Assembly | None, part: str, answers: tuple[Answers, Answers
     if assembly is None or part == "tune" or not assembly.holdout_queries:
         return []
     runs_dir = Path(assembly.config.study.runs_dir)
-    looks = look(runs_dir, assembly, [_digest(side.texts) for side in answers])
+    looks = look(
+        runs_dir,
+        assembly,
+        [f"answers {digest_of(side.texts)}" for side in answers],
+    )
     return looks.remarks(runs_dir)
-
-
-def _digest(texts: Mapping[str, str]) -> str:
-    text = json.dumps(texts, sort_keys=True)
-    return f"answers {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _print(duel: AnswerDuel) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
+
+from tuner.core.digests import fingerprint_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,4 @@ def corpus_fingerprint(corpus: Corpus) -> str:
         [[t.document_id, t.subject, t.relation, t.object] for t in corpus.triples],
         sorted(corpus.entities.items()),
     ]
-    # JSON keeps "a", "bc" apart from "ab", "c", and in ASCII form it is the same everywhere.
-    return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()
+    return fingerprint_of(parts)

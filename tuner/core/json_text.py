@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -50,8 +49,3 @@ def metrics_of(record: Mapping[str, float | None] | None) -> dict[str, float]:
     """Return the metrics of a record as they were: null is NaN, undefined."""
     values = {} if record is None else record
     return {name: math.nan if value is None else value for name, value in values.items()}
-
-
-def digest(value: Any) -> str:
-    """Return 16 letters that stand for a JSON-ready value, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

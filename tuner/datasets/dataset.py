@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
+from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.words import compare_key
@@ -144,13 +143,13 @@ class Dataset:
         kept_qrels = {id_: dict(qrels.get(id_, {})) for id_ in ids}
         kept_evidences = {id_: evidences[id_] for id_ in ids if id_ in evidences}
         kept_answers = {id_: answers[id_] for id_ in ids if id_ in answers}
-        fingerprint = _digest(
+        parts: list[Any] = [
             [corpus.fingerprint],
             [[q.id, q.text, q.query_type, q.difficulty, q.group] for q in queries],
             [[id_, sorted(_floats(grades).items())] for id_, grades in sorted(kept_qrels.items())],
             [[id_, e.entities, e.paths] for id_, e in sorted(kept_evidences.items())],
             sorted(kept_answers.items()),
-        )
+        ]
         return cls(
             name=name,
             path=path,
@@ -159,7 +158,7 @@ class Dataset:
             qrels=kept_qrels,
             evidences=kept_evidences,
             answers=kept_answers,
-            fingerprint=fingerprint,
+            fingerprint=fingerprint_of(parts),
             warnings=warnings,
             unjudged=unjudged,
             lacking=lacking,
@@ -170,7 +169,7 @@ class Dataset:
         if scale == DEFAULT_SCALE:
             return self
         told = [self.fingerprint, [scale.relevant_from, scale.max_grade]]
-        return replace(self, scale=scale, fingerprint=_digest(told))
+        return replace(self, scale=scale, fingerprint=fingerprint_of([told]))
 
     def select(self, query_ids: Iterable[str]) -> Dataset:
         """Return the data set with these queries only, in its own order, over the same corpus.
@@ -222,11 +221,6 @@ class Dataset:
 
 def _fingerprinted(corpus: Corpus) -> Corpus:
     return Corpus(corpus.documents, corpus.triples, corpus.entities, corpus_fingerprint(corpus))
-
-
-def _digest(*parts: Sequence[Any]) -> str:
-    # JSON keeps "a", "bc" apart from "ab", "c", and in ASCII form it is the same everywhere.
-    return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
 def _floats(grades: Mapping[str, float]) -> dict[str, float]:

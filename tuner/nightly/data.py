@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.core.corpus import Query
+from tuner.core.digests import digest_of
 from tuner.nightly.records import Part
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly
@@ -24,8 +23,8 @@ def data_record(assembly: Assembly) -> dict[str, Any]:
         texts = sorted((query.id, query.text) for query in dataset.queries)
         hashes |= {
             "corpus": dataset.corpus.fingerprint,
-            "queries": _digest(texts),
-            "judgements": _digest(dataset.qrels),
+            "queries": digest_of(texts),
+            "judgements": digest_of(dataset.qrels),
         }
     return {
         "documents": len(dataset.corpus.documents),
@@ -75,18 +74,13 @@ def part_of(queries: Sequence[Query]) -> tuple[str, Part]:
         tuple(query_digest(query.text) for query in queries),
         tuple(query.query_type for query in queries),
     )
-    return _digest([part.digests, part.types]), part
+    return digest_of([part.digests, part.types]), part
 
 
 def params_key(params: Mapping[str, Any]) -> str:
     """Return a short name for parameters, equal for equal ones."""
-    return _digest(params)
+    return digest_of(params)
 
 
 def _counts(before: int, now: int, counted: str) -> str:
     return f"{now} {counted}, {before} before" if now != before else f"{now} {counted}, as before"
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, default=dict)
-    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]

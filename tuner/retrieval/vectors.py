@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tuner.retrieval.adapters.identity import digest_of
+from tuner.core.digests import digest_of
 from tuner.retrieval.embedding import Embedder, Float32Array, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 

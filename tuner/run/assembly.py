@@ -13,7 +13,7 @@ from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
-from tuner.core.json_text import digest
+from tuner.core.digests import digest_of
 from tuner.core.policy import Policy, is_policy
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
@@ -194,13 +194,13 @@ class Assembly:
         names, told = self.plan.metric_names, measuring(self.config.model_dump(mode="json"))
         return {
             "space": self.plan.space.fingerprint,
-            "objective": digest(self.plan.objective.to_mapping()),
-            "metrics": digest([*names, told] if told else names),
+            "objective": digest_of(self.plan.objective.to_mapping()),
+            "metrics": digest_of([*names, told] if told else names),
             "dataset": self.dataset.fingerprint,
-            "split": digest(split),
-            "fixed": digest(self.fixed),
+            "split": digest_of(split),
+            "fixed": digest_of(self.fixed),
             "retriever": self.retriever.fingerprint,
-            **({} if racing is None else {"racing": digest(racing.model_dump())}),
+            **({} if racing is None else {"racing": digest_of(racing.model_dump())}),
         }
 
     def dataset_record(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tuner.config import Config, Source
 from tuner.config.params import read_params_file
 from tuner.config.source import read_source
 from tuner.core.errors import InputError
-from tuner.core.json_text import digest
+from tuner.core.digests import digest_of
 from tuner.core.policy import Policy, is_policy
 from tuner.core.run_files import BEST_FILE
 from tuner.core.trial import Params
@@ -47,7 +47,7 @@ def read_baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None,
     if any(knob.name == POLICY for knob in knobs):
         raise InputError(f"the retriever has a parameter {POLICY!r}, so a policy cannot be it")
     policy = read_policy(given, lambda params: knob_params(params, knobs))
-    return {POLICY: f"by query type ({digest(policy.to_record())[:6]})"}, policy
+    return {POLICY: f"by query type ({digest_of(policy.to_record(), 6)})"}, policy
 
 
 def read_policy(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 
 from tuner.core import calls
 from tuner.core.corpus import Query
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
 from tuner.core.journal import per_query_path, read_per_query
 from tuner.core.policy import Policy
@@ -398,5 +397,4 @@ def key_of(assembly: Assembly, choice: Choice) -> str:
     hashes = assembly.fingerprints()
     shown = choice.to_record() if isinstance(choice, Policy) else assembly.params(choice)
     known = [shown, *(hashes[name] for name in ("dataset", "retriever", "objective"))]
-    text = json.dumps(known, sort_keys=True, default=dict)
-    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
+    return digest_of(known)

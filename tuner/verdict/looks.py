@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.corpus import Query
+from tuner.core.digests import text_digest
 from tuner.core.files import append_lines
 
 LOOKS_FILE = "holdouts.jsonl"
@@ -198,5 +198,4 @@ def _is_torn(line: str) -> bool:
 
 def query_digest(text: str) -> str:
     """Return what a query is known by: a hash of its words, whatever its id."""
-    words = " ".join(text.casefold().split())
-    return hashlib.sha256(words.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+    return text_digest(" ".join(text.casefold().split()), 12)

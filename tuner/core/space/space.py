@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.space.expression import Constraint
 from tuner.core.space.parameters import Parameter
@@ -89,7 +88,7 @@ class SearchSpace:
     def fingerprint(self) -> str:
         """Return a SHA-256 of the parameters, in their order, and the constraints."""
         texts = [constraint.text for constraint in self._constraints]
-        return _digest([list(self.to_mapping().items()), texts])
+        return fingerprint_of([list(self.to_mapping().items()), texts])
 
     def canonical(self, params: Mapping[str, object]) -> Params:
         """Return the params in the order of the space, native, without the inactive ones.
@@ -124,7 +123,7 @@ class SearchSpace:
 
     def key(self, params: Mapping[str, object]) -> str:
         """Return a short hash (16 hexadecimal digits) of the canonical params."""
-        return _digest(self.canonical(params))[:16]
+        return fingerprint_of(self.canonical(params))[:16]
 
     def satisfies(self, params: Params) -> bool:
         """Say whether canonical params meet every constraint."""
@@ -381,8 +380,3 @@ def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]
 
 def _at(name: object) -> tuple[str, str]:
     return ("params", str(name))
-
-
-def _digest(value: object) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
 from tuner.retrieval.hybrid.sources import code_digest as shared_code_digest
 
@@ -25,8 +23,3 @@ def code_digest(name: str) -> str:
     for path in (*sorted(sources, key=lambda path: path.name), embedding):
         digest.update(f"\n{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def digest_of(parts: Any) -> str:
-    """Return a fingerprint of plain data: 16 hexadecimal digits."""
-    return sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
@@ -95,7 +96,7 @@ class Hybrid:
         ordered = [unique[text] for text in sorted(unique)]
         if not ordered:
             return
-        key = sha256(json.dumps([[q.text, q.id] for q in ordered]).encode()).hexdigest()[:16]
+        key = digest_of([[q.text, q.id] for q in ordered])
         directory = self.directory.with_name(f"queries-{key}")
 
         def write(unfinished: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
+from tuner.core.digests import digest_of
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.rankings import Rankings
@@ -84,7 +84,8 @@ class Remembered(Around):
         """Answer from the folder, and ask the retriever for the rest."""
         if self._is_quick:
             return self.retriever.retrieve(queries, params)
-        path = self._folder / f"{_digest(self.retriever.fingerprint, params)}.jsonl"
+        name = digest_of([self.retriever.fingerprint, params], 24)
+        path = self._folder / f"{name}.jsonl"
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
         seconds: dict[str, float] = {}
@@ -125,11 +126,6 @@ class Remembered(Around):
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))
         return rankings
-
-
-def _digest(fingerprint: str, params: Params) -> str:
-    text = json.dumps([fingerprint, params], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _answers(rankings: Rankings) -> Iterator[Answer]:

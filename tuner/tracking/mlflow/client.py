@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock
 
+from tuner.core.digests import text_digest
 from tuner.core.json_text import encodable
 from tuner.core.study_record import StudyHeader
 from tuner.tracking.mlflow.records import PARENT_RUN, STUDY_ID, Point, RunContent
@@ -330,7 +330,7 @@ def _folder_name(experiment: str) -> str:
     if len(name.encode()) <= _LONGEST_FOLDER:
         return name
     begin = name.encode()[: _LONGEST_FOLDER - 20].decode(errors="ignore")
-    return f"{begin}-{sha256(experiment.encode()).hexdigest()[:16]}"
+    return f"{begin}-{text_digest(experiment)}"
 
 
 def _found(run: Any) -> FoundRun:

@@ -6,13 +6,13 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
 import yaml
 
+from tuner.core.digests import text_digest
 from tuner.core.json_text import json_text
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
@@ -69,7 +69,7 @@ def version_content(
 
 def _system(header: StudyHeader) -> str:
     text = json.dumps(header.config.get("retriever"), sort_keys=True, default=str)
-    return sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
+    return text_digest(text)
 
 
 def write_model(folder: Path, run_dir: Path, header: StudyHeader) -> None:

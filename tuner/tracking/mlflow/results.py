@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tuner.core.digests import text_digest
 from tuner.core.run_files import (
     BEST_FILE,
     FIGURES_DIR,
@@ -67,9 +67,9 @@ def describe(client: Client, run: FoundRun, text: str) -> None:
     """Set a run's description, unless somebody has written another one there."""
     there = client.tags(run.run_id)
     current = there.get(NOTE, "")
-    if not text or current == text or (current and there.get(_NOTE_DIGEST) != _digest(current)):
+    if not text or current == text or (current and there.get(_NOTE_DIGEST) != text_digest(current)):
         return
-    client.tag(run.run_id, {NOTE: text, _NOTE_DIGEST: _digest(text)})
+    client.tag(run.run_id, {NOTE: text, _NOTE_DIGEST: text_digest(text)})
 
 
 def describe_experiment(
@@ -81,14 +81,14 @@ def describe_experiment(
     """
     there = client.experiment_tags()
     current, created_ms = there.get(NOTE, ""), round(header.created_at * 1000)
-    is_theirs = bool(current) and there.get(_NOTE_DIGEST) != _digest(current)
+    is_theirs = bool(current) and there.get(_NOTE_DIGEST) != text_digest(current)
     said_of = there.get(_NOTE_STUDY, "")
     is_of_a_later = said_of.isdecimal() and int(said_of) > created_ms
     if is_theirs or is_of_a_later or summary.state == "interrupted":
         return
     text = experiment_note(header, summary, client.experiment_id, run_id)
     if text != current:
-        digest = {_NOTE_DIGEST: _digest(text), _NOTE_STUDY: str(created_ms)}
+        digest = {_NOTE_DIGEST: text_digest(text), _NOTE_STUDY: str(created_ms)}
         client.tag_experiment({NOTE: text, **digest})
 
 
@@ -101,7 +101,3 @@ def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:
     before = client.tags(run_id).get(LOGGED_TABLES)
     if (tag := with_table(before)) != before:
         client.tag(run_id, {LOGGED_TABLES: tag})
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.rankings import Rankings
@@ -27,7 +28,6 @@ from tuner.retrieval.adapters.answers import (
 )
 from tuner.retrieval.adapters.function.loading import KEY
 from tuner.retrieval.adapters.function.target import ASYNC_TIMEOUT_S, Target, within
-from tuner.retrieval.adapters.identity import digest_of
 from tuner.retrieval.knobs import Knob, knob_params
 
 

@@ -6,11 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.checks import option_problems
+from tuner.core.digests import text_digest
 from tuner.core.errors import InputError, OutageError, Problem
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
@@ -166,7 +166,7 @@ class Target:
         """Return a hash of the file that holds the object, and of its own fingerprint if any."""
         own = getattr(self.object, "fingerprint", "")
         text = f"{source_digest(self.name, self.search_path)} {own}"
-        return sha256(text.encode()).hexdigest()[:16]
+        return text_digest(text)
 
     def run(self, calls: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
         """Run calls of an async object in this process's event loop, and wait for all."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
@@ -29,7 +30,7 @@ from tuner.retrieval.adapters.graph_retriever.options import (
     Settings,
     read_edges,
 )
-from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.embedding import (
     HASHED_WORDS,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
+from tuner.core.digests import text_digest
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.rankings import TRIED_AGAIN, Rankings
 from tuner.core.space import SearchSpace
@@ -37,7 +38,6 @@ from tuner.retrieval.adapters.http.mapping import (
     search,
     template_problems,
 )
-from tuner.retrieval.adapters.identity import digest_of
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 RESULTS = "results"
@@ -135,7 +135,7 @@ class Http:
             int(batch_size),
             int(concurrency),
             knobs,
-            digest_of([corpus.fingerprint, url, template, response]),
+            text_digest(json.dumps([corpus.fingerprint, url, template, response])),
             passage_tokens(corpus),
         )
 

@@ -15,11 +15,12 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
-from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.digests import digest_of
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
@@ -86,8 +85,8 @@ class MsGraphrag:
         judged = tuple(sorted(set(judged_by.values())))
         place_of = {id_: place for place, id_ in enumerate(judged)}
         places = np.array([place_of[judged_by[id_]] for id_ in unit_ids], dtype=np.int64)
-        content = json.dumps([engine.fingerprint, [judged_by[id_] for id_ in unit_ids]])
-        return cls(engine, judged, places, sha256(content.encode()).hexdigest()[:16])
+        fingerprint = digest_of([engine.fingerprint, [judged_by[id_] for id_ in unit_ids]])
+        return cls(engine, judged, places, fingerprint)
 
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Prepare the engine."""

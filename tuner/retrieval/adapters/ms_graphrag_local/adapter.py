@@ -10,10 +10,11 @@ from time import perf_counter
 from typing import Annotated, Any, ClassVar, Self
 
 from tuner.core.corpus import Corpus, Query
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.ms_graphrag.judging import judged_ids
 from tuner.retrieval.adapters.ms_graphrag.output import read_output, table_path

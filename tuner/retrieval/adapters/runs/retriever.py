@@ -13,11 +13,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
-from tuner.retrieval.adapters.identity import code_digest, digest_of
+from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.runs.fusion import best, fuse
 from tuner.retrieval.adapters.runs.knobs import make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
