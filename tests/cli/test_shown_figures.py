@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tuner.cli.score_tables import legend, sentence
-from tuner.cli.tables import print_guardrails, print_types, shown_p
+from tuner.cli.tables import print_guardrails, print_types
+from tuner.core.shown import shown_p
 from tuner.scoring.records import _comparison
 from tuner.scoring.scores import RunComparison
 from tuner.stats import compare_paired
@@ -17,8 +18,8 @@ from tuner.stats import compare_paired
     [
         (None, "–"),
         (float("nan"), "–"),
-        (0.0, "<.0001"),
-        (0.00009, "<.0001"),
+        (0.0, "<0.0001"),
+        (0.00009, "<0.0001"),
         (0.0001, "0.0001"),
         (0.04321, "0.0432"),
     ],

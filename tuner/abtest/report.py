@@ -17,6 +17,7 @@ from tuner.abtest.decision import (
     is_kept,
 )
 from tuner.abtest.experiment import ExperimentConfig
+from tuner.core.shown import figure, shown_p
 
 NOT_TESTED = "not tested"
 COLUMNS = (
@@ -86,12 +87,12 @@ def table_row(config: ExperimentConfig, one: MetricResult) -> tuple[str, ...]:
     return (
         one.metric,
         one.role,
-        _number(comparison.control),
-        _number(comparison.treatment),
+        figure(comparison.control, ".4g"),
+        figure(comparison.treatment, ".4g"),
         _change(comparison.difference, scale),
         _shown_interval(interval, shares),
-        NOT_TESTED if p_value is None else _p(p_value),
-        NOT_TESTED if any_look is None else _p(any_look),
+        NOT_TESTED if p_value is None else shown_p(p_value),
+        NOT_TESTED if any_look is None else shown_p(any_look),
         _note(config, one),
     )
 
@@ -114,7 +115,7 @@ def _note(config: ExperimentConfig, one: MetricResult) -> str:
         state = "broken" if is_broken(config, one) else state
         notes.append(f"{state} (allowed {margin})")
     if one.adjusted_p is not None:
-        notes.append(f"p (Holm) {_p(one.adjusted_p)}")
+        notes.append(f"p (Holm) {shown_p(one.adjusted_p)}")
     if one.variance_reduction is not None:
         notes.append(f"CUPED -{one.variance_reduction:.0%} variance")
     if one.remark is not None:
@@ -157,7 +158,7 @@ def to_html(analysis: Analysis, decision: Decision) -> str:
         f'<p class="{decision.outcome.replace(" ", "-")}">{escape(decision.sentence)}</p>',
         "<h2>Units</h2>",
         _table(("arm", "units", "expected", "parameters"), arms),
-        f"<p>Sample ratio: p = {_p(ratio.p_value)}, "
+        f"<p>Sample ratio: p = {shown_p(ratio.p_value)}, "
         f"{'a mismatch' if ratio.is_mismatch else 'as configured'}.</p>",
     ]
     for treatment, results in analysis.results.items():
@@ -214,20 +215,10 @@ def _params(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in params.items())
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
-
-
 def _change(value: float | None, scale: float | None) -> str:
-    if value is None:
-        return "–"
-    if scale is None:
-        return f"{value:+.4g}"
+    if value is None or scale is None:
+        return figure(value, "+.4g")
     return f"{value / scale * 100:+.2f} %"
-
-
-def _p(value: float) -> str:
-    return "<.0001" if value < 0.0001 else f"{value:.4f}".removeprefix("0")
 
 
 _PAGE = """<!doctype html>

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from tuner.cli.console import console
 from tuner.cli.out import echo
+from tuner.core.shown import figure
 
 if TYPE_CHECKING:
     from tuner.drift.findings import DriftReport, Finding
@@ -63,7 +64,7 @@ def _cells(finding: Finding) -> list[str]:
         f"{change.after:.4g}",
         f"{change.difference:+.4g}",
         interval,
-        "–" if change.relative is None else f"{change.relative:+.1%}",
+        figure(change.relative, "+.1%"),
         p_value,
         data,
         state,

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from tuner.cli.console import console
 from tuner.cli.out import echo
-from tuner.cli.tables import shown_d, shown_p
+from tuner.core.shown import figure, shown_p
 from tuner.stats import PairedComparison
 
 _COLUMNS = (
@@ -41,11 +41,11 @@ def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) ->
         low, high = comparison.interval or (None, None)
         table.add_row(
             name,
-            _number(comparison.control_mean),
-            _number(comparison.treatment_mean),
-            _number(comparison.mean_difference, signed=True),
-            "–" if low is None else f"{_number(low, signed=True)} to {_number(high, signed=True)}",
-            shown_d(comparison.effect_size),
+            figure(comparison.control_mean),
+            figure(comparison.treatment_mean),
+            figure(comparison.mean_difference, "+.4f"),
+            "–" if low is None else f"{low:+.4f} to {high:+.4f}",
+            figure(comparison.effect_size, "+.2f"),
             shown_p(comparison.p_value),
             shown_p(adjusted),
             str(comparison.n),
@@ -54,9 +54,3 @@ def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) ->
         )
     console().print(table)
     echo(_EFFECT_SIZE)
-
-
-def _number(value: float | None, *, signed: bool = False) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:+.4f}" if signed else f"{value:.4f}"

@@ -11,6 +11,7 @@ from tuner.cli.options import FiniteRange
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
+from tuner.core.shown import figure
 
 if TYPE_CHECKING:
     from tuner.run.query_plan import QueryPlan, Spread
@@ -137,7 +138,7 @@ def _print(plan: QueryPlan) -> None:
             f"{one.effect_size:.3g}",
             "none will do" if one.queries is None else f"{one.queries:,}",
         ]
-        row += [] if share is None else ["–" if one.to_label is None else f"{one.to_label:,}"]
+        row += [] if share is None else [figure(one.to_label, ",")]
         needs.add_row(*row)
     for found in plan.detectable:
         row = [] if found.difference is None else [f"{found.difference:.4f}"]

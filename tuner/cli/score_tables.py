@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from tuner.cli.console import console
-from tuner.cli.tables import shown_d, shown_p
+from tuner.core.shown import figure, shown_p
 from tuner.metrics import aggregate, aggregate_by
 from tuner.scoring.scores import (
     UNJUDGED_DEPTH,
@@ -26,7 +26,7 @@ def print_scores(scores: Scores) -> None:
     """Print a row for each metric and a column for each run, then what was left out."""
     table = _table("", *(run.name for run in scores.runs))
     for metric in scores.metrics:
-        table.add_row(metric, *(_number(run.mean(metric)) for run in scores.runs))
+        table.add_row(metric, *(figure(run.mean(metric)) for run in scores.runs))
     table.add_section()
     table.add_row("queries missing (0)", *(str(len(run.missing)) for run in scores.runs))
     table.add_row("queries without judgements", *(str(r.without_judgements) for r in scores.runs))
@@ -44,7 +44,7 @@ def print_spreads(scores: Scores) -> None:
             figures = (
                 row.mean, row.standard_deviation, row.minimum, low, middle, high, row.maximum,
             )  # fmt: skip
-            table.add_row(run.name, metric, str(row.count), *map(_number, figures))
+            table.add_row(run.name, metric, str(row.count), *map(figure, figures))
     console().print(table)
 
 
@@ -54,7 +54,7 @@ def print_queries(scores: Scores) -> None:
     for row, query in enumerate(scores.query_ids):
         for run in scores.runs:
             values = (float(run.values[metric][row]) for metric in scores.metrics)
-            table.add_row(query, run.name, *map(_number, values))
+            table.add_row(query, run.name, *map(figure, values))
     console().print(table)
 
 
@@ -69,7 +69,7 @@ def print_groups(scores: Scores, label: str, groups: Sequence[str]) -> None:
         for metric, by_run in by_metric.items():
             is_first = metric == scores.metrics[0]
             head = (group, str(groups.count(group))) if is_first else ("", "")
-            table.add_row(*head, metric, *(_number(figures[group].mean) for figures in by_run))
+            table.add_row(*head, metric, *(figure(figures[group].mean) for figures in by_run))
     console().print(table)
 
 
@@ -83,8 +83,8 @@ def print_comparison(comparisons: Sequence[RunComparison]) -> None:
         low, high = result.interval or (None, None)
         table.add_row(
             one.metric,
-            _signed(result.mean_difference),
-            "–" if low is None else f"{_signed(low)} to {_signed(high)}",
+            figure(result.mean_difference, "+.4f"),
+            "–" if low is None else f"{low:+.4f} to {high:+.4f}",
             shown_p(result.p_value),
             shown_p(one.adjusted_p),
             shown_p(result.permutation_p),
@@ -120,7 +120,7 @@ def sentence(comparisons: Sequence[RunComparison]) -> str:
     )
     figures = (
         f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, d_z "
-        f"{shown_d(result.effect_size)}, {corrected}; "
+        f"{figure(result.effect_size, '+.2f')}, {corrected}; "
         f"better on {in_queries(result.wins)}, equal on {result.ties}, worse on {result.losses}"
     )
     if primary.is_significant:
@@ -178,13 +178,5 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.4f}"
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
-
-
 def _shown_p(p_value: float) -> str:
-    return "under .0001" if p_value < 0.0001 else f"{p_value:.4f}"
+    return "under 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"

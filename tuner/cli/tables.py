@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tuner.cli.console import console
 from tuner.cli.out import echo
+from tuner.core.shown import figure
 from tuner.core.study_facts import types_found
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
@@ -42,10 +43,10 @@ def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
             table.add_column(name, justify="right")
     table.add_column("parameters", overflow="fold")
     for label, standing, style in _rows(summary):
-        metrics = [_number(standing.holdout_metrics.get(name)) for name in metric_names]
-        figures = [_number(standing.tune_objective)]
+        metrics = [figure(standing.holdout_metrics.get(name)) for name in metric_names]
+        figures = [figure(standing.tune_objective)]
         if has_holdout:
-            figures += [_number(standing.holdout_objective), *metrics]
+            figures += [figure(standing.holdout_objective), *metrics]
         table.add_row(label, *figures, shown_params(standing.params), style=style)
     return table
 
@@ -83,7 +84,7 @@ def print_guardrails(tests: Mapping[str, Mapping[str, Any]]) -> None:
         shown = _share if name in SYSTEM_METRICS else _amount
         at_most = "" if bound is None else f", worse by at most {shown(max(bound, 0.0))}"
         echo(
-            f"  guard-rail {name}: {_number(test['treatment'])} against {_number(test['control'])}"
+            f"  guard-rail {name}: {figure(test['treatment'])} against {figure(test['control'])}"
             f"{at_most} (allowed {shown(test['margin'])}): {state}"
         )
 
@@ -108,25 +109,9 @@ def shown_params(params: Params | Mapping[str, Any]) -> str:
     )
 
 
-def shown_d(effect_size: float | None) -> str:
-    """Return an effect size to two digits; a dash where the differences have no spread."""
-    return "–" if effect_size is None else f"{effect_size:+.2f}"
-
-
-def shown_p(p_value: float | None) -> str:
-    """Return a p-value to four digits; one that would round to 0 as ``<.0001``."""
-    if p_value is None or p_value != p_value:
-        return "–"
-    return "<.0001" if p_value < 0.0001 else f"{p_value:.4f}"
-
-
 def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
 def _amount(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"

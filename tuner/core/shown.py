@@ -35,6 +35,20 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def figure(value: float | None, form: str = ".4f") -> str:
+    """Write a number in a form of Python's, and a dash for one that is undefined.
+
+    >>> figure(0.71234), figure(0.0123, "+.4f"), figure(None), figure(float("nan"))
+    ('0.7123', '+0.0123', '–', '–')
+    """
+    return "–" if value is None or value != value else format(value, form)
+
+
+def shown_p(p_value: float | None) -> str:
+    """Write a p-value to four digits; one that would round to 0 as ``<0.0001``."""
+    return "<0.0001" if p_value is not None and p_value < 0.0001 else figure(p_value)
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """Write a count with its noun.
 

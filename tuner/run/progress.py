@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import click
 
-from tuner.core.shown import shown
+from tuner.core.shown import figure, shown
 from tuner.core.steps import SEARCH, Step, duration
 
 if TYPE_CHECKING:  # commands are listed without numpy
@@ -122,7 +122,7 @@ class ArmCount:
     @property
     def best_text(self) -> str:
         """Return the best so far for people."""
-        return "–" if self.best is None else f"{self.best:.4f}"
+        return figure(self.best)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from rich.table import Table
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
+from tuner.core.shown import figure
 from tuner.metrics.aggregate import Aggregate, aggregate, aggregate_by
 
 UNNAMED = "(none)"
@@ -35,7 +36,7 @@ def figures_table(figures: Mapping[str, float], defined: Mapping[str, int]) -> T
     for head in ("value", "queries"):
         table.add_column(head, justify="right")
     for name, value in figures.items():
-        table.add_row(name, _shown(value), str(defined.get(name, "")))
+        table.add_row(name, figure(value), str(defined.get(name, "")))
     return table
 
 
@@ -55,7 +56,7 @@ def spread_table(per_query: Mapping[str, FloatArray]) -> Table:
             *figures.quantiles.values(),
             figures.maximum,
         )
-        table.add_row(name, str(figures.count), *map(_shown, numbers))
+        table.add_row(name, str(figures.count), *map(figure, numbers))
     return table
 
 
@@ -67,7 +68,7 @@ def group_table(per_query: Mapping[str, FloatArray], labels: Sequence[str], by: 
         table.add_column(head, justify="right", overflow="fold")
     figures = {name: aggregate_by(values, labels) for name, values in per_query.items()}
     for label in sorted(set(labels)):
-        means = (_shown(figures[name][label].mean) for name in per_query)
+        means = (figure(figures[name][label].mean) for name in per_query)
         table.add_row(label, str(labels.count(label)), *means)
     return table
 
@@ -100,7 +101,3 @@ def _record(figures: Aggregate) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else value  # JSON has no NaN
-
-
-def _shown(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
