@@ -22,11 +22,16 @@ LATENCY_QUERIES = 20
 
 @dataclass(frozen=True)
 class SystemMetric:
-    """One figure about answering: how the values of the queries become one number."""
+    """One figure about answering: how the values of the queries become one number.
+
+    ``highest`` is the largest value, where there is one.
+    """
 
     summary: Callable[[FloatArray], float]
     source: str
     description: str
+    highest: float | None = None
+    lower_is_better: bool = True
 
 
 def _mean(values: FloatArray) -> float:
@@ -52,7 +57,11 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
     ),
     "retrieved": SystemMetric(_mean, "retrieved", "mean number of retrieved passages of a query"),
     GRAPH_USED: SystemMetric(
-        _mean, GRAPH_USED, "share of the queries to which the graph contributed"
+        _mean,
+        GRAPH_USED,
+        "share of the queries to which the graph contributed",
+        highest=1.0,
+        lower_is_better=False,
     ),
     "latency_mean_ms": SystemMetric(_mean, "latency_ms", "mean time to serve one query alone"),
     "latency_p50_ms": SystemMetric(
@@ -64,14 +73,10 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
 }
 
 
-# Everything here but the graph's share.
-COSTS = frozenset(SYSTEM_METRICS) - {GRAPH_USED}
-
-
 def is_better_lower(name: str) -> bool:
     """Say whether a metric is a cost, which an objective must not maximise."""
     if name in SYSTEM_METRICS:
-        return name in COSTS
+        return SYSTEM_METRICS[name].lower_is_better
     try:
         return parse(name).lower_is_better
     except MetricError:  # a metric that a system measured itself
@@ -81,7 +86,7 @@ def is_better_lower(name: str) -> bool:
 def of_another_scale(weights: Mapping[str, float]) -> list[str]:
     """Return the metrics of a composite that run from 0 to 100 where others run from 0 to 1."""
     weighted = [name for name, weight in weights.items() if weight]
-    large = [name for name in weighted if _highest(name) > 1.0]
+    large = [name for name in weighted if (_highest(name) or 1.0) > 1.0]
     return large if len(large) < len(weighted) else []
 
 
@@ -93,22 +98,18 @@ def largest_difference(names: Iterable[str]) -> float | None:
     >>> largest_difference(["recall@10", "mrr"]), largest_difference(["context_tokens"])
     (1.0, None)
     """
-    found = []
-    for name in names:
-        try:
-            found.append(parse(name).highest)
-        except MetricError:
-            if name != GRAPH_USED:  # a share
-                return None
-            found.append(1.0)
-    return max(found, default=None)
+    highest = [_highest(name) for name in names]
+    bounds = [value for value in highest if value is not None]
+    return max(bounds, default=None) if len(bounds) == len(highest) else None
 
 
-def _highest(name: str) -> float:
+def _highest(name: str) -> float | None:
+    if name in SYSTEM_METRICS:
+        return SYSTEM_METRICS[name].highest
     try:
         return parse(name).highest
-    except MetricError:  # a metric of the answering, or a name that is refused elsewhere
-        return 1.0
+    except MetricError:  # a metric that a system measured itself
+        return None
 
 
 def needs_latency(names: Sequence[str]) -> bool:
