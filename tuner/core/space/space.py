@@ -45,6 +45,7 @@ class SearchSpace:
     one of these values. Points hold active parameters only. A constraint that mentions an inactive
     parameter counts as satisfied.
 
+    >>> from tuner.core.space import Categorical, Integer
     >>> space = SearchSpace({"k": Integer(1, 9), "mode": Categorical(("text", "graph"))})
     >>> space.canonical({"mode": "graph", "k": 3.0})
     {'k': 3, 'mode': 'graph'}
