@@ -23,10 +23,9 @@ from threadpoolctl import threadpool_limits
 from tuner.backends.base import check_budget
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.checks import check_number, check_whole
+from tuner.core.rankings import FloatArray
 from tuner.core.space import Categorical, SearchSpace
 from tuner.core.trial import Params, Trial
-
-FloatArray = npt.NDArray[np.float64]
 
 # The kernel's parameters are learnt from so many observations: the time grows with their cube, a
 # hundred times over. The posterior, which is one factorisation, takes the larger number.

@@ -113,23 +113,6 @@ def _rebuild(kind: type[InputError], problems: tuple[Problem, ...]) -> InputErro
     return kind(problems=problems)
 
 
-def number_ranges(numbers: Iterable[int]) -> str:
-    """Return whole numbers in ascending order, each once, runs of them as ranges.
-
-    >>> number_ranges([7, 3, 4, 5, 9, 10, 5])
-    '3-5, 7, 9, 10'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(
-        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
-    )
-
-
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest choice, else the list of all choices.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # What a terminal acts on instead of showing it (but for tab and line feed), what turns the text
 # after it around, what ends a line in some programs only, and halves of surrogate pairs.
@@ -57,6 +58,23 @@ def counted(count: int, one: str, many: str = "") -> str:
     """
     plural = many or (f"{one}es" if one.endswith("s") else f"{one}s")
     return f"{count:,} {one if count == 1 else plural}"
+
+
+def number_ranges(numbers: Iterable[int]) -> str:
+    """Return whole numbers in ascending order, each once, runs of them as ranges.
+
+    >>> number_ranges([7, 3, 4, 5, 9, 10, 5])
+    '3-5, 7, 9, 10'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )
 
 
 def is_formula(text: str) -> bool:

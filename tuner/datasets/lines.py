@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuner.core.errors import InputError, Problem, number_ranges
+from tuner.core.errors import InputError, Problem
 from tuner.core.input_files import MOST_BYTES, read_input, too_large
+from tuner.core.shown import number_ranges
 from tuner.core.steps import Advance, followed, unheard
 
 SHOWN_WHOLE = 3

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import Float32Array
 from tuner.core.registry import call_problem
 from tuner.core.words import fold
 from tuner.retrieval.hybrid.text import analyse
-
-Float32Array = npt.NDArray[np.float32]
 
 HASHED_WORDS = "hashed-words"
 """The embedder that is used where the configuration names none."""

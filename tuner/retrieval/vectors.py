@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tuner.core.digests import digest_of
-from tuner.retrieval.embedding import Embedder, Float32Array, embed
+from tuner.core.rankings import Float32Array
+from tuner.retrieval.embedding import Embedder, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 
 Labels = Mapping[str, str]

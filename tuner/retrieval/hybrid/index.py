@@ -15,7 +15,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
-from tuner.core.rankings import FloatArray
+from tuner.core.rankings import Float32Array, FloatArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.dense import DenseLeg
@@ -26,8 +26,6 @@ from tuner.retrieval.hybrid.propagation import cumulative_scores
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
 from tuner.retrieval.hybrid.text import Bm25, full_text
 from tuner.retrieval.hybrid.words import count_tokens
-
-Float32Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tuner.core.corpus import Query
-from tuner.core.rankings import FloatArray
+from tuner.core.rankings import Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, unheard
 from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
 from tuner.retrieval.hybrid.fusion import best, normalise_graph
@@ -29,7 +29,6 @@ from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores
 from tuner.retrieval.hybrid.seeds import softmax
 
-Float32Array = npt.NDArray[np.float32]
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
@@ -151,7 +150,7 @@ def write_prepared(
     (directory / "texts.json").write_text(texts, encoding="utf-8")
 
 
-def _walks(index: Index, entities: npt.NDArray[np.int64]) -> list[Float32Array]:
+def _walks(index: Index, entities: IntArray) -> list[Float32Array]:
     """Return cumulative scores by hop, each of shape (queries, seeds, documents)."""
     queries, seeds = entities.shape
     walks = np.flatnonzero(entities.ravel() >= 0)
@@ -165,9 +164,7 @@ def _walks(index: Index, entities: npt.NDArray[np.int64]) -> list[Float32Array]:
     ]
 
 
-def _pool(
-    text: Float32Array, text_count: int, graph: Float32Array, graph_count: int
-) -> npt.NDArray[np.int64]:
+def _pool(text: Float32Array, text_count: int, graph: Float32Array, graph_count: int) -> IntArray:
     """Return the positions, ascending, of the best documents of either leg."""
     by_text, _ = best(text[None, :], text_count)
     by_graph, _ = best(normalise_graph(graph[None, :]), graph_count)

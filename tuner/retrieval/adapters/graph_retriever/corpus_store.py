@@ -12,8 +12,8 @@ import numpy as np
 from graph_retriever import Content
 from graph_retriever.adapters import Adapter
 
+from tuner.core.rankings import Float32Array
 from tuner.retrieval.adapters.graph_retriever.options import MENTIONS
-from tuner.retrieval.embedding import Float32Array
 
 # Without the library, as most will check the types, its classes are Any.
 _Adapter: Any = Adapter

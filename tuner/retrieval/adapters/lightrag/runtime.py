@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tuner.core.errors import TunerError
+from tuner.core.rankings import Float32Array
 from tuner.core.words import UNSPACED
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.lightrag.knowledge import SOURCES, Knowledge
 from tuner.retrieval.adapters.lightrag.options import Settings
 from tuner.retrieval.adapters.lightrag.working_dir import FILES
 from tuner.retrieval.adapters.once import once
-from tuner.retrieval.embedding import Embedder, Float32Array, embed
+from tuner.retrieval.embedding import Embedder, embed
 
 PACKAGE = "lightrag-hku"
 

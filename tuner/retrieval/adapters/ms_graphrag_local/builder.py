@@ -26,9 +26,9 @@ from graphrag.tokenizer.get_tokenizer import get_tokenizer
 from graphrag_vectors import VectorStore, VectorStoreDocument, VectorStoreSearchResult
 
 from tuner.core.errors import InputError, one_line
+from tuner.core.rankings import Float32Array
 from tuner.retrieval.adapters.ms_graphrag.output import table_path
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, Settings
-from tuner.retrieval.embedding import Float32Array
 
 # At each context that is full, GraphRAG warns that it is; that is what a budget is for.
 logging.getLogger("graphrag.query").setLevel(logging.ERROR)
