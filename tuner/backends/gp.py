@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from skopt.acquisition import gaussian_ei
 from skopt.learning import GaussianProcessRegressor
@@ -23,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from tuner.backends.base import check_budget
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.checks import check_number, check_whole
-from tuner.core.rankings import FloatArray
+from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.space import Categorical, SearchSpace
 from tuner.core.trial import Params, Trial
 
@@ -191,7 +190,7 @@ def _remembered(losses: FloatArray, scored: list[Trial]) -> list[int]:
     return sorted(best + newest)
 
 
-def _evenly_ranked(losses: FloatArray, number: int) -> npt.NDArray[np.int64]:
+def _evenly_ranked(losses: FloatArray, number: int) -> IntArray:
     """Return ``number`` positions, from the best to the worst at even distances of rank."""
     order = np.argsort(losses, kind="stable")
     if len(order) <= number:

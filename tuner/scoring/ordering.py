@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import MetricError
-from tuner.core.rankings import FloatArray, IntArray
+from tuner.core.rankings import BoolArray, FloatArray, IntArray
 from tuner.metrics.judgements import as_number, check_ids, numbers, padded
 
 Answer = Mapping[str, float] | Sequence[str]
@@ -103,7 +103,7 @@ def _top_scored(
 
 def _ascending(
     costs: FloatArray, lengths: IntArray, depth: int | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[Any], BoolArray]:
     """Return the places of the lowest costs of each row in order, and whether a tie disturbs it."""
     width = costs.shape[1]
     if depth is None or depth >= width:

@@ -10,10 +10,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.rankings import FloatArray
 from tuner.core.space.expression import Constraint
 from tuner.core.space.parameters import Parameter
 from tuner.core.space.problems import is_same
@@ -225,7 +225,7 @@ class SearchSpace:
                 open_names.remove(name)
         return grid.points(numbers)
 
-    def encode(self, params: Params) -> npt.NDArray[np.float64]:
+    def encode(self, params: Params) -> FloatArray:
         """Return canonical params as positions in [0, 1], one a parameter; inactive ones .5."""
         return np.array(
             [
@@ -234,7 +234,7 @@ class SearchSpace:
             ]
         )
 
-    def decode(self, positions: Sequence[float] | npt.NDArray[np.float64]) -> Params:
+    def decode(self, positions: Sequence[float] | FloatArray) -> Params:
         """Return the point at positions in [0, 1]; whether it meets the constraints is not checked.
 
         Uniform positions give uniform values on each parameter's scale. 0 and 1 are the exact ends.

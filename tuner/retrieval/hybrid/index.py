@@ -15,7 +15,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
-from tuner.core.rankings import Float32Array, FloatArray
+from tuner.core.rankings import Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.dense import DenseLeg
@@ -86,7 +86,7 @@ class Index:
         mixed = (1 - share) * spread(lexical) * is_matched
         return normalise_text(mixed + share * spread(self.dense.scores(queries)))
 
-    def candidates(self, texts: list[str]) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def candidates(self, texts: list[str]) -> tuple[IntArray, FloatArray]:
         """Return each query's seed candidates: entities (-1 fills) and scores (-inf fills)."""
         entities = np.full((len(texts), self.options.seeds), -1, dtype=np.int64)
         scores = np.full((len(texts), self.options.seeds), -np.inf)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.core.corpus import Document
-from tuner.core.rankings import FloatArray
+from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.names import LONGEST_NAME, Name
@@ -49,10 +48,10 @@ class EntityLookup:
     information: FloatArray
     weight: FloatArray
     word_information: dict[str, float]
-    postings: dict[str, npt.NDArray[np.int64]]
+    postings: dict[str, IntArray]
     unseen_information: float
 
-    def candidates(self, text: str, *, count: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def candidates(self, text: str, *, count: int) -> tuple[IntArray, FloatArray]:
         """Return the ``count`` best matching entities with scores in (0, 1], best first.
 
         With I the information of words, a name that stands in the query word for word and is not
@@ -82,7 +81,7 @@ class EntityLookup:
     def _information(self, word: str) -> float:
         return self.word_information.get(word, self.unseen_information)
 
-    def _shared(self, trust: dict[str, float]) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def _shared(self, trust: dict[str, float]) -> tuple[IntArray, FloatArray]:
         """Return the entities that share a word with the query, and how much they share."""
         telling = [word for word in trust if word in self.postings and not is_empty(word)]
         lists = [self.postings[word] for word in telling]
