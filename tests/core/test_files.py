@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.files import append_lines, whole, write_whole
+from tuner.core.files import append_lines, whole, write_csv, write_whole
 
 
 @contextmanager
@@ -132,3 +132,9 @@ def test_the_longest_name_there_is(tmp_path: Path) -> None:
     path = tmp_path / ("n" * 255)
     write_whole(path, "text")
     assert path.read_text() == "text"
+
+
+def test_a_table_has_cells_that_a_spreadsheet_only_shows(tmp_path):
+    path = tmp_path / "table.csv"
+    write_csv(path, [("query", "recall@10"), ("=1+1", 0.5), ("Ada, Bo", None)])
+    assert path.read_bytes() == b'query,recall@10\r\n\'=1+1,0.5\r\n"Ada, Bo",\r\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,8 +13,8 @@ from tuner.cli.options import config_argument, load_shown, note, set_option, sho
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
 from tuner.core.errors import InputError
+from tuner.core.files import write_csv
 from tuner.core.json_text import json_text
-from tuner.core.shown import csv_cell
 
 if TYPE_CHECKING:
     from tuner.core.policy import Policy
@@ -218,16 +217,12 @@ def _shown(choice: Params | Policy, where: str) -> list[str]:
 
 
 def _write_csv(path: Path, queries: Sequence[Any], per_query: Any) -> None:
-    names = list(per_query)
+    rows: list[tuple[str, ...]] = [("query_id", "query_type", "difficulty", *per_query, "text")]
+    for row, query in enumerate(queries):
+        values = (metric[row] for metric in per_query.values())
+        shown = ["" if value != value else f"{value:.6g}" for value in values]
+        rows.append((query.id, query.query_type, query.difficulty, *shown, query.text))
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            heads = ("query_id", "query_type", "difficulty", *names, "text")
-            writer.writerow(map(csv_cell, heads))
-            for row, query in enumerate(queries):
-                values = (per_query[name][row] for name in names)
-                shown = ["" if value != value else f"{value:.6g}" for value in values]
-                cells = (query.id, query.query_type, query.difficulty, *shown, query.text)
-                writer.writerow(map(csv_cell, cells))
+        write_csv(path, rows)
     except OSError as error:
         raise InputError(f"--per-query {path}: cannot be written: {error.strerror}") from error

@@ -130,7 +130,7 @@ def command(
     from tuner.cli import score_tables as tables
     from tuner.datasets import open_dataset
     from tuner.metrics import at_grades, listed
-    from tuner.scoring.records import score_record, write_csv
+    from tuner.scoring.records import score_record, write_scores
     from tuner.scoring.run_files import read_files
     from tuner.scoring.scores import compare_with_first, score_runs
 
@@ -155,7 +155,7 @@ def command(
     for remark in [*files.remarks, *_remarks(scores)]:
         note(f"note: {remark}")
     if per_query is not None and per_query != _ON_SCREEN:
-        write_csv(Path(per_query), scores)
+        write_scores(Path(per_query), scores)
     if as_json:
         record = score_record(scores, comparisons, files, groups, undefined, per_query is not None)
         echo(json_text(record, indent=2))

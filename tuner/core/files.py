@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from typing import BinaryIO
+
+from tuner.core.shown import csv_cell
 
 if sys.platform != "win32":
     import fcntl
@@ -24,6 +28,17 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
     """
     with whole(path, mode=mode) as stream:
         stream.write(text.encode(errors=_HALF_CHARACTERS))
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Write a table as ``whole`` does, in cells that a spreadsheet only shows.
+
+    Raises:
+        OSError: the disk refuses; what stood there before is as it was.
+    """
+    table = StringIO(newline="")
+    csv.writer(table).writerows(map(csv_cell, row) for row in rows)
+    write_whole(path, table.getvalue())
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.words import compare_key
 from tuner.datasets.lines import ProblemLog, read_records, texts_field
 from tuner.datasets.texts import read_queries
@@ -105,7 +106,7 @@ def write_sample(path: str | Path, sample: Sequence[SampledQuery]) -> None:
         }
         lines.append(json.dumps({k: v for k, v in record.items() if v}, ensure_ascii=False) + "\n")
     try:
-        Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
+        write_whole(Path(path), "".join(lines))
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
 

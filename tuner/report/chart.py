@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
-
-from tuner.core.shown import csv_cell
 
 # What a series stands for. It decides colour, symbol and dash, so that colour is never alone.
 Role = Literal[
@@ -75,6 +71,11 @@ class Numbers:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
+    @property
+    def table(self) -> tuple[tuple[Value, ...], ...]:
+        """Return the rows below their heads; undefined figures are None."""
+        return (self.columns, *self.rows)
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -104,14 +105,6 @@ def named_rows(names: Sequence[str]) -> Axis:
     """Return an axis of one row a name, from below, with half a row of room at both ends."""
     ticks = tuple((float(row), name) for row, name in enumerate(names))
     return Axis("", ticks, span=(-0.7, len(names) - 0.3))
-
-
-def write_csv(numbers: Numbers, path: Path) -> None:
-    """Write a chart's figures; undefined ones are empty."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        for row in (numbers.columns, *numbers.rows):
-            writer.writerow(map(csv_cell, row))
 
 
 def spread(count: int, limit: int) -> Sequence[int]:

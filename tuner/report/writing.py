@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tuner.core.errors import InputError
-from tuner.core.files import write_whole
+from tuner.core.files import write_csv, write_whole
 from tuner.core.run_files import FIGURES_DIR, PLOTS_DIR, REPORT_FILE
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.report import (
@@ -22,7 +22,6 @@ from tuner.report import (
     slices,
     tradeoff,
 )
-from tuner.report.chart import write_csv
 from tuner.report.headline import headline
 from tuner.report.page_view import to_html
 from tuner.report.parts import Page
@@ -69,9 +68,9 @@ def report_on(
         write_whole(target, to_html(page))
         figures.mkdir(exist_ok=True)
         for chart in (chart for group in page.groups for chart in group.charts):
-            write_csv(chart.numbers, figures / f"{chart.name}.csv")
+            write_csv(figures / f"{chart.name}.csv", chart.numbers.table)
         if review.rows:
-            write_csv(queries.changes(review), figures / "queries.csv")
+            write_csv(figures / "queries.csv", queries.changes(review).table)
         if output is None and with_plots:
             plots = review.run_dir / PLOTS_DIR
             plots.mkdir(exist_ok=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import InputError
-from tuner.core.shown import csv_cell
+from tuner.core.files import write_csv
 
 if TYPE_CHECKING:
     from tuner.scoring.run_files import RunFiles
@@ -88,22 +87,20 @@ def _comparison(one: RunComparison) -> dict[str, Any]:
     }
 
 
-def write_csv(path: Path, scores: Scores) -> None:
+def write_scores(path: Path, scores: Scores) -> None:
     """Write a row for each query and run.
 
     Raises:
         InputError: the file cannot be written.
     """
+    rows: list[tuple[object, ...]] = [("query_id", "run", "retrieved", *scores.metrics)]
+    for row, query in enumerate(scores.query_ids):
+        for run in scores.runs:
+            values = (run.values[metric][row] for metric in scores.metrics)
+            # An undefined value is an empty cell; the others keep every digit.
+            shown = ["" if value != value else repr(float(value)) for value in values]
+            rows.append((query, run.name, run.retrieved[query], *shown))
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(map(csv_cell, ("query_id", "run", "retrieved", *scores.metrics)))
-            for row, query in enumerate(scores.query_ids):
-                for run in scores.runs:
-                    values = (run.values[metric][row] for metric in scores.metrics)
-                    # An undefined value is an empty cell; the others keep every digit.
-                    shown = ["" if value != value else repr(float(value)) for value in values]
-                    cells = (query, run.name, run.retrieved[query], *shown)
-                    writer.writerow(map(csv_cell, cells))
+        write_csv(path, rows)
     except OSError as error:
         raise InputError(f"--per-query {path}: cannot be written: {error.strerror}") from error

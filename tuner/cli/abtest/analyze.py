@@ -12,6 +12,7 @@ import click
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
+from tuner.core.files import write_whole
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def command(
     record = to_record(analysis, decision)
     page = to_html(analysis, decision)
     if html is not None:
-        Path(html).write_text(page, encoding="utf-8")
+        write_whole(Path(html), page)
         note(f"page: {html}")
     if as_json:
         echo(json_text(record, indent=2))
