@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -97,7 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--count", type=int, default=60, help="how many mutants (60)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="at most so long a ring (60)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="of a processor's time, for one mutant's tests (40)",
+    )
     parser.add_argument("--again", choices=RESULTS, help="try those with this result once more")
     parser.add_argument("--only-summary", action="store_true", help="try none")
     parser.add_argument("--root", type=Path, default=HERE.parents[1], help="the tree (this one)")
@@ -119,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with Copy.of(root, given.package) as copy:
             for mutant in todo:
                 if not is_valid(mutant, (root / mutant.path).read_text("utf-8")):
-                    verdict = Verdict("undecided", "does not compile", 0, 0, 0.0)
+                    verdict = Verdict("undecided", "does not compile")
                 else:
                     rings = (tree.first_ring(mutant.path), tree.second_ring(mutant.path))
                     verdict = copy.judge(mutant, rings, most_s=given.seconds)
@@ -135,4 +141,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # Whoever ends this ends the tests it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main())

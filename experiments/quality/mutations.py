@@ -42,6 +42,8 @@ EXTREMES = {
     "minimum": "maximum",
     "maximum": "minimum",
 }
+# How a text or a picture is laid out.
+LAID_OUT = {"indent", "figsize", "fontsize", "dpi", "linewidth", "markersize", "zorder"}
 LOGS = {"log", "_log", "logger", "_logger", "logging"}
 
 
@@ -208,8 +210,8 @@ def _is_left_out(node: ast.AST) -> bool:
             return True
         case ast.Call(func=func):
             return ast.unparse(func).partition(".")[0] in LOGS
-        case ast.keyword(arg="strict"):  # of zip(): a check of the code by itself
-            return True
+        case ast.keyword(arg=name):
+            return name in LAID_OUT or name == "strict"  # of zip(): a check of the code by itself
     return False
 
 
@@ -240,9 +242,9 @@ def _faults(place: Place) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.AST]]:
             yield "sign", node, node.operand
         case ast.Constant(value=bool()):
             yield "constant", node, ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            yield "constant", node, ast.Constant(node.value + 1)
-            yield "constant", node, ast.Constant(node.value - 1)
+        case ast.Constant(value=int() | float() as number):
+            yield "constant", node, ast.Constant(number + 1)
+            yield "constant", node, ast.Constant(number - 1)
         case ast.Call():
             yield from _call_faults(node)
         case ast.Return(value=ast.expr() as value):
@@ -271,10 +273,10 @@ def _return_faults(
     value: ast.expr, returns: ast.expr | None
 ) -> Iterator[tuple[str, ast.expr, ast.AST]]:
     words = ast.unparse(returns).split(" | ") if returns is not None else []
-    is_constant = isinstance(value, ast.Constant)
-    if "None" in words and len(words) > 1 and not (is_constant and value.value is None):
+    written = ast.unparse(value)
+    if "None" in words and len(words) > 1 and written != "None":
         yield "return", value, ast.Constant(None)
-    if words in (["int"], ["float"]) and not (is_constant and value.value == 0):
+    if words in (["int"], ["float"]) and written not in ("0", "0.0"):
         yield "return", value, ast.Constant(0 if words == ["int"] else 0.0)
 
 

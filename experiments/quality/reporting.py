@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 FILE = "MUTANTS_REPORT"
+_started = os.times()
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -22,6 +23,11 @@ def pytest_collectreport(report: Any) -> None:
 
 
 def _write(test: str, outcome: str, seconds: float, words: str) -> None:
-    line = {"test": test, "outcome": outcome, "seconds": seconds, "end": words[-300:]}
+    global _started
+    now = os.times()
+    # The processor's seconds, those of processes that were started and waited for included.
+    work_s = sum(now[:4]) - sum(_started[:4])
+    _started = now
+    line = {"test": test, "outcome": outcome, "seconds": seconds, "work_s": work_s}
     with open(os.environ[FILE], "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({**line, "end": words[-300:]}) + "\n")

@@ -1,4 +1,4 @@
-"""Run tests in a copy of the tree: how long they take as it is, and whether they see a fault."""
+"""Run tests in a copy of the tree, and say whether they notice a mutant."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
 
+import forking
 import psutil
 import reporting
 from mutations import Mutant
@@ -23,11 +26,16 @@ from mutations import Mutant
 # machine may have become busier since.
 TIMES = 4.0
 MORE_S = 20.0
-# Time for tests whose own time is not known yet.
-FIRST_S = 400.0
+# The time for tests that were not timed yet. It is held against their own time afterwards.
+FIRST_S = 240.0
+TEST_S = 90.0  # for a single test
+# Test files that cost more come last in their ring.
+DEAR_S = 8.0
 LARGEST_BYTES = 6 * 2**30
 # Samples that some tests look for beside the checkout, and are skipped without.
 BESIDE = "shared"
+# What test files cost is kept from run to run: it changes no result but the order and the time.
+COSTS = Path(gettempdir()) / "mutants-costs.json"
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Ended:
     words: str  # the end of what it said
     seconds: float
     is_over: bool  # it ran to its end, and was not stopped for time or memory
-    seconds_of: dict[str, float]  # of each file
+    costs: dict[str, float]  # of each file
 
 
 @dataclass(frozen=True)
@@ -47,10 +55,19 @@ class Verdict:
     """What the tests say of a mutant."""
 
     result: str  # killed, survived or undecided
-    by: str
-    ring: int
-    files: int
-    seconds: float
+    by: str = ""
+    ring: int = 0
+    files: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What some of the tests say of a mutant."""
+
+    result: str
+    by: str = ""
+    passed: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,9 +75,10 @@ class Copy:
     """A copy of the tree, in which single mutants are written and taken out again."""
 
     root: Path
-    package: str
-    # What is known of test files without a mutant: their seconds, None where they are not green.
-    known: dict[str, float | None] = field(default_factory=dict)
+    runs: subprocess.Popen[bytes]  # what starts a run of tests, see forking.py
+    red: set[str] = field(default_factory=set)  # test files that are not green without a mutant
+    usual_s: dict[tuple[str, ...], float] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)  # of test files, see _cost
 
     @classmethod
     @contextlib.contextmanager
@@ -75,22 +93,14 @@ class Copy:
             # The tests of a mutant import nothing of ours but this.
             (root.parent / "plugin").mkdir()
             shutil.copy(reporting.__file__, root.parent / "plugin")
-            made = cls(root, package)
-            made._check()
-            yield made
-
-    def _check(self) -> None:
-        code = f"import {self.package}; print({self.package}.__file__)"
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=self.root,
-            env=self._environment(""),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        if not done.stdout.startswith(str(self.root)):
-            raise RuntimeError(f"not the copy is imported, but {done.stdout.strip()}")
+            with _runs(root, package) as runs:
+                made = cls(root, runs)
+                with contextlib.suppress(OSError, ValueError):
+                    made.costs.update(json.loads(COSTS.read_text("utf-8")))
+                try:
+                    yield made
+                finally:
+                    COSTS.write_text(json.dumps(made.costs), "utf-8")
 
     @contextlib.contextmanager
     def with_mutant(self, mutant: Mutant) -> Iterator[None]:
@@ -108,146 +118,164 @@ class Copy:
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_text(source, "utf-8")
 
-    def run(self, tests: Sequence[str], *, limit_s: float, test_limit_s: float) -> Ended:
+    def judge(self, mutant: Mutant, rings: Sequence[Sequence[str]], *, most_s: float) -> Verdict:
+        """Run the rings of tests on a mutant until one kills it, or so much work is done."""
+        start = time.monotonic()
+        left = [
+            (ring, test)
+            for ring, tests in enumerate(rings, start=1)
+            for test in sorted(tests, key=lambda test: self.costs.get(test, 0.0) > DEAR_S)
+        ]
+        files, passed, spent_s, size = 0, 0, 0.0, 1
+        while left and spent_s < most_s:
+            # The nearest file first and alone: most mutants live no longer.
+            some, left = left[:size], left[size:]
+            size = min(2 * size, 8)
+            part = self._judge(mutant, [test for _, test in some if test not in self.red])
+            files += len(some)
+            passed += part.passed
+            spent_s += sum(self.costs.get(test, 0.0) for _, test in some)
+            if part.result != "survived":
+                seconds = time.monotonic() - start
+                return Verdict(part.result, part.by, some[0][0], files, seconds)
+        seconds = time.monotonic() - start
+        if not passed:
+            return Verdict("undecided", "no test that runs", 0, files, seconds)
+        return Verdict("survived", f"{len(left)} files left" * bool(left), 0, files, seconds)
+
+    def _judge(self, mutant: Mutant, tests: list[str]) -> _Part:
+        while tests:
+            usual_s = self.usual_s.get(tuple(tests))
+            limit_s = FIRST_S if usual_s is None else TIMES * usual_s + MORE_S
+            with self.with_mutant(mutant):
+                ended = self.run(tests, limit_s=limit_s)
+            if ended.is_over and not ended.failed:
+                self.costs.update(ended.costs)
+                return _Part("survived", "", ended.passed)
+            # A kill counts only if the same is green without the mutant right now, and in time.
+            if ended.is_over and "::" in ended.failed:
+                now = self.run([ended.failed], limit_s=limit_s)
+            else:
+                now = self.run(tests, limit_s=limit_s)
+                if now.is_over and not now.failed:
+                    self.usual_s[tuple(tests)] = now.seconds
+                    if not ended.is_over and limit_s < TIMES * now.seconds:
+                        if usual_s is None:
+                            continue  # once more, with the right limit
+                        return _Part("undecided", "late, and nearly so without the mutant")
+            if not now.is_over:
+                return _Part("undecided", "late with and without the mutant")
+            if not now.failed:
+                if "Timeout (>" in ended.words and TIMES * now.seconds > TEST_S:
+                    return _Part("undecided", "late, and nearly so without the mutant")
+                return _Part("killed", ended.failed if ended.is_over else "time-out")
+            # Red with and without: of no use.
+            print(f"  red without a mutant: {now.failed}: {now.words[-200:]}", flush=True)
+            red = now.failed.partition("::")[0]
+            if red not in tests:
+                return _Part("undecided", f"red without the mutant too: {now.failed}")
+            self.red.add(red)
+            tests = [test for test in tests if test != red]
+        return _Part("survived")
+
+    def run(self, tests: Sequence[str], *, limit_s: float) -> Ended:
         """Run tests up to the first that fails."""
-        report = self.root.parent / "report.jsonl"
+        report, said = self.root.parent / "report.jsonl", self.root.parent / "said.txt"
         report.write_text("")
-        command = [
-            *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
-            *("-p", "reporting", f"--timeout={test_limit_s:.0f}"),
-            *(("-n", "0") if importlib.util.find_spec("xdist") else ()),
-            *tests,
+        options = [
+            *("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "reporting"),
+            f"--timeout={TEST_S:.0f}",
+            # Libraries are loaded before pytest is, and some have a plugin for it.
+            *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
         ]
         start = time.monotonic()
-        with open(self.root.parent / "said.txt", "w", encoding="utf-8") as said:
-            process = subprocess.Popen(
-                command,
-                cwd=self.root,
-                env=self._environment(str(report)),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            is_over = _wait(process, start + limit_s)
+        order = {"said": str(said), "arguments": [*options, *tests]}
+        code = self._code(order, start + limit_s)
         seconds = time.monotonic() - start
         lines = [json.loads(line) for line in report.read_text("utf-8").splitlines()]
-        seconds_of: dict[str, float] = {}
-        for line in lines:
-            file = line["test"].partition("::")[0]
-            seconds_of[file] = seconds_of.get(file, 0.0) + line["seconds"]
         failed = next((line for line in lines if line["outcome"] == "failed"), None)
         name, words = (failed["test"], failed["end"]) if failed else ("", "")
-        if is_over and failed is None and process.returncode not in (0, 5):
+        if failed is None and code not in (None, 0, 5):
             # Not a test but pytest itself ended badly, for instance in a conftest.
-            words = (self.root.parent / "said.txt").read_text("utf-8")[-300:]
-            name = f"pytest (exit code {process.returncode})"
-        passed = sum(line["outcome"] == "passed" for line in lines)
-        return Ended(passed, name, words, seconds, is_over, seconds_of)
+            name, words = f"pytest (exit code {code})", said.read_text("utf-8")[-300:]
+        return Ended(
+            passed=sum(line["outcome"] == "passed" for line in lines),
+            failed=name,
+            words=words,
+            seconds=seconds,
+            is_over=code is not None,
+            costs=_costs(lines),
+        )
 
-    def _environment(self, report: str) -> dict[str, str]:
-        places = (str(self.root), str(self.root.parent / "plugin"))
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        found = {reporting.FILE: report, "PYTHONPATH": os.pathsep.join(places), **threads}
-        return {**os.environ, **found}
-
-    def green(self, tests: Sequence[str], *, most_s: float) -> list[str]:
-        """Keep the tests that are green without a mutant, up to so many seconds of them."""
-        kept: list[str] = []
-        spent_s = 0.0
-        for first in range(0, len(tests), 4):
-            some = [test for test in tests[first : first + 4] if test not in self.known]
-            self._learn(some)
-            for test in tests[first : first + 4]:
-                seconds = self.known[test]
-                if seconds is None or (kept and spent_s + seconds > most_s):
-                    continue
-                kept.append(test)
-                spent_s += seconds
-            if spent_s > most_s:
-                break
-        return kept
-
-    def _learn(self, tests: Sequence[str]) -> None:
-        if not tests:
-            return
-        ended = self.run(tests, limit_s=FIRST_S, test_limit_s=FIRST_S)
-        if ended.is_over and not ended.failed:
-            start_s = (ended.seconds - sum(ended.seconds_of.values())) / len(tests)
-            for test in tests:
-                self.known[test] = ended.seconds_of.get(test, 0.0) + start_s
-        elif len(tests) == 1:
-            self.known[tests[0]] = None
-            print(f"  not green without a mutant: {tests[0]}: {ended.words[-200:]}", flush=True)
-        else:
-            for test in tests:
-                self._learn([test])
-
-    def judge(self, mutant: Mutant, rings: Sequence[Sequence[str]], *, most_s: float) -> Verdict:
-        """Run the rings of tests on a mutant until one kills it."""
-        start = time.monotonic()
-        count, passed = 0, 0
-
-        def verdict(result: str, by: str, ring: int) -> Verdict:
-            return Verdict(result, by, ring, count, time.monotonic() - start)
-
-        for ring, tests in enumerate(rings, start=1):
-            kept = self.green(tests, most_s=most_s)
-            count += len(kept)
-            while kept:
-                usual_s = sum(self.known[test] or 0.0 for test in kept)
-                limit_s = TIMES * usual_s + MORE_S
-                longest_s = max(self.known[test] or 0.0 for test in kept)
-                test_limit_s = TIMES * longest_s + MORE_S
-                with self.with_mutant(mutant):
-                    ended = self.run(kept, limit_s=limit_s, test_limit_s=test_limit_s)
-                if ended.is_over and not ended.failed:
-                    passed += ended.passed
-                    break
-                is_late = not ended.is_over or "Timeout (>" in ended.words
-                # A kill counts only if the same passes without the mutant right now.
-                again = [ended.failed] if "::" in ended.failed else kept
-                now = self.run(again, limit_s=limit_s, test_limit_s=test_limit_s)
-                if now.is_over and not now.failed:
-                    if is_late and now.seconds > limit_s / 2:
-                        return verdict("undecided", "time-out on a busy machine", ring)
-                    return verdict("killed", "time-out" if is_late else ended.failed, ring)
-                if len(again) == len(kept) and not now.failed:
-                    return verdict("undecided", "time-out on a busy machine", ring)
-                # Red with and without: of no use for this mutant.
-                kept = [test for test in kept if test != now.failed.partition("::")[0]]
-                if "::" not in now.failed:
-                    return verdict("undecided", f"without the mutant too: {now.failed}", ring)
-        if not passed:
-            return verdict("undecided", "no test was found, or each was skipped", len(rings))
-        return verdict("survived", "", len(rings))
-
-
-def _wait(process: subprocess.Popen[bytes], end: float) -> bool:
-    """Wait for a run; stop it with all it started where it takes too long or too much memory."""
-    while True:
+    def _code(self, order: dict[str, Any], end: float) -> int | None:
+        """Have a run made; give its exit code, or None if it took too long or too much memory."""
+        assert self.runs.stdin
+        assert self.runs.stdout
+        self.runs.stdin.write(json.dumps(order).encode() + b"\n")
+        number = int(self.runs.stdout.readline())
+        is_over = False
         try:
-            process.wait(timeout=1.0)
-            return True
-        except subprocess.TimeoutExpired:
-            pass
-        try:
-            ours = [psutil.Process(process.pid)]
-            ours += ours[0].children(recursive=True)
-        except psutil.NoSuchProcess:
-            continue
-        is_large = _bytes(ours) > LARGEST_BYTES
-        if time.monotonic() > end or is_large:
-            for one in ours:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
-            process.wait()
-            return False
+            while not is_over and time.monotonic() < end and _bytes(number) < LARGEST_BYTES:
+                is_over = bool(select.select([self.runs.stdout], [], [], 1.0)[0])
+        finally:
+            if not is_over:
+                for one in _family(number):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        one.kill()
+        code = int(self.runs.stdout.readline())
+        return code if is_over else None
 
 
-def _bytes(processes: Sequence[psutil.Process]) -> int:
+@contextlib.contextmanager
+def _runs(root: Path, package: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {
+        **os.environ,
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+        "PYTHONPATH": os.pathsep.join((str(root), str(root.parent / "plugin"))),
+        reporting.FILE: str(root.parent / "report.jsonl"),
+    }
+    look = [sys.executable, "-c", f"import {package}; print({package}.__file__)"]
+    found = subprocess.check_output(look, cwd=root, env=environment, text=True).strip()
+    if not found.startswith(str(root)):
+        raise RuntimeError(f"tests would import {found} instead of the copy below {root}")
+    command = [sys.executable, forking.__file__, *forking.libraries(root, package)]
+    runs = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,  # so that nothing is read ahead of what is waited for
+    )
+    with runs:  # which closes its input, and so ends it
+        yield runs
+
+
+def _costs(lines: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Sum the seconds of each file: of the processor, or a quarter of those it took if more.
+
+    A busy machine does not change the former, which counts no work of servers that tests start.
+    """
+    work_s: dict[str, float] = {}
+    wall_s: dict[str, float] = {}
+    for line in lines:
+        file = line["test"].partition("::")[0]
+        work_s[file] = work_s.get(file, 0.0) + line["work_s"]
+        wall_s[file] = wall_s.get(file, 0.0) + line["seconds"]
+    return {file: max(work_s[file], wall_s[file] / 4) for file in work_s}
+
+
+def _family(number: int) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        first = psutil.Process(number)
+        return [first, *first.children(recursive=True)]
+    return []
+
+
+def _bytes(number: int) -> int:
     total = 0
-    for one in processes:
+    for one in _family(number):
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             total += one.memory_info().rss
     return total

@@ -102,6 +102,7 @@ def test_kinds_of_faults(source, before, after):
         "x = 'a' + b",
         "@dataclass(frozen=True)\nclass A: pass",
         "__all__ = sorted(a)",
+        "json.dumps(a, indent=2)",
     ],
 )
 def test_never_touched(source):
