@@ -74,16 +74,16 @@ class Tree:
     def second_ring(self, path: str) -> list[str]:
         """List the tests that may see a file from further off, without those of the first ring.
 
-        They are the other tests in the folder of the room, and those that import a module of the
-        same room that imports it.
+        They are the other tests in the folder of the room, and those that belong to a module that
+        imports it.
         """
         module = self.module_of(path)
-        room = self._room(module)
-        users = {
-            name for name, used in self.edges.items() if module in used and self._room(name) == room
-        }
         found = set(self._room_tests(path))
-        found |= {test for test, modules in self.tests.items() if modules & users}
+        for name, used in self.edges.items():
+            if module in used:
+                user = self.modules[name].relative_to(self.root).as_posix()
+                imported = {test for test, modules in self.tests.items() if name in modules}
+                found |= imported or set(self._room_tests(user))
         return self._by_nearness(found - set(self.first_ring(path)), path)
 
     def _room(self, module: str) -> str:
