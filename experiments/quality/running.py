@@ -30,7 +30,8 @@ MORE_S = 20.0
 FIRST_S = 240.0
 TEST_S = 150.0  # for a single test
 # Test files that cost more come last in their ring.
-DEAR_S = 8.0
+DEAR_S = 4.0
+UNKNOWN_S = 1.0
 LARGEST_BYTES = 6 * 2**30
 # Samples that some tests look for beside the checkout, and are skipped without.
 BESIDE = "shared"
@@ -129,7 +130,13 @@ class Copy:
         files, passed, spent_s, size = 0, 0, 0.0, 1
         while left and spent_s < most_s:
             # The nearest file first and alone: most mutants live no longer.
-            some, left = left[:size], left[size:]
+            some, ahead_s = left[:1], spent_s + self.costs.get(left[0][1], UNKNOWN_S)
+            for one in left[1:size]:
+                ahead_s += self.costs.get(one[1], UNKNOWN_S)
+                if ahead_s > most_s:
+                    break
+                some.append(one)
+            left = left[len(some) :]
             size = min(2 * size, 8)
             part = self._judge(mutant, [test for _, test in some if test not in self.red])
             files += len(some)
