@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+# Runs the examples in the docstrings of each module, a test a module.
+EXAMPLES = "tests/test_docstrings.py"
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -64,12 +67,16 @@ class Tree:
         """List the tests that belong to a file, the nearest first.
 
         They are those that import it, or where none does, those in the folder of the same room;
-        and the contract suites of the room.
+        the contract suites of the room; and the one that runs the examples in its docstrings.
         """
         module = self.module_of(path)
         found = {test for test, modules in self.tests.items() if module in modules}
         found = found or set(self._room_tests(path)) or self._nearest(module)
-        return self._by_nearness(found | self._contracts(module), path)
+        has_examples = (self.root / EXAMPLES).exists() and ">>> " in self.modules[
+            module
+        ].read_text()
+        examples = [f"{EXAMPLES}::test_examples_hold[{module}]"] if has_examples else []
+        return [*examples, *self._by_nearness(found | self._contracts(module), path)]
 
     def second_ring(self, path: str) -> list[str]:
         """List the tests that may see a file from further off, without those of the first ring.

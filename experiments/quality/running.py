@@ -178,11 +178,11 @@ class Copy:
                 return _Part("killed", ended.failed if ended.is_over else "time-out")
             # Red with and without: of no use.
             print(f"  red without a mutant: {now.failed}: {now.words[-200:]}", flush=True)
-            red = now.failed.partition("::")[0]
-            if red not in tests:
+            red = [test for test in tests if now.failed.startswith(test)]
+            if not red:
                 return _Part("undecided", f"red without the mutant too: {now.failed}")
-            self.red.add(red)
-            tests = [test for test in tests if test != red]
+            self.red.update(red)
+            tests = [test for test in tests if test not in red]
         return _Part("survived")
 
     def run(self, tests: Sequence[str], *, limit_s: float) -> Ended:

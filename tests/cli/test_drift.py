@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -226,6 +227,19 @@ def test_bad_input_is_told_with_exit_code_2(drift, tmp_path, arguments, message)
     (tmp_path / "late.csv").write_text(csv_of([0.8] * 40) + "9999-12-31,0.5\n")
     done = drift(*arguments, code=2)
     assert message in done.stderr
+
+
+def test_the_picture_of_a_measure_shows_its_own_alarm_alone(drift, tmp_path):
+    fallen, steady = csv_of([0.8] * 53 + [0.6] * 7), csv_of([0.8] * 60)
+    lines = [f"{a},{b.split(',')[1]}" for a, b in zip(fallen.split(), steady.split(), strict=True)]
+    text = "\n".join(["date,fallen,steady", *lines[1:]])
+    (tmp_path / "daily.csv").write_text(text)
+    both = ("--metric", "fallen", "--metric", "steady")
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # words as words, not as their outlines
+        drift("daily.csv", *both, "--plot", "daily.svg", code=20)
+    picture = (tmp_path / "daily.svg").read_text()
+    assert ">fallen: alarm<" in picture
+    assert ">steady: no alarm<" in picture
 
 
 @pytest.mark.parametrize(("fall", "code"), [("0.2", 20), ("0", 0)])

@@ -82,6 +82,15 @@ def test_comparison_in_figures_and_in_words(score):
     assert "Other metrics: not shown to differ: success@5." in out
 
 
+def test_the_other_metrics_are_told_by_the_way_they_differ(score):
+    metrics = ("--compare", "--metrics", "mrr,success@1,success@5")
+    # a has nothing relevant at rank 1, b eleven times of twelve; both have it within 5 always
+    out, _ = score("--qrels", "qrels.txt", "--run", "a.run", "b.json", *metrics)
+    assert "Other metrics: higher: success@1; not shown to differ: success@5." in out
+    out, _ = score("--qrels", "qrels.txt", "--run", "b.json", "a.run", *metrics)
+    assert "Other metrics: lower: success@1; not shown to differ: success@5." in out
+
+
 def test_no_difference_is_said_as_such(score, files):
     text = (files / "a.run").read_text()
     (files / "c.run").write_text(text.replace("q5 Q0 d 1 0.7", "q5 Q0 d 1 0.85"))

@@ -48,6 +48,16 @@ def test_no_more_than_all_can_be_lost_of_what_is_never_negative():
     assert relative_interval(arms, 2.0, is_from_0_up=True)[0] == -1.0
 
 
+def test_more_than_all_can_be_lost_of_what_may_be_negative():
+    # From 2 to -1 is a loss of one and a half of the control.
+    arms = [-1.2, -0.8, -1.1, -0.9], [1.9, 2.1, 2.2, 1.8]
+    found = compare_arms(*arms, planned_units=8)
+    assert found.relative == pytest.approx(-1.5)
+    assert found.relative_interval[0] < -1.5
+    never_below_0 = compare_arms(*arms, planned_units=8, is_from_0_up=True)
+    assert never_below_0.relative_interval[0] == -1.0
+
+
 def test_no_share_is_told_of_a_control_that_may_be_0():
     assert relative_interval(ArmMeans(1.0, 0.1, 0.01, 0.01), 2.0) is None
     result = compare_arms([1, 2, 3, 4], [-2, 2, -1, 1.5], planned_units=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -13,11 +13,11 @@ from types import ModuleType
 import pytest
 
 from tuner.core.journal import read_journal
-from tuner.core.trial import Blame, Outcome, Params, TrialState
+from tuner.core.trial import Blame, Outcome, Params, Trial, TrialState
 from tuner.execution.local.inline import Inline
 from tuner.execution.local.threads import Threads
 from tuner.study.loop import Event, run_study
-from tuner.study.outages import UNANSWERED_IN_A_ROW
+from tuner.study.outages import UNANSWERED_IN_A_ROW, without_outages
 
 REFUSED = ConnectionRefusedError("nobody listens")
 
@@ -72,6 +72,23 @@ def test_a_service_that_goes_away_twice_costs_no_trial(
     assert len(study.trials) == len(whole.trials)
     assert all(trial.is_scored for trial in study.trials)
     assert set(service.answered.values()) == {1}
+
+
+def test_what_is_asked_once_more_but_no_longer_sent_out_ends_the_run() -> None:
+    # The study was stopped meanwhile: it is asked for what it has, and has nothing.
+    trial = Trial(3, "tpe", {"k": 1})
+    rounds = [[(trial, Outcome(error="refused", blame=Blame.SYSTEM))], []]
+    asked_again = list[Trial]()
+
+    def run() -> Iterator[tuple[Trial, Outcome]]:
+        yield from rounds.pop(0)
+
+    told = without_outages(
+        run, hold_back=lambda _: None, ask_again=asked_again.append, is_answering=lambda: True
+    )
+    assert list(told) == []
+    assert asked_again == [trial]
+    assert not rounds
 
 
 def test_a_short_outage_is_waited_for_and_its_trials_asked_once_more(toy: ModuleType) -> None:

@@ -34,11 +34,11 @@ def relative_interval(
     width: the share is then unbounded. ``is_from_0_up``: no value is negative, so that no more
     than all of the control can be lost.
 
-    T = 3, C = 2, variances .01, width 2: (4 - .04) q^2 - 12 q + (9 - .04) = 0, q = 1.338 and 1.692.
+    T = 3, C = 2, variances .01, width 2: (4 - .04) q^2 - 12 q + (9 - .04) = 0, q = 1.333 and 1.697.
 
     >>> low, high = relative_interval(ArmMeans(3.0, 2.0, 0.01, 0.01), 2.0)
     >>> round(low, 3), round(high, 3)
-    (0.338, 0.692)
+    (0.333, 0.697)
     """
     a = means.control**2 - width**2 * means.control_variance
     b = means.treatment * means.control
