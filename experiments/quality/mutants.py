@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             todo = [one for one in drawn if one.fingerprint not in tried][: max(left, 0)]
         with Copy.of(root, given.package) as copy:
             for mutant in todo:
-                if not is_valid(mutant, (root / mutant.path).read_text("utf-8")):
+                if not is_valid(mutant, (copy.root / mutant.path).read_text("utf-8")):
                     verdict = Verdict("undecided", "does not compile")
                 else:
                     rings = (tree.first_ring(mutant.path), tree.second_ring(mutant.path))
