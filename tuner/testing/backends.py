@@ -245,7 +245,7 @@ def check_budget(case: BackendCase) -> None:
             need(named == ("trials",), f"a budget of {budget!r} is refused by the key {named}")
         else:
             raise AssertionError(
-                f"a budget of {budget!r} was taken; see tuner.core.checks.check_budget"
+                f"a budget of {budget!r} was taken; see tuner.backends.base.check_budget"
             )
 
 
