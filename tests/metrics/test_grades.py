@@ -11,7 +11,6 @@ from tuner.core.errors import MetricError
 from tuner.core.rankings import Rankings
 from tuner.metrics import Qrels, at_grades, parse
 from tuner.metrics.grades import (
-    grade_distribution,
     grades_of,
     level_recall,
     relevance_score,
@@ -21,19 +20,6 @@ from tuner.scoring.evaluate_run import evaluate_run
 GRADES = {"q1": {"a": 3, "b": 1, "c": 2, "d": 2}, "q2": {"e": 1, "f": -1}, "q3": {"g": 0}}
 ANSWERS = {"q1": ["a", "x", "c", "b"], "q2": ["f", "e"], "q3": []}
 JUDGED = Qrels.build(GRADES).judge(Rankings.from_ids(list(GRADES), list(ANSWERS.values())))
-
-
-def test_grade_distribution_counts_every_rank():
-    # q1: a=3, x unjudged, c=2; q2: f below 0, e=1, one rank missing; q3: nothing retrieved
-    expected = [[1, 0, 1, 1], [2, 1, 0, 0], [3, 0, 0, 0]]
-    assert grade_distribution(JUDGED, 3, highest=3).tolist() == expected
-
-
-def test_grades_above_the_scale_count_as_its_end_and_fractions_are_rounded_down():
-    judged = Qrels.build({"q": {"a": 5, "b": 1.9}}).judge(Rankings.from_ids(["q"], [["a", "b"]]))
-    assert grade_distribution(judged, 2, highest=2).tolist() == [[0, 1, 1]]
-    with pytest.raises(MetricError, match="highest=0"):
-        grade_distribution(judged, 2, highest=0)
 
 
 def test_metrics_of_a_level():

@@ -24,22 +24,6 @@ SIGNAL_WEIGHTS: Mapping[str, float] = {"text": 0.5, "path": 0.3, "entity": 0.2}
 HOP_PENALTY = 0.8
 
 
-def grade_distribution(judged: Judged, cutoff: int, *, highest: int) -> IntArray:
-    """Return how many of the first ``cutoff`` ranks have each grade, shape (queries, highest + 1).
-
-    Fractional grades are rounded down, grades above ``highest`` count as it. Column 0 holds what is
-    unjudged or not relevant, and ranks after the end of a short ranking: rows add up to ``cutoff``.
-
-    Raises:
-        MetricError: a highest grade below 1, or rankings that were not judged that far.
-    """
-    if highest < 1:
-        raise MetricError(f"highest={highest}; the highest grade must be at least 1")
-    levels = np.minimum(np.floor(top_gains(judged, cutoff)), highest).astype(np.int64)
-    counts = np.stack([(levels == grade).sum(axis=1) for grade in range(1, highest + 1)], axis=1)
-    return np.concatenate([cutoff - counts.sum(axis=1, keepdims=True), counts], axis=1)
-
-
 def level_recall(judged: Judged, cutoff: int, *, level: float) -> FloatArray:
     """Return the share of the documents judged ``level`` or higher among the first ``cutoff``.
 
