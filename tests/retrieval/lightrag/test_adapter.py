@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import pickle
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +14,7 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, TunerError
-from tuner.retrieval.adapters.lightrag import Lightrag, runtime
+from tuner.retrieval.adapters.lightrag import runtime
 
 EASY = {"cosine_better_than_threshold": 0.0}
 
@@ -141,15 +138,6 @@ def test_an_index_is_built_once_and_not_written_to(build, corpus, queries):
     assert {path: path.stat().st_mtime_ns for path in first.directory.iterdir()} == files
 
 
-def test_prepared_served_and_plain_answers_are_equal(build, corpus, queries):
-    plain = build(corpus).retrieve(queries, EASY)
-    retriever = build(corpus)
-    retriever.prepare(queries)
-    assert rows(retriever.retrieve(queries, EASY)) == rows(plain)
-    for row, query in enumerate(queries):
-        assert retriever.serve(query, EASY).ids(0) == plain.ids(row)
-
-
 def test_threads_of_one_process_answer_with_their_own_parameters(build, corpus, queries):
     retriever = build(corpus)
     settings = [
@@ -161,62 +149,11 @@ def test_threads_of_one_process_answer_with_their_own_parameters(build, corpus, 
     assert list(got) == wanted * 4
 
 
-def test_another_process_answers_the_same_whatever_its_hash_seed(build, corpus, queries, tmp_path):
-    retriever = build(corpus)
-    retriever.prepare(queries)
-    wanted = rows(retriever.retrieve(queries, EASY))
-    file = tmp_path / "retriever.pickle"
-    file.write_bytes(pickle.dumps((retriever, queries, EASY)))
-    code = (
-        "import pathlib, pickle, sys\n"
-        "file = pathlib.Path(sys.argv[1])\n"
-        "retriever, queries, params = pickle.loads(file.read_bytes())\n"
-        "found = retriever.retrieve(queries, params)\n"
-        "print([found.ids(row) for row in range(len(queries))])"
-    )
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code, str(file)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == str(wanted)
-        assert done.stderr == ""
-
-
 def test_it_leaves_logging_as_it_was(build, corpus, queries, capfd):
     handlers = list(logging.getLogger().handlers)
     build(corpus).retrieve(queries, {})
     assert logging.getLogger().handlers == handlers
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("zero_passage", "vector of passage '12' is all zeros"),
-        ("flat", "the embedder returned shape"),
-        ("one_short", "one row a text"),
-        ("words", "matrix of numbers"),
-        ("broken", "the embedder failed: RuntimeError: the model is gone"),
-    ],
-)
-def test_an_embedder_that_goes_wrong_is_named_when_the_index_is_made(
-    build, corpus, embedders, name, message
-):
-    with pytest.raises(TunerError, match=message):
-        build(corpus, embedder=f"odd_embedders:{name}")
-
-
-def test_a_query_without_a_vector_is_named(build, corpus, queries, embedders):
-    retriever = build(corpus, embedder="odd_embedders:nan_query")
-    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
-        retriever.prepare(queries)
-    with pytest.raises(TunerError, match="vector of query 'd' is not finite"):
-        retriever.retrieve(queries, {})
-    assert rows(retriever.retrieve(queries[:3], EASY))[0]
 
 
 def test_a_query_that_lightrag_fails_on_is_named(build, corpus, queries, monkeypatch):
@@ -271,13 +208,6 @@ def test_impossible_options(build, corpus, embedders, options, message):
 def test_impossible_parameters(build, corpus, queries, params, message):
     with pytest.raises(InputError, match=message):
         build(corpus).retrieve(queries, params)
-
-
-def test_an_index_that_is_gone_is_said_to_be(build, corpus, queries, tmp_path):
-    retriever = build(corpus)
-    gone = Lightrag(tmp_path / "gone", "x", retriever.embedder)
-    with pytest.raises(TunerError, match="is gone: build the retriever again"):
-        gone.retrieve(queries, {})
 
 
 def test_a_damaged_index_is_made_again(build, corpus, queries):
