@@ -42,21 +42,16 @@ def build(corpus: Corpus, **options: Any) -> MsGraphragLocal:
     return MsGraphragLocal.build(corpus, **given)
 
 
-def data() -> Dataset:
-    return open_dataset(FIXTURE / "data")
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return data()
+def corpus() -> Corpus:
+    return open_dataset(FIXTURE / "data").corpus
 
 
 class TestContractOfDocuments(RetrieverContract):
     case: ClassVar = RetrieverCase(
-        lambda: build(data().corpus),
+        lambda: build(corpus()),
         QUERIES,
         PARAMS,
-        document_ids=[document.id for document in data().corpus.documents],
+        document_ids=[document.id for document in corpus().documents],
     )
 
 
@@ -120,11 +115,10 @@ class TestContext:
         assert 0 < count(0.3, 0.5) < count(0.9, 0.1)
 
     def test_claims_are_part_of_the_context_where_there_are_some(
-        self, dataset: Dataset, tmp_path: Path
+        self, dataset: Dataset, folder: Path
     ) -> None:
         query = [Query("q", "Night Ferry")]
         plain = build(dataset.corpus).retrieve(query, {})
-        other = shutil.copytree(OUTPUT, tmp_path / "output")
         claim = {
             "id": "claim-1",
             "human_readable_id": 0,
@@ -140,8 +134,8 @@ class TestContext:
             "text_unit_id": "0",
         }
         table = pyarrow.table({name: [value] for name, value in claim.items()})
-        parquet.write_table(table, other / "covariates.parquet")
-        claimed = build(dataset.corpus, path=str(other)).retrieve(query, {})
+        parquet.write_table(table, folder / "covariates.parquet")
+        claimed = build(dataset.corpus, path=str(folder)).retrieve(query, {})
         assert plain.context_tokens is not None
         assert claimed.context_tokens is not None
         assert claimed.context_tokens[0] > plain.context_tokens[0] + 20
@@ -191,40 +185,37 @@ class TestKeeping:
         assert len(pickle.dumps(build(dataset.corpus))) < 1000
 
     def test_the_fingerprint_tells_contents_and_options(
-        self, dataset: Dataset, tmp_path: Path
+        self, dataset: Dataset, folder: Path
     ) -> None:
-        other = shutil.copytree(OUTPUT, tmp_path / "output")
         made = [
             build(dataset.corpus),
             build(dataset.corpus, community_level=0),
             build(dataset.corpus, encoding="cl100k_base"),
-            build(dataset.corpus, judge="document", path=str(other)),
+            build(dataset.corpus, judge="document", path=str(folder)),
         ]
         first, *changed, copy = [retriever.fingerprint for retriever in made]
         assert len({first, *changed}) == 3
         assert copy == first
-        shutil.copy(OUTPUT / "entities.parquet", other / "relationships.parquet")
+        shutil.copy(OUTPUT / "entities.parquet", folder / "relationships.parquet")
         with pytest.raises(InputError, match=r"relationships\.parquet: source: no such column"):
-            build(dataset.corpus, path=str(other))
+            build(dataset.corpus, path=str(folder))
 
 
 class TestWrong:
-    def test_missing_reports(self, dataset: Dataset, tmp_path: Path) -> None:
-        other = shutil.copytree(OUTPUT, tmp_path / "output")
-        (other / "community_reports.parquet").unlink()
-        (other / "communities.parquet").unlink()
+    def test_missing_reports(self, dataset: Dataset, folder: Path) -> None:
+        (folder / "community_reports.parquet").unlink()
+        (folder / "communities.parquet").unlink()
         with pytest.raises(InputError) as caught:
-            build(dataset.corpus, path=str(other))
+            build(dataset.corpus, path=str(folder))
         assert [Path(str(problem.file)).name for problem in caught.value.problems] == [
             "communities.parquet",
             "community_reports.parquet",
         ]
 
-    def test_broken_reports(self, dataset: Dataset, tmp_path: Path) -> None:
-        other = shutil.copytree(OUTPUT, tmp_path / "output")
-        shutil.copy(OUTPUT / "entities.parquet", other / "community_reports.parquet")
+    def test_broken_reports(self, dataset: Dataset, folder: Path) -> None:
+        shutil.copy(OUTPUT / "entities.parquet", folder / "community_reports.parquet")
         with pytest.raises(InputError, match="GraphRAG cannot read it"):
-            build(dataset.corpus, path=str(other))
+            build(dataset.corpus, path=str(folder))
 
     def test_unknown_tokenizer(self, dataset: Dataset) -> None:
         with pytest.raises(InputError, match="cannot load the tokenizer 'o300k'"):
