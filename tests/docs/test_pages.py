@@ -347,6 +347,13 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert anchor in _slugs(target.read_text(encoding="utf-8")), f"{link}: no such heading"
 
 
+def test_the_site_lists_every_page_once() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?([\w/-]+\.md)$", text, flags=re.MULTILINE)
+    pages = [str(path.relative_to(ROOT / "docs")) for path in PAGES if path.parent != ROOT]
+    assert sorted(listed) == sorted(pages)
+
+
 @each_page
 def test_files_that_are_named_exist(path: Path) -> None:
     prose = without_blocks(path.read_text(encoding="utf-8"))
