@@ -56,6 +56,7 @@ from tuner.study.arms import Arm  # noqa: E402
 from tuner.study.loop import run_study  # noqa: E402
 from tuner.study.spec import StudySpec  # noqa: E402
 from tuner.study.study import Study  # noqa: E402
+from tuner.tracking.mlflow.client import Timeouts  # noqa: E402
 from tuner.tracking.mlflow.tracker import Mlflow  # noqa: E402
 
 LARGEST_SHARE = 1 / 3
@@ -108,7 +109,7 @@ def tuner_without_view(search: str, trials: int, seed: int, folder: Path) -> Tim
 def _tracker(folder: Path, *, in_thread: bool) -> Mlflow:
     name = "thread" if in_thread else "process"
     store = f"sqlite:///{folder / f'tuner-{name}-mlflow.db'}"
-    return Mlflow(store, "overhead", in_thread=in_thread, finish_timeout_s=600.0)
+    return Mlflow(store, "overhead", in_thread=in_thread, timeouts=Timeouts(finish_s=600.0))
 
 
 def _tuner(search: str, trials: int, seed: int, folder: Path, tracker: Mlflow | None) -> Time:

@@ -26,7 +26,7 @@ from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report
 from tuner.run.side_by_side import read_side_by_side
 from tuner.study.failures import by_cause
-from tuner.tracking.mlflow.table import query_table
+from tuner.tracking.mlflow.results import query_table
 
 
 def trial(number, objective, *, violation=0.0, arm="grid"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tuner.tracking.mlflow.client import Timeouts
 from tuner.tracking.mlflow.tracker import Mlflow
 
 
@@ -123,7 +124,7 @@ def test_a_missing_python_is_said_and_stops_nothing(study, store_uri, monkeypatc
 
 def test_what_cannot_be_sent_is_said_and_finish_does_not_wait(study, store_uri):
     warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append, finish_timeout_s=600.0)
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append, timeouts=Timeouts(finish_s=600.0))
     tracker.start(replace(study.header, config={"path": study.run_dir}), study.run_dir)
     tracker.finish(study.summary)
     assert warnings[0].startswith("MLflow is not written any more (this cannot be sent")

@@ -10,7 +10,7 @@ import mlflow
 import pytest
 from mlflow import MlflowClient
 
-from tuner.tracking.mlflow.table import query_table
+from tuner.tracking.mlflow.results import query_table
 from tuner.tracking.mlflow.tracker import Mlflow
 
 NOTE = "mlflow.note.content"

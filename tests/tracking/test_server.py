@@ -11,6 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
+from tuner.tracking.mlflow.client import Timeouts
 from tuner.tracking.mlflow.tracker import Mlflow
 
 
@@ -97,7 +98,7 @@ def test_a_server_that_is_away_stops_nothing_and_sync_adds_the_rest(
         f"http://127.0.0.1:{unused_port}",
         "away",
         warn=warnings.append,
-        retry_timeout_s=1.0,
+        timeouts=Timeouts(retry_s=1.0),
         in_thread=True,
     )
     tracker.start(study.header, study.run_dir)
@@ -126,8 +127,7 @@ def test_finish_does_not_wait_for_ever_on_a_server_that_hangs(study, hanging_uri
         hanging_uri,
         "hanging",
         warn=warnings.append,
-        finish_timeout_s=0.5,
-        request_timeout_s=1,
+        timeouts=Timeouts(finish_s=0.5, request_s=1),
         in_thread=True,
     )
     tracker.start(study.header, study.run_dir)
@@ -148,7 +148,7 @@ def test_a_password_is_never_shown(study, unused_port):
         f"http://me:s3cret@127.0.0.1:{unused_port}",
         "away",
         warn=warnings.append,
-        retry_timeout_s=0.1,
+        timeouts=Timeouts(retry_s=0.1),
         in_thread=True,
     )
     tracker.start(study.header, study.run_dir)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tuner.tracking.mlflow.client import Client, Refused
-from tuner.tracking.mlflow.system import SystemSample
+from tuner.tracking.mlflow.records import SystemSample
 from tuner.tracking.mlflow.tracker import Mlflow
 
 

@@ -64,7 +64,7 @@ def _tracking(where: str, *, is_needed: bool) -> TrackingSection | None:
 def _say_places(address: str, experiment: str, path: Path) -> None:
     """Say where to look first; where that cannot be found out, the pages are there all the same."""
     from tuner.core.journal import read_journal
-    from tuner.tracking.mlflow.places import places
+    from tuner.tracking.mlflow.server import places
     from tuner.tracking.uri import without_password
 
     with suppress(Exception):

@@ -31,7 +31,6 @@ def read_history(
     experiment: str,
     *,
     tags: Mapping[str, str] | None = None,
-    request_timeout_s: int = 10,
 ) -> list[LoggedRun]:
     """Return the runs of an experiment that carry all of these tags, oldest first.
 
@@ -48,7 +47,7 @@ def read_history(
     if path is not None and not path.is_file():
         raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
     try:
-        with quiet(request_timeout_s=request_timeout_s):
+        with quiet():
             runs = _search(absolute(uri), experiment, tags or {})
     except InputError:
         raise

@@ -28,7 +28,6 @@ def show_night(
     name: str,
     tags: Mapping[str, Mapping[str, str]],
     figures: Mapping[date, Mapping[str, float]],
-    request_timeout_s: int = 10,
 ) -> None:
     """Tag the runs of nights' studies, and complete the curves of ``name``.
 
@@ -39,7 +38,7 @@ def show_night(
         TunerError: the store cannot be reached.
     """
     try:
-        with quiet(request_timeout_s=request_timeout_s):
+        with quiet():
             from mlflow import MlflowClient
 
             client = MlflowClient(tracking_uri=absolute(uri))

@@ -22,7 +22,7 @@ class Registry:
     Reading makes nothing: a store or a model that does not exist yet has no versions.
     """
 
-    def __init__(self, uri: str, name: str, *, request_timeout_s: int = 10) -> None:
+    def __init__(self, uri: str, name: str) -> None:
         """Check the URI; nothing is opened.
 
         Raises:
@@ -31,7 +31,6 @@ class Registry:
         check_uri(uri)
         self.name = name
         self._uri = absolute(uri)
-        self._request_timeout_s = request_timeout_s
 
     def versions(self) -> list[ModelVersion]:
         """Return all versions, newest first.
@@ -110,7 +109,7 @@ class Registry:
     @contextmanager
     def _opened(self, what_for: str) -> Iterator[Any]:
         try:
-            with quiet(request_timeout_s=self._request_timeout_s):
+            with quiet():
                 from mlflow import MlflowClient
                 from mlflow.exceptions import MlflowException
 

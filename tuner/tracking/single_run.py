@@ -23,7 +23,6 @@ def log_single_run(
     metrics: Mapping[str, float],
     tags: Mapping[str, str],
     files: Sequence[Path] = (),
-    request_timeout_s: int = 10,
 ) -> str:
     """Write one run and end it; metrics that are not finite are left out. Returns the run's id.
 
@@ -39,7 +38,7 @@ def log_single_run(
         Point(metric, value, 0, now_ms) for metric, value in metrics.items() if math.isfinite(value)
     ]
     try:
-        with quiet(request_timeout_s=request_timeout_s):
+        with quiet():
             client = Client.open(uri, experiment)
             run = client.create(RunContent(name=name, tags=tags, start_ms=now_ms), None)
             client.log(run.run_id, params, points)

@@ -27,8 +27,8 @@ from typing import IO, Any, TextIO
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
-from tuner.tracking.mlflow.system import SystemSample
-from tuner.tracking.mlflow.view import Target, open_view
+from tuner.tracking.mlflow.records import SystemSample
+from tuner.tracking.mlflow.view import Target
 from tuner.tracking.mlflow.writer import TrackingStatus, Writer, message_of
 
 _PROGRESS_EVERY_S = 0.2
@@ -71,12 +71,13 @@ class ProcessWriter:
         """Return how far the view is."""
         return replace(self._status, pending=len(self._submitted) - self._status.written)
 
-    def finish(self, summary: StudySummary, *, timeout_s: float) -> None:
-        """Let the child write the rest and the study's end; wait for it up to ``timeout_s``."""
-        deadline = time.monotonic() + timeout_s + _GRACE_S
-        self._outbox.put({"finish": summary.to_record(), "timeout_s": timeout_s})
+    def finish(self, summary: StudySummary) -> None:
+        """Let the child write the rest and the study's end; wait for it as long as is given."""
+        longest_s = self._target.timeouts.finish_s + _GRACE_S
+        deadline = time.monotonic() + longest_s
+        self._outbox.put({"finish": summary.to_record()})
         self._outbox.put(None)
-        self._sender.join(timeout_s + _GRACE_S)
+        self._sender.join(longest_s)
         process, reader = self._process, self._reader
         if process is None or reader is None:
             return
@@ -173,13 +174,7 @@ class _Child:
         self._channel = channel
         self._lock = threading.Lock()
         self._told_at = 0.0
-        self._writer = Writer(
-            open_view=lambda: open_view(target, say=self._say),
-            say=self._say,
-            on_progress=self._tell_progress,
-            retry_timeout_s=target.retry_timeout_s,
-            request_timeout_s=target.request_timeout_s,
-        )
+        self._writer = Writer(target, say=self._say, on_progress=self._tell_progress)
 
     def follow(self, lines: TextIO) -> int:
         self._writer.start()
@@ -190,8 +185,7 @@ class _Child:
             elif "system" in message:
                 self._writer.add_system(SystemSample(**message["system"]))
             else:
-                summary = StudySummary.from_record(message["finish"])
-                self._writer.finish(summary, timeout_s=message["timeout_s"])
+                self._writer.finish(StudySummary.from_record(message["finish"]))
                 self._tell(is_done=True)
                 return 0
         return 1

@@ -244,6 +244,29 @@ def _standing(summary: StudySummary, trial: Trial | None) -> Standing | None:
     return next(found, alone)
 
 
+@dataclass(frozen=True)
+class SystemSample:
+    """What the machine and the study's processes use, under MLflow's names (``system/…``).
+
+    ``at`` is in seconds since the epoch.
+    """
+
+    at: float
+    values: Mapping[str, float]
+
+    def points(self, study_began_at: float) -> list[Point]:
+        """Return a point for each finite figure; steps are seconds since the study began.
+
+        So a study that is resumed goes on to the right of where it stopped.
+        """
+        step = max(0, round(self.at - study_began_at))
+        return [
+            Point(name, value, step, round(self.at * 1000))
+            for name, value in self.values.items()
+            if math.isfinite(value)
+        ]
+
+
 def told_ms(trial: Trial) -> int:
     """Return when the trial was told, in milliseconds since the epoch."""
     return _ms(trial.asked_at if trial.told_at is None else trial.told_at)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tuner.core.digests import text_digest
+from tuner.core.json_text import json_text
 from tuner.core.run_files import (
     BEST_FILE,
     FIGURES_DIR,
@@ -21,7 +25,6 @@ from tuner.tracking.mlflow.client import Client, FoundRun
 from tuner.tracking.mlflow.files import uploadable
 from tuner.tracking.mlflow.model import version_content, write_model
 from tuner.tracking.mlflow.note import experiment_note
-from tuner.tracking.mlflow.table import LOGGED_TABLES, with_table, write_query_table
 
 # Uploaded at the end of the study, where the run directory has them.
 RESULTS = (
@@ -29,8 +32,11 @@ RESULTS = (
     *(PLOTS_DIR, FIGURES_DIR, QUERIES_FILE),
 )
 NOTE = "mlflow.note.content"
+_TABLES = "mlflow.loggedArtifacts"
 _NOTE_DIGEST = "tuner.note"
 _NOTE_STUDY = "tuner.note_of"
+# The two whose queries the table compares.
+_SIDES = ("winner", "baseline")
 
 
 def upload_result(
@@ -94,10 +100,69 @@ def describe_experiment(
 
 def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:
     with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-        table = write_query_table(run_dir, Path(folder))
+        table = _write_query_table(run_dir, Path(folder))
         if table is None:
             return
         client.log_file(run_id, table)
-    before = client.tags(run_id).get(LOGGED_TABLES)
-    if (tag := with_table(before)) != before:
-        client.tag(run_id, {LOGGED_TABLES: tag})
+    before = client.tags(run_id).get(_TABLES)
+    if (tag := _with_table(before)) != before:
+        client.tag(run_id, {_TABLES: tag})
+
+
+def _write_query_table(run_dir: Path, folder: Path) -> Path | None:
+    """Write ``per_query.json`` as ``mlflow.log_table`` does; None where nothing was compared.
+
+    Not by ``log_table`` itself, which appends to what is there: a second time would double it.
+    """
+    source = run_dir / QUERIES_FILE
+    if not source.is_file():
+        return None
+    lines = source.read_text(encoding="utf-8").split("\n")
+    path = folder / TABLE_FILE
+    table = query_table([json.loads(line) for line in lines if line.strip()])
+    path.write_text(json_text(table), encoding="utf-8")
+    return path
+
+
+def query_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return columns and data: a row a query, that which lost most first, undefined ones last."""
+    names = list(dict.fromkeys(name for row in rows for name in row["winner"]["metrics"]))
+    columns = [
+        *("query_id", "query", "query_type", "change"),
+        *(f"{side} composite" for side in _SIDES),
+        *(f"{side} {name}" for name in names for side in _SIDES),
+        *(f"{side} retrieved" for side in _SIDES),
+        *("relevant", "part"),
+    ]
+    ordered = sorted(rows, key=_losses_first)
+    return {"columns": columns, "data": [_cells(row, names) for row in ordered]}
+
+
+def _with_table(tag: str | None) -> str:
+    """Return the tag by which MLflow knows a run's tables, with ours in it."""
+    ours = {"path": TABLE_FILE, "type": "table"}
+    tables = json.loads(tag or "[]")
+    return json.dumps(tables if ours in tables else [*tables, ours])
+
+
+def _cells(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    sides = [row[side] for side in _SIDES]
+    return [
+        *(row[name] for name in ("query_id", "query", "query_type")),
+        _change(row),
+        *(side["composite"] for side in sides),
+        *(side["metrics"].get(name) for name in names for side in sides),
+        *([passage["id"] for passage in side["retrieved"]] for side in sides),
+        *(row["relevant"], row["part"]),
+    ]
+
+
+def _change(row: Mapping[str, Any]) -> float | None:
+    winner, baseline = (row[side]["composite"] for side in _SIDES)
+    # Rounded, as a difference of two decimals shows its last binary digits.
+    return None if winner is None or baseline is None else round(winner - baseline, 12)
+
+
+def _losses_first(row: Mapping[str, Any]) -> tuple[bool, float]:
+    change = _change(row)
+    return (change is None, change or 0.0)

@@ -1,4 +1,4 @@
-"""MLflow's own server as a child process: started quietly, watched, and ended in good order."""
+"""MLflow's own server as a child process, ended in good order; and where to look in its pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from contextlib import contextmanager, suppress
 
 from tuner.core.errors import TunerError
 from tuner.core.steps import Say
+from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.records import ROLE, STUDY_ID
+from tuner.tracking.mlflow.saved_views import WORKFLOW
 from tuner.tracking.secrets import mask, without_password
 from tuner.tracking.uri import absolute, check_uri
 
@@ -31,8 +34,8 @@ def ui_command(uri: str, *, host: str = "127.0.0.1", port: int = 5000) -> list[s
         InputError: a URI that MLflow would refuse.
     """
     check_uri(uri)
-    quiet = ["--workers", "1", "--uvicorn-opts", "--log-level warning"]
-    return [sys.executable, "-m", "mlflow", "ui", "--host", host, "--port", str(port), *quiet]
+    options = ["--workers", "1", "--uvicorn-opts", "--log-level warning"]
+    return [sys.executable, "-m", "mlflow", "ui", "--host", host, "--port", str(port), *options]
 
 
 def ui_environment(uri: str) -> dict[str, str]:
@@ -99,6 +102,30 @@ def serve_ui(
         plain = [line for line in last_lines if not line[:1].isspace()]
         words = without_password("".join(plain), uri).strip()
         raise TunerError(f"MLflow's server ended with exit code {process.returncode}:\n{words}")
+
+
+def places(uri: str, experiment: str, study_id: str | None = None) -> dict[str, str]:
+    """Return addresses within the pages of a store, by what they show; ``{}`` before any study.
+
+    For MLflow itself opens on pages for language models, which are empty.
+
+    Raises whatever MLflow or the network raise.
+    """
+    with quiet():
+        from mlflow import MlflowClient
+
+        client = MlflowClient(tracking_uri=uri)
+        found = client.get_experiment_by_name(experiment)
+        if found is None:
+            return {}
+        runs = f"#/experiments/{found.experiment_id}/runs"
+        shown = {}
+        if study_id is not None:
+            wanted = f"tags.`{STUDY_ID}` = '{study_id}' and tags.`{ROLE}` = 'study'"
+            for run in client.search_runs([found.experiment_id], wanted, max_results=1):
+                shown["the study"] = f"{runs}/{run.info.run_id}?{WORKFLOW}"
+        shown["all studies"] = f"{runs}?viewStateShareKey=tuner-studies&{WORKFLOW}"
+        return shown
 
 
 def _reached(address: str) -> str:

@@ -15,12 +15,17 @@ from tuner.core.steps import Advance, Say, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking.base import EXPERIMENT
-from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.client import TIMEOUTS, Timeouts, quiet
 from tuner.tracking.mlflow.process import ProcessWriter
-from tuner.tracking.mlflow.records import PARENT_RUN, ROLE, in_order_of_telling, told_ms
+from tuner.tracking.mlflow.records import (
+    PARENT_RUN,
+    ROLE,
+    SystemSample,
+    in_order_of_telling,
+    told_ms,
+)
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 from tuner.tracking.mlflow.server import serve_ui
-from tuner.tracking.mlflow.system import SystemSample
 from tuner.tracking.mlflow.view import Target, open_view
 from tuner.tracking.mlflow.writer import TrackingStatus, Writer, message_of, reason_of
 from tuner.tracking.uri import (
@@ -39,9 +44,9 @@ class Mlflow:
     """Shows a study in MLflow, in one experiment of the store at ``uri``.
 
     ``warn`` gets one line when the store is lost and one when it is back, from the writer's thread.
-    ``finish`` waits at most ``finish_timeout_s``, and for a store that is down at most
-    ``retry_timeout_s``; ``sync`` completes the view later. The writer is a process of its own, or,
-    with ``in_thread``, a thread, which takes Python's lock from the evaluations in this process.
+    ``finish`` waits no longer than ``timeouts`` say; ``sync`` completes the view later. The writer
+    is a process of its own, or, with ``in_thread``, a thread, which takes Python's lock from the
+    evaluations in this process.
     """
 
     def __init__(
@@ -50,17 +55,13 @@ class Mlflow:
         experiment: str,
         *,
         warn: Say | None = None,
-        finish_timeout_s: float = 60.0,
-        retry_timeout_s: float = 3.0,
-        request_timeout_s: int = 10,
+        timeouts: Timeouts = TIMEOUTS,
         in_thread: bool = False,
     ) -> None:
         self._uri = absolute(uri)
         self._experiment = experiment
         self._warn = warn or logging.getLogger(__name__).warning
-        self._finish_timeout_s = finish_timeout_s
-        self._retry_timeout_s = retry_timeout_s
-        self._request_timeout_s = request_timeout_s
+        self._timeouts = timeouts
         self.in_thread = in_thread or not sys.executable
         self._writer: Writer | ProcessWriter | None = None
         self._run_dir = Path()
@@ -99,13 +100,7 @@ class Mlflow:
         self._run_dir = run_dir
         target = self._target(header, run_dir)
         if self.in_thread:
-            self._writer = Writer(
-                open_view=lambda: open_view(target, say=self._say),
-                say=self._say,
-                on_progress=lambda: None,
-                retry_timeout_s=target.retry_timeout_s,
-                request_timeout_s=target.request_timeout_s,
-            )
+            self._writer = Writer(target, say=self._say)
         else:
             self._writer = ProcessWriter(target, say=self._say)
         with suppress(InputError):  # whoever opens the study says what is wrong with its journal
@@ -142,7 +137,7 @@ class Mlflow:
             return status.written - at_first, status.written + status.pending - at_first + 1
 
         with watched(how_far, advance):
-            self._writer.finish(summary, timeout_s=self._finish_timeout_s)
+            self._writer.finish(summary)
         status = self._writer.status()
         if status.is_whole:
             return
@@ -171,7 +166,7 @@ class Mlflow:
         told = in_order_of_telling(trials)
         end_ms = max([round(header.created_at * 1000), *(told_ms(trial) for trial in told)])
         try:
-            with quiet(request_timeout_s=self._request_timeout_s):
+            with quiet(request_s=self._timeouts.request_s):
                 view = open_view(self._target(header, run_dir), say=self._say)
                 for trial in told:
                     view.write_trial(trial)
@@ -194,7 +189,7 @@ class Mlflow:
         )
 
     @staticmethod
-    def study_run(uri: str, run_id: str, *, request_timeout_s: int = 10) -> str:
+    def study_run(uri: str, run_id: str) -> str:
         """Return the run of the study to which a run belongs: its own, or an arm's or a trial's.
 
         Raises:
@@ -205,7 +200,7 @@ class Mlflow:
         if path is not None and not path.is_file():
             raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
         try:
-            with quiet(request_timeout_s=request_timeout_s):
+            with quiet():
                 from mlflow import MlflowClient
 
                 client = MlflowClient(tracking_uri=uri)
@@ -220,16 +215,14 @@ class Mlflow:
         return str(run.info.run_id)
 
     @staticmethod
-    def fetch(
-        uri: str, run_id: str, name: str, folder: Path, *, request_timeout_s: int = 10
-    ) -> Path:
+    def fetch(uri: str, run_id: str, name: str, folder: Path) -> Path:
         """Download one of a run's files into a folder, and return its path.
 
         Raises:
             TunerError: the store cannot be reached, or has no such run or file.
         """
         try:
-            with quiet(request_timeout_s=request_timeout_s):
+            with quiet():
                 from mlflow.artifacts import download_artifacts
 
                 path = download_artifacts(
@@ -241,14 +234,7 @@ class Mlflow:
         return Path(path)
 
     def _target(self, header: StudyHeader, run_dir: Path) -> Target:
-        return Target(
-            self._uri,
-            self._experiment,
-            header,
-            run_dir.absolute(),
-            retry_timeout_s=self._retry_timeout_s,
-            request_timeout_s=self._request_timeout_s,
-        )
+        return Target(self._uri, self._experiment, header, run_dir.absolute(), self._timeouts)
 
     def _say(self, message: str) -> None:
         with suppress(Exception):  # a broken callback is no reason to stop writing

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
-from tuner.tracking.mlflow.client import Client, FoundRun
+from tuner.tracking.mlflow.client import Client, FoundRun, Timeouts
 from tuner.tracking.mlflow.files import masked_header
 from tuner.tracking.mlflow.note import arm_note, study_note
 from tuner.tracking.mlflow.records import (
@@ -33,6 +33,7 @@ from tuner.tracking.mlflow.records import (
     Curve,
     Point,
     RunContent,
+    SystemSample,
     arm_content,
     finished_arm,
     finished_study,
@@ -48,7 +49,6 @@ from tuner.tracking.mlflow.results import (
     uploaded,
 )
 from tuner.tracking.mlflow.saved_views import links
-from tuner.tracking.mlflow.system import SystemSample
 
 # What a run of a trial that failed holds, and one that was evaluated anew must not.
 _OF_A_FAILURE = ("tuner.error", "tuner.shared_from")
@@ -62,19 +62,21 @@ class Target:
     experiment: str
     header: StudyHeader
     run_dir: Path
-    retry_timeout_s: float
-    request_timeout_s: int
+    timeouts: Timeouts
 
     def to_record(self) -> dict[str, Any]:
         """Return the target as a JSON-ready mapping."""
-        header, run_dir = self.header.to_record(), str(self.run_dir)
-        return {**vars(self), "header": header, "run_dir": run_dir}
+        return {**asdict(self), "header": self.header.to_record(), "run_dir": str(self.run_dir)}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Target:
         """Read a target back."""
-        header = StudyHeader.from_record(record["header"])
-        return cls(**{**record, "header": header, "run_dir": Path(record["run_dir"])})
+        parts = {
+            "header": StudyHeader.from_record(record["header"]),
+            "run_dir": Path(record["run_dir"]),
+            "timeouts": Timeouts(**record["timeouts"]),
+        }
+        return cls(**{**record, **parts})
 
 
 @dataclass

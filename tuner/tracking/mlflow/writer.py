@@ -16,9 +16,8 @@ from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking.mlflow.client import Refused, quiet
-from tuner.tracking.mlflow.records import in_order_of_telling
-from tuner.tracking.mlflow.system import SystemSample
-from tuner.tracking.mlflow.view import StudyView
+from tuner.tracking.mlflow.records import SystemSample, in_order_of_telling
+from tuner.tracking.mlflow.view import StudyView, Target, open_view
 
 _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 10.0
@@ -63,20 +62,17 @@ class Writer:
 
     def __init__(
         self,
+        target: Target,
         *,
-        open_view: Callable[[], StudyView],
         say: Say,
-        on_progress: Callable[[], None],
-        retry_timeout_s: float,
-        request_timeout_s: int,
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         self.run_id: str | None = None
         self.experiment_id: str | None = None
-        self._open_view = open_view
+        self._target = target
         self._say = say
         self._on_progress = on_progress
-        self._retry_timeout_s = retry_timeout_s
-        self._request_timeout_s = request_timeout_s
+        self._timeouts = target.timeouts
         self._inbox: queue.SimpleQueue[Trial | SystemSample | None] = queue.SimpleQueue()
         self._system: deque[SystemSample] = deque(maxlen=_SYSTEM_SAMPLES)
         self._submitted: set[int] = set()
@@ -114,18 +110,18 @@ class Writer:
         pending = len(self._submitted) - written
         return TrackingStatus(written, pending, self._error, is_complete=self._is_complete)
 
-    def finish(self, summary: StudySummary, *, timeout_s: float) -> None:
-        """Let the thread write the rest and the study's end; wait for it up to ``timeout_s``."""
-        self._retry_until = time.monotonic() + self._retry_timeout_s
+    def finish(self, summary: StudySummary) -> None:
+        """Let the thread write the rest and the study's end; wait for it as long as is given."""
+        self._retry_until = time.monotonic() + self._timeouts.retry_s
         self._summary = summary
         self._is_finishing.set()
         self._inbox.put(None)
-        self._thread.join(timeout_s)
+        self._thread.join(self._timeouts.finish_s)
         self._is_given_up.set()
 
     def _run(self) -> None:
         try:
-            with quiet(request_timeout_s=self._request_timeout_s):
+            with quiet(request_s=self._timeouts.request_s):
                 while not (self._is_complete or self._is_given_up.is_set()):
                     try:
                         self._write_view()
@@ -138,7 +134,7 @@ class Writer:
 
     def _write_view(self) -> None:
         """Open the view, complete it, and follow the inbox to the study's end."""
-        view = self._open_view()
+        view = open_view(self._target, say=self._say)
         self.run_id, self.experiment_id = view.run_id, view.experiment_id
         self._on_progress()
         view.resume()
@@ -197,7 +193,7 @@ class Writer:
                 tries = _TRIES
             self._tries[trial.number] = tries
             # It is the trial that fails, not the store: the time to wait for that one starts anew.
-            self._retry_until = max(self._retry_until, time.monotonic() + self._retry_timeout_s)
+            self._retry_until = max(self._retry_until, time.monotonic() + self._timeouts.retry_s)
             raise
         self._written.add(trial.number)
         self._on_progress()
