@@ -18,8 +18,8 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
-from tuner.evaluation.evaluator import as_outcome
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
+from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster
 from tuner.execution.building import available_cores, make_execution
 from tuner.run.folder import SUMMARY_NOTE
@@ -27,7 +27,6 @@ from tuner.run.planning import below
 from tuner.run.progress import progress_here
 from tuner.run.versions import versions
 from tuner.study.arms import Arm
-from tuner.study.failures import Failures
 from tuner.study.loop import Event, run_study
 from tuner.study.results import summarise
 from tuner.study.spec import StudySpec
@@ -230,24 +229,20 @@ def tune(
             state = run_study(
                 study, runner, _Reported(evaluate), tracker=tracker, on_event=on_event
             )
-        told = study.trials
-        reason = study.stopped_by
-        if state == "failed":
-            reason = f"Failed: {reason}" if reason else Failures.of(told).sentence
-        seconds = time.monotonic() - begin
-        summary = summarise(state, study.header, told, seconds=seconds, reason=reason)
-        if study.journal is not None:
-            study.journal.note(SUMMARY_NOTE, **summary.to_record())
+        told, seconds = study.trials, time.monotonic() - begin
+        stopped_by = study.stopped_by
+        summary = summarise(state, study.header, told, seconds=seconds, stopped_by=stopped_by)
+        study.note(SUMMARY_NOTE, **summary.to_record())
         if tracker is not None:
             tracker.finish(summary)
     finally:
         study.close()
     if heard.error is not None:
         raise heard.error
-    if state == "interrupted" and reason:
+    if state == "interrupted" and summary.reason:
         others = "without run_dir nothing is kept for another one"
         how = others if run_dir is None else "the same call goes on where it stopped"
-        warnings.warn(f"{reason}; {how}", stacklevel=2)
+        warnings.warn(f"{summary.reason}; {how}", stacklevel=2)
     mlflow_run_id = None if tracker is None else tracker.run_id
     return TunedStudy(study.best, tuple(told), summary, journal, mlflow_run_id)
 

@@ -12,7 +12,8 @@ import pytest
 from tuner.core.corpus import Query
 from tuner.core.errors import MetricError, TunerError
 from tuner.core.rankings import Rankings
-from tuner.evaluation.evaluator import Evaluator, as_outcome
+from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.self_measured import as_outcome
 
 QUERIES = (Query("q1", "one"), Query("q2", "two"), Query("q3", "three"))
 JUDGEMENTS = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}, "q3": {"d": 0}}

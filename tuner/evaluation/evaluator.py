@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import reprlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -302,43 +299,3 @@ def metric_problems(
     except MetricError as error:
         return [Problem(f"metric {name!r}: {error}", key=key)]
     return []
-
-
-def as_outcome(answer: Any) -> Outcome:
-    """Turn what an evaluate function returned into an outcome.
-
-    A number becomes the metric ``objective``; a mapping of numbers becomes the metrics, of which
-    None is an undefined one.
-
-    Raises:
-        TunerError: anything else, text of a number too.
-    """
-    if isinstance(answer, Outcome):
-        return answer
-    if isinstance(answer, Mapping):
-        metrics = {}
-        for name, value in answer.items():
-            number = math.nan if value is None else _as_number(value)
-            if number is None:
-                what = "the string " if isinstance(value, str) else ""
-                message = f"metric {str(name)!r} is {what}{reprlib.repr(value)}, not a number"
-                raise TunerError(f"the evaluate function returned something else: {message}")
-            metrics[str(name)] = number
-        return Outcome(metrics=metrics)
-    number = _as_number(answer)
-    if number is None:
-        raise TunerError(
-            f"the evaluate function returned {type(answer).__name__}; return a number, or a "
-            'mapping of metrics such as {"recall": 0.7, "mrr": 0.6, "ndcg": 0.5}'
-        )
-    return Outcome(metrics={"objective": number})
-
-
-def _as_number(value: Any) -> float | None:
-    """Return a number; None for what is none, or larger than any."""
-    if isinstance(value, str | bytes):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None

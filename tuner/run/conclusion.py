@@ -70,8 +70,7 @@ class Conclusion:
         except OutageError as error:
             study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
             self.say(study.stopped_by)
-            if study.journal is not None:
-                study.journal.note(ENDING, state="interrupted", reason=study.stopped_by)
+            study.note(ENDING, state="interrupted", reason=study.stopped_by)
             summary = self._summarise("interrupted")
         calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
         return replace(summary, queries_asked=calls)
@@ -79,12 +78,9 @@ class Conclusion:
     def _summarise(self, state: str) -> StudySummary:
         """Return the summary without the times, which are known later."""
         trials, header = self.study.trials, self.study.header
-        failures = Failures.of(trials)
         if state != "finished":
-            reason = self.study.stopped_by
-            if state == "failed":
-                reason = f"Failed: {reason}" if reason else failures.sentence
-            return summarise(state, header, trials, seconds=0.0, reason=reason)
+            stopped_by = self.study.stopped_by
+            return summarise(state, header, trials, seconds=0.0, stopped_by=stopped_by)
         values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=self.say)
         winner = choose_winner(trials, values)
         summary = summarise(
@@ -98,7 +94,7 @@ class Conclusion:
         objective = self.assembly.plan.objective
         verdict = self._verdict(winner, values)
         if verdict is not None:
-            verdict = weakened(verdict, caveats_of_failures(failures))
+            verdict = weakened(verdict, caveats_of_failures(Failures.of(trials)))
         chance = chance_of(objective, self.run_dir / JOURNAL_FILE, trials)
         return replace(
             summary,

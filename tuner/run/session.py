@@ -150,8 +150,7 @@ class Session:
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
                 summary = conclusion.sum_up(state)
             summary = _timed(summary, phases, self.earlier_s)
-            if study.journal is not None:
-                study.journal.note(SUMMARY_NOTE, **summary.to_record())
+            study.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
             if write_report is not None:
                 with phases.phase(REPORT) as advance:
@@ -161,8 +160,7 @@ class Session:
                     summary = _timed(summary, phases, self.earlier_s)
                     _finish(tracker, summary, self.run_dir, say, advance)
             summary = _timed(summary, phases, self.earlier_s)
-            if study.journal is not None:
-                study.journal.note(TIMES_NOTE, **times_record(summary))
+            study.note(TIMES_NOTE, **times_record(summary))
         finally:
             study.close()
         return Tuned(
@@ -206,9 +204,9 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
     study = Study.create(header, _spec(assembly, earlier), run_dir / JOURNAL_FILE)
-    if study.journal is not None and assembly.baseline_tuned_on is not None:
+    if assembly.baseline_tuned_on is not None:
         # The study's own copy of the configuration holds the parameters, not their file.
-        study.journal.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
+        study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
     return Session(_remembering(assembly, run_dir), study, run_dir)
 
 

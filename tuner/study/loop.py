@@ -108,11 +108,10 @@ def run_study(
     study.stop()
     is_over = study.is_done or (asking.is_time_over and not signals and not is_out)
     state = _state(study, is_hopeless=is_hopeless, is_over=is_over)
-    if study.journal is not None:
-        detail = {"reason": study.stopped_by} if study.stopped_by else {}
-        if signals and state == "interrupted":
-            detail = {"signal": signals[0]}
-        study.journal.note(ENDING, state=state, **detail)
+    detail = {"reason": study.stopped_by} if study.stopped_by else {}
+    if signals and state == "interrupted":
+        detail = {"signal": signals[0]}
+    study.note(ENDING, state=state, **detail)
     return state
 
 

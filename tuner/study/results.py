@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tuner.core.study_record import Savings, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, TrialState, best_trial
 from tuner.evaluation.rungs import FEWEST, usable_rungs
+from tuner.study.failures import Failures
 
 BASELINE_ARM = "baseline"
 
@@ -31,14 +32,14 @@ def summarise(
     seconds: float,
     score_holdout: ScoreHoldout | None = None,
     winner: Trial | None = None,
-    reason: str = "",
+    stopped_by: str = "",
 ) -> StudySummary:
     """Sum up a study.
 
     The best configuration is chosen by the tune queries alone. Only the winner and the baseline are
     scored on the holdout: to show every arm's best there would be to look once for each, and to
-    invite a choice by what was held out. The baseline can be the best configuration. ``reason``
-    says why the study did not finish.
+    invite a choice by what was held out. The baseline can be the best configuration. ``stopped_by``
+    is what ended a study that did not finish, as ``Study`` has it.
     """
     told = [trial for trial in trials if trial.is_told]
     baseline = best_trial([trial for trial in told if trial.arm == BASELINE_ARM])
@@ -80,8 +81,14 @@ def summarise(
         seconds=seconds,
         winner=standing(winner),
         racing=_savings(header, told),
-        reason=reason,
+        reason=_reason(state, told, stopped_by),
     )
+
+
+def _reason(state: str, told: Sequence[Trial], stopped_by: str) -> str:
+    if state != "failed":
+        return stopped_by
+    return f"Failed: {stopped_by}" if stopped_by else Failures.of(told).sentence
 
 
 def asked_in_trials(header: StudyHeader, trials: Iterable[Trial]) -> int:

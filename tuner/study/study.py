@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tuner.core.errors import TunerError
 from tuner.core.journal import RETRIED, JournalContent, read_per_query
@@ -225,8 +225,8 @@ class Study:
         """
         with self._lock:
             failed = [trial for trial in self._trials if trial.state is TrialState.FAILED]
-            if failed and self.journal is not None:
-                self.journal.note(RETRIED, trials=[trial.number for trial in failed])
+            if failed:
+                self.note(RETRIED, trials=[trial.number for trial in failed])
             self.failed_before |= {trial.number for trial in failed}
             for trial in failed:
                 self._trials[trial.number] = trial.reopened()
@@ -255,6 +255,15 @@ class Study:
         with self._lock:
             reported, self._unreported = self._unreported, []
             return reported
+
+    def note(self, kind: str, **detail: Any) -> None:
+        """Write any other event, such as a summary, into the journal, where there is one.
+
+        Raises:
+            TunerError: the disk refuses.
+        """
+        if self.journal is not None:
+            self.journal.note(kind, **detail)
 
     @property
     def is_stopped(self) -> bool:
