@@ -56,7 +56,7 @@ from tuner.study.arms import Arm  # noqa: E402
 from tuner.study.loop import run_study  # noqa: E402
 from tuner.study.spec import StudySpec  # noqa: E402
 from tuner.study.study import Study  # noqa: E402
-from tuner.tracking.mlflow.client import Timeouts  # noqa: E402
+from tuner.tracking.mlflow.quiet import Timeouts  # noqa: E402
 from tuner.tracking.mlflow.tracker import Mlflow  # noqa: E402
 
 LARGEST_SHARE = 1 / 3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.tracking.mlflow.client import Timeouts
+from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.tracker import Mlflow
 
 

@@ -11,7 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
-from tuner.tracking.mlflow.client import Timeouts
+from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.tracker import Mlflow
 
 

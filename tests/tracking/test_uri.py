@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mlflow import MlflowClient
 
 from tuner.core.errors import InputError
+from tuner.tracking.mlflow.quiet import message_of
 from tuner.tracking.mlflow.server import ui_command, ui_environment
 from tuner.tracking.mlflow.tracker import Mlflow
-from tuner.tracking.mlflow.writer import message_of
 from tuner.tracking.uri import absolute, holds_password, mask, without_password
 
 

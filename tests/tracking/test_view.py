@@ -463,7 +463,8 @@ def test_artifacts_that_cannot_be_stored_stop_no_trial(study, store_uri, read_vi
 def test_several_processes_may_open_one_fresh_store(tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = (
-        "import sys; from tuner.tracking.mlflow.client import Client, quiet\n"
+        "import sys; from tuner.tracking.mlflow.client import Client\n"
+        "from tuner.tracking.mlflow.quiet import quiet\n"
         "with quiet():\n"
         "    import mlflow; print(flush=True); sys.stdin.readline()\n"
         "    print(Client.open(*sys.argv[1:]).experiment_id)"

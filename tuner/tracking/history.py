@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.core.errors import InputError, TunerError, did_you_mean
-from tuner.tracking.mlflow.client import quiet
+from tuner.core.errors import InputError, did_you_mean
+from tuner.tracking.mlflow.quiet import reaching
 from tuner.tracking.mlflow.records import ROLE, STUDY_ID
-from tuner.tracking.mlflow.writer import message_of
 from tuner.tracking.uri import absolute, check_experiment, check_uri, mask, sqlite_path
-from tuner.tracking.uri import without_password as hide
 
 _PAGE = 1000
 
@@ -46,14 +44,8 @@ def read_history(
     path = sqlite_path(uri)
     if path is not None and not path.is_file():
         raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
-    try:
-        with quiet():
-            runs = _search(absolute(uri), experiment, tags or {})
-    except InputError:
-        raise
-    except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-        reason = hide(message_of(error), uri)
-        raise TunerError(f"cannot read from MLflow at {mask(uri)}: {reason}") from error
+    with reaching(uri, f"cannot read from MLflow at {mask(uri)}"):
+        runs = _search(absolute(uri), experiment, tags or {})
     if tags is None or ROLE not in tags:
         return [run for run in runs if run.tags.get(ROLE, "study") == "study"]
     return runs

@@ -9,13 +9,10 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from tuner.core.errors import TunerError
-from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.quiet import reaching, reason_of
 from tuner.tracking.mlflow.records import ROLE, STUDY_ID
 from tuner.tracking.mlflow.saved_views import NIGHT_COLUMNS, STUDIES, with_columns
-from tuner.tracking.mlflow.writer import reason_of
 from tuner.tracking.uri import absolute, mask
-from tuner.tracking.uri import without_password as hide
 
 OF = "tuner.nights_of"
 FIRST = "tuner.first_night"
@@ -37,20 +34,16 @@ def show_night(
     Raises:
         TunerError: the store cannot be reached.
     """
-    try:
-        with quiet():
-            from mlflow import MlflowClient
+    with reaching(uri, f"MLflow at {mask(uri)} was not told of the night", reason=reason_of):
+        from mlflow import MlflowClient
 
-            client = MlflowClient(tracking_uri=absolute(uri))
-            found = client.get_experiment_by_name(experiment)
-            id_ = client.create_experiment(experiment) if found is None else found.experiment_id
-            for study_id, of_one in tags.items():
-                _tag(client, id_, study_id, of_one)
-            _show_nights(client, id_)
-            _complete(client, id_, name, figures)
-    except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-        reason = hide(reason_of(error), uri)
-        raise TunerError(f"MLflow at {mask(uri)} was not told of the night: {reason}") from error
+        client = MlflowClient(tracking_uri=absolute(uri))
+        found = client.get_experiment_by_name(experiment)
+        id_ = client.create_experiment(experiment) if found is None else found.experiment_id
+        for study_id, of_one in tags.items():
+            _tag(client, id_, study_id, of_one)
+        _show_nights(client, id_)
+        _complete(client, id_, name, figures)
 
 
 def _tag(client: Any, experiment_id: str, study_id: str, tags: Mapping[str, str]) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from tuner.core.errors import InputError, TunerError
-from tuner.tracking.mlflow.client import quiet, sole_opener
+from tuner.core.errors import InputError
+from tuner.tracking.mlflow.client import sole_opener
 from tuner.tracking.mlflow.model import model_name
+from tuner.tracking.mlflow.quiet import message_of, reaching
 from tuner.tracking.mlflow.versions import CHALLENGER, CHAMPION, ModelVersion, find_versions
-from tuner.tracking.mlflow.writer import message_of
 from tuner.tracking.uri import absolute, check_uri, mask, sqlite_path, without_password
 
 __all__ = ["CHALLENGER", "CHAMPION", "ModelVersion", "Registry", "model_name"]
@@ -108,24 +108,17 @@ class Registry:
 
     @contextmanager
     def _opened(self, what_for: str) -> Iterator[Any]:
-        try:
-            with quiet():
-                from mlflow import MlflowClient
-                from mlflow.exceptions import MlflowException
+        with reaching(self._uri, f"cannot {what_for} MLflow's registry at {mask(self._uri)}"):
+            from mlflow import MlflowClient
+            from mlflow.exceptions import MlflowException
 
-                path = sqlite_path(self._uri)
-                with sole_opener(path) if path else nullcontext():
-                    client = MlflowClient(tracking_uri=self._uri)
-                    client.search_registered_models(max_results=1)  # opens it
-                try:
-                    yield client
-                except MlflowException as error:
-                    if error.error_code == "INVALID_PARAMETER_VALUE":
-                        raise InputError(without_password(message_of(error), self._uri)) from error
-                    raise
-        except TunerError:
-            raise
-        except Exception as error:  # whatever MLflow, SQLAlchemy or the network raise
-            reason = without_password(message_of(error), self._uri)
-            where = f"MLflow's registry at {mask(self._uri)}"
-            raise TunerError(f"cannot {what_for} {where}: {reason}") from error
+            path = sqlite_path(self._uri)
+            with sole_opener(path) if path else nullcontext():
+                client = MlflowClient(tracking_uri=self._uri)
+                client.search_registered_models(max_results=1)  # opens it
+            try:
+                yield client
+            except MlflowException as error:
+                if error.error_code == "INVALID_PARAMETER_VALUE":
+                    raise InputError(without_password(message_of(error), self._uri)) from error
+                raise

@@ -7,11 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tuner.core.errors import TunerError
-from tuner.tracking.mlflow.client import Client, quiet
+from tuner.tracking.mlflow.client import Client
+from tuner.tracking.mlflow.quiet import reaching
 from tuner.tracking.mlflow.records import Point, RunContent
-from tuner.tracking.mlflow.writer import message_of
-from tuner.tracking.uri import absolute, check_experiment, check_uri, mask, without_password
+from tuner.tracking.uri import absolute, check_experiment, check_uri, mask
 
 
 def log_single_run(
@@ -37,15 +36,11 @@ def log_single_run(
     points = [
         Point(metric, value, 0, now_ms) for metric, value in metrics.items() if math.isfinite(value)
     ]
-    try:
-        with quiet():
-            client = Client.open(uri, experiment)
-            run = client.create(RunContent(name=name, tags=tags, start_ms=now_ms), None)
-            client.log(run.run_id, params, points)
-            for file in files:
-                client.log_file(run.run_id, file)
-            client.end(run.run_id, "FINISHED", round(time.time() * 1000))
-    except Exception as error:
-        reason = without_password(message_of(error), uri)
-        raise TunerError(f"cannot write a run to MLflow at {mask(uri)}: {reason}") from error
+    with reaching(uri, f"cannot write a run to MLflow at {mask(uri)}"):
+        client = Client.open(uri, experiment)
+        run = client.create(RunContent(name=name, tags=tags, start_ms=now_ms), None)
+        client.log(run.run_id, params, points)
+        for file in files:
+            client.log_file(run.run_id, file)
+        client.end(run.run_id, "FINISHED", round(time.time() * 1000))
     return run.run_id

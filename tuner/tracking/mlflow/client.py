@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -240,61 +237,6 @@ class Client:
             )
             inputs.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
         self._client.log_inputs(run_id, inputs)
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """How long MLflow is waited for: for an answer (``request_s``), and at the end of a study.
-
-    There it is up to ``finish_s`` for all that is to be written, and up to ``retry_s`` for a store
-    that is down.
-    """
-
-    request_s: int = 10
-    retry_s: float = 3.0
-    finish_s: float = 60.0
-
-
-TIMEOUTS = Timeouts()
-
-
-@contextmanager
-def quiet(*, request_s: int = Timeouts.request_s) -> Iterator[None]:
-    """Keep MLflow's messages, telemetry and endless retries away while this thread uses it.
-
-    MLflow reads its settings from the environment only; what the user has set there stays. An
-    answer is waited for up to ``request_s``.
-    """
-    ours = {
-        # Our own loop retries, and finds out first what a lost request has done all the same.
-        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-        "MLFLOW_HTTP_REQUEST_TIMEOUT": str(request_s),
-        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-    }
-    added = {name: value for name, value in ours.items() if name not in os.environ}
-    os.environ.update(added)
-    thread = threading.get_ident()
-
-    def from_elsewhere(record: logging.LogRecord) -> bool:
-        return record.thread != thread
-
-    handlers: list[logging.Handler] = []
-    try:
-        import mlflow  # noqa: F401  its import installs the handlers that are filtered here
-
-        for name in ("mlflow", "alembic", "sqlalchemy.engine"):
-            handlers += logging.getLogger(name).handlers
-        for handler in handlers:
-            handler.addFilter(from_elsewhere)
-        yield
-    finally:
-        for handler in handlers:
-            handler.removeFilter(from_elsewhere)
-        for name, value in added.items():
-            if os.environ.get(name) == value:
-                del os.environ[name]
 
 
 @contextmanager

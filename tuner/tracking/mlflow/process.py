@@ -27,9 +27,10 @@ from typing import IO, Any, TextIO
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
+from tuner.tracking.mlflow.quiet import message_of
 from tuner.tracking.mlflow.records import SystemSample
 from tuner.tracking.mlflow.view import Target
-from tuner.tracking.mlflow.writer import TrackingStatus, Writer, message_of
+from tuner.tracking.mlflow.writer import TrackingStatus, Writer
 
 _PROGRESS_EVERY_S = 0.2
 # The child keeps to the time it is given; this much longer, and it is killed.

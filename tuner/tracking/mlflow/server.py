@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 from tuner.core.errors import TunerError
 from tuner.core.steps import Say
-from tuner.tracking.mlflow.client import quiet
+from tuner.tracking.mlflow.quiet import quiet
 from tuner.tracking.mlflow.records import ROLE, STUDY_ID
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 from tuner.tracking.secrets import mask, without_password

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Advance, Say, unheard, watched
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.tracking.base import EXPERIMENT
-from tuner.tracking.mlflow.client import TIMEOUTS, Timeouts, quiet
 from tuner.tracking.mlflow.process import ProcessWriter
+from tuner.tracking.mlflow.quiet import TIMEOUTS, Timeouts, reaching, reason_of
 from tuner.tracking.mlflow.records import (
     PARENT_RUN,
     ROLE,
@@ -27,7 +27,7 @@ from tuner.tracking.mlflow.records import (
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 from tuner.tracking.mlflow.server import serve_ui
 from tuner.tracking.mlflow.view import Target, open_view
-from tuner.tracking.mlflow.writer import TrackingStatus, Writer, message_of, reason_of
+from tuner.tracking.mlflow.writer import TrackingStatus, Writer
 from tuner.tracking.uri import (
     absolute,
     check_experiment,
@@ -165,21 +165,18 @@ class Mlflow:
         """
         told = in_order_of_telling(trials)
         end_ms = max([round(header.created_at * 1000), *(told_ms(trial) for trial in told)])
-        try:
-            with quiet(request_s=self._timeouts.request_s):
-                view = open_view(self._target(header, run_dir), say=self._say)
-                for trial in told:
-                    view.write_trial(trial)
-                    view.add_to_curve(trial)
-                view.write_curves()
-                if summary is None:
-                    view.abandon(end_ms=end_ms)
-                else:
-                    view.close(summary, end_ms=end_ms)
-        except Exception as error:
-            store = mask(self._uri)
-            reason = without_password(reason_of(error), self._uri)
-            raise TunerError(f"cannot complete the study in MLflow at {store}: {reason}") from error
+        otherwise = f"cannot complete the study in MLflow at {mask(self._uri)}"
+        request_s = self._timeouts.request_s
+        with reaching(self._uri, otherwise, reason=reason_of, request_s=request_s):
+            view = open_view(self._target(header, run_dir), say=self._say)
+            for trial in told:
+                view.write_trial(trial)
+                view.add_to_curve(trial)
+            view.write_curves()
+            if summary is None:
+                view.abandon(end_ms=end_ms)
+            else:
+                view.close(summary, end_ms=end_ms)
         return TrackingStatus(
             written=len(told),
             error=view.artifact_error,
@@ -199,19 +196,19 @@ class Mlflow:
         path = sqlite_path(uri)
         if path is not None and not path.is_file():
             raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
-        try:
-            with quiet():
-                from mlflow import MlflowClient
+        with reaching(uri, f"cannot get run {run_id} from {mask(uri)}"):
+            from mlflow import MlflowClient
+            from mlflow.exceptions import MlflowException
 
-                client = MlflowClient(tracking_uri=uri)
+            client = MlflowClient(tracking_uri=uri)
+            try:
                 run = client.get_run(run_id)
                 while run.data.tags.get(ROLE) in ("arm", "trial"):
                     run = client.get_run(run.data.tags[PARENT_RUN])
-        except Exception as error:
-            if getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST":
-                raise InputError(f"there is no run {run_id} in {mask(uri)}") from error
-            what = f"cannot get run {run_id} from {mask(uri)}"
-            raise TunerError(f"{what}: {without_password(message_of(error), uri)}") from error
+            except MlflowException as error:
+                if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                    raise InputError(f"there is no run {run_id} in {mask(uri)}") from error
+                raise
         return str(run.info.run_id)
 
     @staticmethod
@@ -221,16 +218,12 @@ class Mlflow:
         Raises:
             TunerError: the store cannot be reached, or has no such run or file.
         """
-        try:
-            with quiet():
-                from mlflow.artifacts import download_artifacts
+        with reaching(uri, f"cannot get {name} of run {run_id} from {mask(uri)}"):
+            from mlflow.artifacts import download_artifacts
 
-                path = download_artifacts(
-                    run_id=run_id, artifact_path=name, dst_path=str(folder), tracking_uri=uri
-                )
-        except Exception as error:
-            what = f"cannot get {name} of run {run_id} from {mask(uri)}"
-            raise TunerError(f"{what}: {without_password(message_of(error), uri)}") from error
+            path = download_artifacts(
+                run_id=run_id, artifact_path=name, dst_path=str(folder), tracking_uri=uri
+            )
         return Path(path)
 
     def _target(self, header: StudyHeader, run_dir: Path) -> Target:

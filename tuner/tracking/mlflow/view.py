@@ -19,9 +19,10 @@ from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
-from tuner.tracking.mlflow.client import Client, FoundRun, Timeouts
+from tuner.tracking.mlflow.client import Client, FoundRun
 from tuner.tracking.mlflow.files import masked_header
 from tuner.tracking.mlflow.note import arm_note, study_note
+from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.records import (
     ARM,
     IS_BEST,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
 from collections import deque
@@ -11,11 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tuner.core.shown import shortened
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
-from tuner.tracking.mlflow.client import Refused, quiet
+from tuner.tracking.mlflow.client import Refused
+from tuner.tracking.mlflow.quiet import message_of, quiet, reason_of
 from tuner.tracking.mlflow.records import SystemSample, in_order_of_telling
 from tuner.tracking.mlflow.view import StudyView, Target, open_view
 
@@ -28,9 +27,6 @@ _TRIES_IF_REFUSED = 2
 _TRIES = 5
 # Kept while the store is out of reach; hours of them.
 _SYSTEM_SAMPLES = 1_000
-# Libraries wrap what the system said, such as "[Errno 111] Connection refused", several times.
-_HTTP_STATUS = re.compile(r"too many (\d{3}) error responses|error code (\d{3})")
-_SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] ([A-Z][A-Za-z ]+[a-z])")
 
 
 @dataclass(frozen=True)
@@ -225,27 +221,3 @@ class Writer:
             self._say(f"MLflow is back, and has all {len(self._written)} trials so far")
         self._is_lost = False
         self._error = None
-
-
-def reason_of(error: Exception) -> str:
-    """Return why a store is out of reach: the system's own words, where they are in the error.
-
-    >>> reason_of(OSError("HTTPConnectionPool(host='h'): Max retries exceeded (Caused by "
-    ...                   "NewConnectionError('[Errno 111] Connection refused'))"))
-    'Connection refused'
-    >>> reason_of(OSError("… (Caused by ResponseError('too many 503 error responses'))"))
-    'it answers 503'
-    """
-    text = message_of(error, longest=1000)
-    if found := _SYSTEM_ERROR.findall(text):
-        return str(found[-1])
-    if status := _HTTP_STATUS.search(text):
-        return f"it answers {status[1] or status[2]}"
-    if "timed out" in text.lower():
-        return "no answer in time"
-    return message_of(error, longest=150)
-
-
-def message_of(error: Exception, *, longest: int = 300) -> str:
-    """Return what an error says, in one line of bounded length."""
-    return shortened(" ".join(str(error).split()) or type(error).__name__, longest)
