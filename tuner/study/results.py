@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.core.study_record import Savings, Standing, StudyHeader, StudySummary
-from tuner.core.trial import Params, Trial, TrialState, best_trial
+from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.rungs import FEWEST, usable_rungs
 from tuner.study.failures import Failures
 
@@ -46,13 +46,13 @@ def summarise(
     scored: dict[str, HoldoutResult | None] = {}
     for trial in (winner, baseline):
         if score_holdout is not None and trial is not None and trial.objective is not None:
-            key = _key(trial)
+            key = params_key(trial.params)
             scored[key] = scored[key] if key in scored else score_holdout(trial.params)
 
     def standing(trial: Trial | None) -> Standing | None:
         if trial is None or trial.objective is None:
             return None
-        result = scored.get(_key(trial))
+        result = scored.get(params_key(trial.params))
         return Standing(
             arm=trial.arm,
             trial=trial.number,
@@ -119,7 +119,3 @@ def _savings(header: StudyHeader, told: Sequence[Trial]) -> Savings | None:
     elif own and not any(trial.is_feasible for trial in own):
         note = "racing could stop no trial: none met the constraints, so there was none to beat"
     return Savings(saved, queries * len(own), note)
-
-
-def _key(trial: Trial) -> str:
-    return repr(sorted(trial.params.items()))
