@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tuner.config import load_config
-from tuner.config.model import KeepSection
+from tuner.config.nightly import KeepSection
 from tuner.core.corpus import Query
 from tuner.core.journal import read_journal
 from tuner.nightly.budget import shares

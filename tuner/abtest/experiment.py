@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from tuner.abtest.amount import Amount, AmountField
 from tuner.abtest.assignment import Assignment, Range
 from tuner.config.checking import checked
-from tuner.config.model import Number, Section
+from tuner.config.section import Number, Section
 from tuner.config.source import Source, read_source, with_overrides
 from tuner.core.errors import InputError, Problem, did_you_mean
 

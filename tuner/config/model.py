@@ -2,65 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
-    StrictFloat,
     StrictInt,
     StrictStr,
-    TypeAdapter,
     model_validator,
 )
 
+from tuner.config.nightly import NightlySection
+from tuner.config.section import ENGINE, Number, OpenSection, Section, with_options_of_each_kind
 from tuner.core.grades import GradeScale
 from tuner.core.study_record import AHEAD
 from tuner.metrics.base import MetricOptions
 from tuner.tracking.base import EXPERIMENT
-
-if TYPE_CHECKING:
-    from tuner.retrieval.build_options import BuildOption
-
-_ENGINE = "hybrid"
-
-Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
-
-
-_BOUNDS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-}
-
-
-def _with_bounds(schema: dict[str, Any]) -> None:
-    """Call bounds what JSON Schema calls them: of a number of two types pydantic does not."""
-    for key, value in list(schema.items()):
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, dict):
-                _with_bounds(part)
-        if key in _BOUNDS and not isinstance(value, dict):
-            schema[_BOUNDS[key]] = schema.pop(key)
-
-
-class Section(BaseModel):
-    """A part of the configuration; keys that it does not know are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_with_bounds)
-
-
-class OpenSection(BaseModel):
-    """A part whose further keys are options of the named ``kind``, checked by that kind itself."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra=_with_bounds)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Return the keys beyond those that every kind shares."""
-        return dict(self.model_extra or {})
 
 
 class StudySection(Section):
@@ -141,51 +98,13 @@ class DatasetSection(Section):
         return GradeScale(float(self.relevant_from), highest)
 
 
-def _with_options_of_each_kind(schema: dict[str, Any]) -> None:
-    """Add the options of the kinds that ship here to the schema, for editors."""
-    from tuner.core import registry
-    from tuner.retrieval.build_options import build_options
-
-    schema["allOf"] = [
-        {
-            "if": {"properties": {"kind": {"const": kind}}, **_named(kind)},
-            "then": {"properties": dict(map(_property, build_options(load)))},
-        }
-        for kind in registry.kinds("retrieval")
-        for load in [registry.load("retrieval", kind)]
-    ]
-
-
-def _named(kind: str) -> dict[str, Any]:
-    return {} if kind == _ENGINE else {"required": ["kind"]}
-
-
-def _property(option: BuildOption) -> tuple[str, dict[str, Any]]:
-    schema = TypeAdapter(option.hint).json_schema()
-    schema = _inlined(schema, schema.pop("$defs", {}))
-    default = {} if option.is_required else {"default": option.default}
-    return option.name, {**schema, **default, "description": option.description}
-
-
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Put definitions where they are referred to: pydantic knows none but its own."""
-    match schema:
-        case {"$ref": reference}:
-            return definitions[reference.rpartition("/")[2]]
-        case dict():
-            return {key: _inlined(value, definitions) for key, value in schema.items()}
-        case list():
-            return [_inlined(value, definitions) for value in schema]
-    return schema
-
-
 class RetrieverSection(OpenSection):
     """Which retriever answers; further keys are its options."""
 
-    model_config = ConfigDict(json_schema_extra=_with_options_of_each_kind)
+    model_config = ConfigDict(json_schema_extra=with_options_of_each_kind)
 
     kind: str = Field(
-        default=_ENGINE,
+        default=ENGINE,
         min_length=1,
         description="the kind of retriever, or a class of your own as `package.module:Class`",
     )
@@ -372,80 +291,6 @@ class TrackingSection(Section):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$",
         description="the registered model that each study's winner becomes a version of; left "
         "out: the study's name",
-    )
-
-
-class NightlyBudgetSection(Section):
-    """How much a night may search; it ends at the first limit that is reached."""
-
-    trials: StrictInt | None = Field(
-        default=None,
-        ge=0,
-        le=1_000_000,
-        description="the trials of all backends together, shared out as their own `trials` are; "
-        "0: only look for drift; left out: what the backends say",
-    )
-    minutes: Number | None = Field(
-        default=None,
-        gt=0,
-        description="no trial is begun after this many minutes; those under way are finished",
-    )
-
-
-class NotifySection(Section):
-    """Who is told of a night: a command, with the summary as JSON on its input, or a web hook."""
-
-    command: list[StrictStr] | None = Field(
-        default=None,
-        min_length=1,
-        description="a program and its arguments, run without a shell; it reads the summary of "
-        "the night as JSON",
-    )
-    webhook: str | None = Field(
-        default=None,
-        min_length=1,
-        description="an address to which the summary is posted as JSON; `${NAME}` is replaced by "
-        "the environment variable of that name",
-    )
-    timeout_s: Number = Field(
-        default=30, gt=0, le=3600, description="after this many seconds the notice has failed"
-    )
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if (self.command is None) == (self.webhook is None):
-            raise ValueError("needs exactly one of command and webhook")
-        return self
-
-
-class KeepSection(Section):
-    """Which run directories of earlier nights stay; the champion's always does."""
-
-    days: StrictInt | None = Field(
-        default=None, ge=1, description="keep those of this many latest days"
-    )
-    studies: StrictInt | None = Field(
-        default=None, ge=1, description="keep at most this many, the latest"
-    )
-
-
-class NightlySection(Section):
-    """What `tuner nightly` does every night."""
-
-    budget: NightlyBudgetSection = Field(
-        default=NightlyBudgetSection(), description="how much a night may search"
-    )
-    promote: Literal["auto", "ask", "never"] = Field(
-        default="ask",
-        description="what happens after the verdict *deploy*. auto: what was found becomes the "
-        "champion; ask: it waits for `tuner promote`; never: nothing",
-    )
-    notify: NotifySection | None = Field(
-        default=None, description="who is told of a night; left out: nobody"
-    )
-    keep: KeepSection = Field(
-        default=KeepSection(),
-        description="which run directories stay; by default every one is kept",
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tuner.config import Config, Source
-from tuner.config.model import NightlySection
+from tuner.config.nightly import NightlySection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.steps import Phases, Say
 from tuner.core.trial import Trial

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tuner.config import Config
-from tuner.config.model import NotifySection
+from tuner.config.nightly import NotifySection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.json_text import json_text
 from tuner.core.steps import Say

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tuner.config.model import KeepSection
+from tuner.config.nightly import KeepSection
 from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
 from tuner.core.run_files import JOURNAL_FILE
