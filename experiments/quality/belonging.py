@@ -142,13 +142,16 @@ class Tree:
         return set()
 
     def _by_nearness(self, tests: set[str], path: str) -> list[str]:
-        """Put first what has the module's name, then its room's, then what imports little else."""
+        """Put first what has the module's name, then what speaks of it, then its room's."""
         words = _words(path)
-        own = _words(PurePosixPath(path).stem)
+        stem = PurePosixPath(path).stem
+        own = _words(stem)
 
-        def distance(test: str) -> tuple[int, int, int, str]:
+        def distance(test: str) -> tuple[int, bool, int, int, str]:
             name = _words(PurePosixPath(test).stem)
-            return -len(own & name), -len(words & _words(test)), len(self.tests[test]), test
+            is_silent = stem not in (self.root / test).read_text("utf-8")
+            others = len(self.tests[test])
+            return -len(own & name), is_silent, -len(words & _words(test)), others, test
 
         return sorted(tests, key=distance)
 
