@@ -131,6 +131,13 @@ def test_what_other_tools_add_to_a_table_is_named_once(written, read, written_by
     assert len(told.splitlines()) == 1
 
 
+@pytest.mark.parametrize("read", [read_qrels, read_run])
+def test_one_line_that_is_too_long_is_no_index_column(written, read):
+    told = messages(read, written("query-id\tdoc\tscore\nq1\td1\t2\n2\tq2\td3\t1\n"))
+    assert "index column" not in told
+    assert "file:3: " in told
+
+
 @pytest.mark.parametrize("header", ["", "query-id\tdoc\tscore\t\n"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_tab_at_the_end_of_every_line_is_no_column(written, header, end):

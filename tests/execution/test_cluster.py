@@ -127,6 +127,27 @@ def test_a_killer_fails_alone_after_two_evaluations() -> None:
     assert max(machines.evaluations.values()) == 2
 
 
+def test_a_second_evaluation_waits_for_the_worker_that_is_least_busy() -> None:
+    begun, second = threading.Barrier(4), threading.Event()
+    where: list[str] = []
+
+    def evaluate(machines: Machines, worker: str, number: int) -> None:
+        if machines.evaluations[number] == 2:
+            where.append(worker)
+            second.set()
+            return
+        begun.wait(60)
+        if worker == "a":
+            machines.lose(worker)
+        if worker == "b":
+            second.wait(5)  # two of them, until the second evaluation was somewhere else
+
+    machines = Machines({"a": 1, "b": 2, "c": 1}, evaluate)
+    assert set(run(machines, 4, slots=4).values()) == {None}
+    assert machines.most == {"a": 1, "b": 2, "c": 1}
+    assert where == ["c"]
+
+
 def test_a_second_evaluation_has_its_turn_and_no_company() -> None:
     there: list[int] = []
     begun: list[int] = []

@@ -286,6 +286,16 @@ def test_what_is_added_up_is_said(study):
     ]
 
 
+@pytest.mark.parametrize("has_it", ["winner", "baseline"])
+def test_a_metric_that_one_of_both_lacks_is_not_compared(study, has_it):
+    review = read_review(study())
+    summary = replace(review.summary, winner=review.summary.chosen)
+    one = getattr(summary, has_it)
+    more = replace(one, holdout_metrics={**one.holdout_metrics, "extra": 1.0})
+    found = compare(replace(review, summary=replace(summary, **{has_it: more})))
+    assert {one.name for one in found} == {one.name for one in compare(review)}
+
+
 def test_without_answers_the_tune_values_are_compared(study):
     run_dir = study()
     (run_dir / "per_query.jsonl").unlink()
