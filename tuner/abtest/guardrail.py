@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from tuner.abtest.comparison import mean_of, unit_values, welch, why_untested
 from tuner.abtest.sequential import always_valid_upper_p
-from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
-from tuner.stats.pairs import check_share
+from tuner.stats.guardrail import check_margin, check_unit
 
 
 @dataclass(frozen=True)
@@ -140,29 +139,6 @@ def untested_guardrail(
 ) -> ArmNonInferiority:
     """Return a guard-rail that nothing could be said about: not shown to be kept."""
     return ArmNonInferiority(None, margin, is_relative, alpha, None, None, None, None, None, remark)
-
-
-def check_margin(margin: float, alpha: float) -> None:
-    """Refuse a margin that is negative or not finite.
-
-    Raises:
-        InputError: it is.
-    """
-    check_share("alpha", alpha)
-    if not (math.isfinite(margin) and margin >= 0.0):
-        raise InputError(f"margin={margin!r} must be a finite number of at least 0")
-
-
-def check_unit(control: float) -> None:
-    """Refuse a control of which no share can be taken.
-
-    Raises:
-        InputError: it is not above 0.
-    """
-    if control <= 0.0:
-        raise InputError(
-            f"the control is {control:g}: a share of it is undefined; give an absolute margin"
-        )
 
 
 def _bound(

@@ -12,14 +12,13 @@ import numpy as np
 from tuner.abtest.comparison import ArmComparison, compared
 from tuner.abtest.guardrail import (
     ArmNonInferiority,
-    check_margin,
-    check_unit,
     guarded,
     untested_guardrail,
 )
 from tuner.abtest.relative import ArmMeans
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, IntArray
+from tuner.stats.guardrail import check_margin, check_unit
 from tuner.stats.pairs import check_share
 from tuner.stats.resampling import Interval
 

@@ -85,14 +85,14 @@ def non_inferiority(
         InputError: the arrays do not match, ``margin`` is negative, or it is relative to a control
             whose mean is not above 0.
     """
-    _check(margin, alpha)
+    check_margin(margin, alpha)
     pairs = defined_pairs(treatment, control)
     if pairs.n == 0:
         return _untested(pairs, margin, alpha, "no query has a value from both")
     worse = -pairs.difference if higher_is_better else pairs.difference
     unit = pairs.control if is_relative else np.ones(pairs.n)
     if is_relative:
-        _check_unit(float(unit.mean()))
+        check_unit(float(unit.mean()))
     loss = float(worse.mean() / unit.mean())
     means = (float(pairs.treatment.mean()), float(pairs.control.mean()))
     if pairs.n == 1:
@@ -148,7 +148,7 @@ def non_inferior_quantile(
     Raises:
         InputError: as for ``non_inferiority``, or ``quantile`` is not between 0 and 1.
     """
-    _check(margin, alpha)
+    check_margin(margin, alpha)
     check_share("quantile", quantile)
     if resamples < 1:
         raise InputError(f"resamples={resamples}: at least 1 is needed, better 1000 or more")
@@ -161,7 +161,7 @@ def non_inferior_quantile(
         before = np.quantile(controlled, quantile, axis=-1)
         loss = sign * (np.quantile(treated, quantile, axis=-1) - before)
         if is_relative:
-            _check_unit(float(np.min(before)))
+            check_unit(float(np.min(before)))
             loss = loss / before
         return np.asarray(loss, dtype=np.float64)
 
@@ -220,7 +220,12 @@ def _untested(pairs: Pairs, margin: float, alpha: float, remark: str) -> NonInfe
     )
 
 
-def _check(margin: float, alpha: float) -> None:
+def check_margin(margin: float, alpha: float) -> None:
+    """Refuse a margin that is negative or not finite.
+
+    Raises:
+        InputError: it is.
+    """
     check_share("alpha", alpha)
     if not (math.isfinite(margin) and margin >= 0.0):
         raise InputError(
@@ -228,7 +233,12 @@ def _check(margin: float, alpha: float) -> None:
         )
 
 
-def _check_unit(control: float) -> None:
+def check_unit(control: float) -> None:
+    """Refuse a control of which no share can be taken.
+
+    Raises:
+        InputError: it is not above 0.
+    """
     if control <= 0.0:
         raise InputError(
             f"the control is {control:g}: a share of it is undefined; give an absolute margin"
