@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import Float32Array
 from tuner.core.registry import call_problem
 from tuner.core.words import fold
@@ -149,8 +149,7 @@ def embed(
     except TunerError:
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise TunerError(f"the embedder failed: {type(error).__name__}: {reason}") from error
+        raise TunerError(f"the embedder failed: {one_line(error)}") from error
     if answer.ndim != 2 or len(answer) != len(texts) or answer.dtype.kind not in "fiu":
         raise TunerError(
             f"the embedder returned shape {answer.shape} of {answer.dtype} for {len(texts)} texts; "

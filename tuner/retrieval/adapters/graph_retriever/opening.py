@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.graph_retriever.options import mentions
 from tuner.retrieval.embedding import open_embedder
@@ -87,8 +87,7 @@ def open_store(name: str, process: int) -> Any:  # noqa: ARG001  # a fork has it
             raise AttributeError("write package.module:function")
         adapter = getattr(importlib.import_module(module), attribute)()
     except Exception as error:
-        reason = " ".join(str(error).split())
-        message = f"cannot open the store {name!r}: {type(error).__name__}: {reason}"
+        message = f"cannot open the store {name!r}: {one_line(error)}"
         raise InputError(message, key=("store",)) from error
     if not isinstance(adapter, Adapter):
         message = f"{name!r} returned {type(adapter).__name__}, no adapter of graph-retriever's"

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 
-from tuner.core.errors import OutageError, TunerError
+from tuner.core.errors import OutageError, TunerError, one_line
 from tuner.core.outages import is_out_of_order
 from tuner.retrieval.adapters.answers import shown
 from tuner.retrieval.adapters.http.headers import Headers, resolve, resolve_url, without_secrets
@@ -118,10 +118,10 @@ class Connection:
             return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
             is_refused = isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
-            problem = f"no answer: {_reason(error)}"
+            problem = f"no answer: {one_line(error)}"
             return _Attempt(problem, None if is_refused else 0.0, is_outage=not is_refused)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            return _Attempt(f"cannot ask: {_reason(error)}")
+            return _Attempt(f"cannot ask: {one_line(error)}")
         if response.is_success:
             return _Attempt(response=response)
         where = f" to {response.headers.get('Location')}" if response.is_redirect else ""
@@ -185,7 +185,3 @@ def retry_after_s(value: str | None) -> float:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return 0.0
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import TunerError, one_line
 from tuner.core.rankings import Float32Array
 from tuner.core.words import UNSPACED
 from tuner.retrieval.adapters.event_loop import run_concurrently
@@ -102,10 +102,7 @@ class Opened:
             try:
                 answers.append(await rag.aquery_data(query, param))
             except Exception as error:
-                reason = " ".join(str(error).split())
-                raise TunerError(
-                    f"LightRAG failed on {query!r}: {type(error).__name__}: {reason}"
-                ) from error
+                raise TunerError(f"LightRAG failed on {query!r}: {one_line(error)}") from error
         return answers
 
 
@@ -138,8 +135,7 @@ def build(knowledge: Knowledge, embedder: Embedder, dimensions: int, target: Pat
         except Exception as error:
             if failures:
                 raise failures[0] from error
-            reason = " ".join(str(error).split())
-            message = f"LightRAG could not build the index: {type(error).__name__}: {reason}"
+            message = f"LightRAG could not build the index: {one_line(error)}"
             raise TunerError(message) from error
         copy_files(folder, target)
 
@@ -197,10 +193,7 @@ def _open_index(directory: Path, dimensions: int, process: int) -> Opened:  # no
         rag = _make(directory, vectors, dimensions)
         _run(rag.initialize_storages)
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise TunerError(
-            f"LightRAG cannot open {directory}: {type(error).__name__}: {reason}"
-        ) from error
+        raise TunerError(f"LightRAG cannot open {directory}: {one_line(error)}") from error
     return Opened(rag, known)
 
 
