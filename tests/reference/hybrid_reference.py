@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tuner.core.corpus import Corpus, Document
+from tuner.core.words import fold, name_words
 from tuner.retrieval.hybrid.names import is_usable, known_names, own_names, phrases
 from tuner.retrieval.hybrid.seeds import QUESTION_WORDS
 from tuner.retrieval.hybrid.text import STOP_WORDS, analyse, full_text
-from tuner.retrieval.hybrid.words import fold, name_words
 
 Name = tuple[str, ...]
 Walk = dict[str, float]  # a share of the walkers by document id

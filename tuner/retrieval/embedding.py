@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from tuner.retrieval.hybrid.text import analyse
 
 HASHED_WORDS = "hashed-words"
 """The embedder that is used where the configuration names none."""
+
+EmbedderName = Annotated[str, "module:function, from texts to a matrix with a row for each"]
 
 _WORDS = 1016
 _GRAINS = 8

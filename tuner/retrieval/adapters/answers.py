@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -100,15 +100,18 @@ def rankings_of(
     return replace(rankings, scores=scores)
 
 
-def keep_answered(
-    error: TunerError, queries: Sequence[Query], answers: Mapping[int, Answer], known: Passages
-) -> None:
-    """Hang on a batch's failure what had been answered before it, by row of the batch."""
-    rows = sorted(answers)
-    if rows:
-        with suppress(TunerError):  # what does not fit together is not kept
-            asked = [queries[row] for row in rows]
-            error.answered = rankings_of(asked, [answers[row] for row in rows], known, {})
+@contextmanager
+def collected(queries: Sequence[Query], known: Passages) -> Iterator[dict[int, Answer]]:
+    """Give a batch's answers a place, by row; a failure takes along what was answered before it."""
+    answers: dict[int, Answer] = {}
+    try:
+        yield answers
+    except TunerError as error:
+        if rows := sorted(answers):
+            with suppress(TunerError):  # what does not fit together is not kept
+                asked = [queries[row] for row in rows]
+                error.answered = rankings_of(asked, [answers[row] for row in rows], known, {})
+        raise
 
 
 def with_tokens(rankings: Rankings, known: Passages) -> Rankings:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.steps import Advance, followed, unheard
+from tuner.core.words import name_words
 from tuner.retrieval.hybrid.names import (
     Name,
     is_usable,
@@ -19,7 +20,6 @@ from tuner.retrieval.hybrid.names import (
     own_names,
     phrases,
 )
-from tuner.retrieval.hybrid.words import name_words
 
 MENTION_WEIGHT = 1.0
 OWN_WEIGHT = 10.0

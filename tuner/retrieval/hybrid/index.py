@@ -17,6 +17,7 @@ from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
+from tuner.core.words import count_tokens
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.dense import DenseLeg
 from tuner.retrieval.hybrid.fusion import normalise_text, spread
@@ -25,7 +26,6 @@ from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
 from tuner.retrieval.hybrid.text import Bm25, full_text
-from tuner.retrieval.hybrid.words import count_tokens
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tuner.core.corpus import Document
+from tuner.core.words import name_words
 from tuner.retrieval.hybrid.text import STOP_WORDS
-from tuner.retrieval.hybrid.words import name_words
 
 Name = tuple[str, ...]
 

@@ -12,10 +12,10 @@ import numpy as np
 from tuner.core.corpus import Document
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
+from tuner.core.words import fold, name_words
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.names import LONGEST_NAME, Name
 from tuner.retrieval.hybrid.text import STOP_WORDS, full_text
-from tuner.retrieval.hybrid.words import fold, name_words
 
 # Words that ask, and so name nothing even where a song or a band is called that.
 QUESTION_WORDS = frozenset(

@@ -13,7 +13,7 @@ from scipy import sparse
 from tuner.core.corpus import Document
 from tuner.core.errors import InputError
 from tuner.core.steps import Advance, followed, unheard
-from tuner.retrieval.hybrid.words import is_unspaced, split_words
+from tuner.core.words import is_unspaced, split_words
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from tuner.core.corpus import Corpus
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Step
+from tuner.core.words import name_words
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.propagation import DECAY
 from tuner.retrieval.hybrid.seeds import softmax
-from tuner.retrieval.hybrid.words import name_words
 
 MOST_NAMES = 50
 """Names that a query reports at most."""

@@ -22,7 +22,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.answers import (
     Answer,
     Passages,
-    keep_answered,
+    collected,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -130,19 +130,17 @@ class Command:
         begin = time.perf_counter()
         idle = idle_processes(self.command, self.working_dir, os.getpid())
         process = idle.take()
-        answers: list[Answer] = []
         try:
-            for query in queries:
-                answers.append(self._ask(process, query, filled))
-        except TunerError as error:
-            keep_answered(error, queries, dict(enumerate(answers)), self.known)
-            raise
+            with collected(queries, self.known) as answers:
+                for row, query in enumerate(queries):
+                    answers[row] = self._ask(process, query, filled)
         finally:
             if process.is_in_step:
                 idle.give_back(process)
             else:
                 process.close(grace_s=0)
-        return rankings_of(queries, answers, self.known, {"call": time.perf_counter() - begin})
+        seconds = {"call": time.perf_counter() - begin}
+        return rankings_of(queries, list(answers.values()), self.known, seconds)
 
     def _ask(self, process: Process, query: Query, params: Params) -> Answer:
         request = {"id": query.id, "query": query.text, "params": params}

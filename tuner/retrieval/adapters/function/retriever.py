@@ -20,7 +20,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.answers import (
     Answer,
     Passages,
-    keep_answered,
+    collected,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -204,32 +204,28 @@ class Function:
         target, signature = self.target, self.target.signature()
         function, arguments = target.object, partial(signature.arguments, params)
         calls = [partial(function, query=query.text, **arguments()) for query in queries]
-        answers: dict[int, Answer] = {}
-
-        async def awaited(row: int) -> None:
-            try:
-                raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
-            except Exception as error:
-                raise _with_query(queries[row], error) from error
-            answers[row] = self._read(queries[row], raw)
-
-        def called(row: int) -> None:
-            try:
-                raw = calls[row]()
-            except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
-                raise _with_query(queries[row], error) from error
-            answers[row] = self._read(queries[row], raw)
-
         rows = range(len(queries))
-        try:
+        with collected(queries, self.known) as answers:
+
+            async def awaited(row: int) -> None:
+                try:
+                    raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
+                except Exception as error:
+                    raise _with_query(queries[row], error) from error
+                answers[row] = self._read(queries[row], raw)
+
+            def called(row: int) -> None:
+                try:
+                    raw = calls[row]()
+                except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
+                    raise _with_query(queries[row], error) from error
+                answers[row] = self._read(queries[row], raw)
+
             if signature.is_async:
                 target.run([partial(awaited, row) for row in rows])
             else:
                 names = [f"query {query.id!r}" for query in queries]
                 target.call([partial(called, row) for row in rows], names)
-        except TunerError as error:
-            keep_answered(error, queries, answers, self.known)
-            raise
         return [answers[row] for row in rows]
 
     def _read(self, query: Query, raw: Any) -> Answer:

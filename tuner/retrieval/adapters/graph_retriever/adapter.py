@@ -34,6 +34,7 @@ from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.embedding import (
     HASHED_WORDS,
+    EmbedderName,
     HashedWords,
     embed,
     identity,
@@ -70,9 +71,7 @@ class GraphRetriever:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        embedder: Annotated[
-            str, "module:function, from texts to a matrix with a row for each"
-        ] = HASHED_WORDS,
+        embedder: EmbedderName = HASHED_WORDS,
         store: Annotated[str | None, "module:function that opens a vector store of yours"] = None,
         edges: Annotated[
             Sequence[Sequence[str]] | None,

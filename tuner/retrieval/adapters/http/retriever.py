@@ -19,7 +19,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.answers import (
     Answer,
     Passages,
-    keep_answered,
+    collected,
     passage_tokens,
     rankings_of,
     read_answer,
@@ -166,20 +166,17 @@ class Http:
         begin = time.perf_counter()
         starts = range(0, len(queries), self.batch_size)
         batches = [list(queries[start : start + self.batch_size]) for start in starts]
-        answers: dict[int, Answer] = {}
         tried_again: list[float] = []
 
-        async def ask(start: int, batch: Sequence[Query]) -> None:
-            found, seconds = await self._ask(template, batch, filled)
-            tried_again.append(seconds)
-            answers.update(enumerate(found, start=start))
+        with collected(queries, self.known) as answers:
 
-        calls = [partial(ask, start, batch) for start, batch in zip(starts, batches, strict=True)]
-        try:
+            async def ask(start: int, batch: Sequence[Query]) -> None:
+                found, seconds = await self._ask(template, batch, filled)
+                tried_again.append(seconds)
+                answers.update(enumerate(found, start=start))
+
+            calls = [partial(ask, *each) for each in zip(starts, batches, strict=True)]
             run_concurrently(calls, limit=self.concurrency, shared_by=self.service.url)
-        except TunerError as error:
-            keep_answered(error, queries, answers, self.known)
-            raise
         in_order = [answers[row] for row in range(len(queries))]
         seconds = {"call": time.perf_counter() - begin}
         if any(tried_again):

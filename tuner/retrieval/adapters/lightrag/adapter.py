@@ -27,7 +27,7 @@ from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_ind
 from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
 from tuner.retrieval.adapters.lightrag.working_dir import FILES, check_model, read_working_dir
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.embedding import HASHED_WORDS, identity, load_embedder
+from tuner.retrieval.embedding import HASHED_WORDS, EmbedderName, identity, load_embedder
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS
@@ -77,9 +77,7 @@ class Lightrag:
             "the working directory of LightRAG; left out: an index is made from the graph "
             "of the corpus",
         ] = None,
-        embedder: Annotated[
-            str, "module:function, from texts to a matrix with a row for each"
-        ] = HASHED_WORDS,
+        embedder: EmbedderName = HASHED_WORDS,
     ) -> Self:
         """Make an index of the corpus's graph, or take up a working directory, once for all.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Annotated
 
 from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, did_you_mean
 from tuner.retrieval.adapters.ms_graphrag.output import Output
 
 JUDGE = ("document", "text_unit")
+
+JudgedBy = Annotated[str, "whose ids the judgements name: `document` or `text_unit`"]
 
 
 def judged_ids(output: Output, corpus: Corpus, judge: object) -> dict[str, str]:

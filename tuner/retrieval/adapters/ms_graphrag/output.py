@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tuner.core.corpus import Triple
 from tuner.core.errors import InputError, Problem
+
+OutputFolder = Annotated[str, "the output folder of GraphRAG"]
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "documents": ("id", "title"),

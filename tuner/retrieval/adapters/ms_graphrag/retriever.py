@@ -15,8 +15,8 @@ from tuner.core.digests import digest_of
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.ms_graphrag.judging import judged_ids
-from tuner.retrieval.adapters.ms_graphrag.output import Output, read_output
+from tuner.retrieval.adapters.ms_graphrag.judging import JudgedBy, judged_ids
+from tuner.retrieval.adapters.ms_graphrag.output import Output, OutputFolder, read_output
 from tuner.retrieval.adapters.options import with_path_from_root
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
@@ -59,10 +59,8 @@ class MsGraphrag:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: Annotated[str, "the output folder of GraphRAG"],
-        judge: Annotated[
-            str, "whose ids the judgements name: `document` or `text_unit`"
-        ] = "document",
+        path: OutputFolder,
+        judge: JudgedBy = "document",
         advance: Advance = unheard,
         **options: Annotated[Any, HybridOptions],
     ) -> Self:

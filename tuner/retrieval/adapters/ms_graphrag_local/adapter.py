@@ -16,8 +16,8 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
-from tuner.retrieval.adapters.ms_graphrag.judging import judged_ids
-from tuner.retrieval.adapters.ms_graphrag.output import read_output, table_path
+from tuner.retrieval.adapters.ms_graphrag.judging import JudgedBy, judged_ids
+from tuner.retrieval.adapters.ms_graphrag.output import OutputFolder, read_output, table_path
 from tuner.retrieval.adapters.ms_graphrag_local.index import (
     TABLES,
     Index,
@@ -27,7 +27,7 @@ from tuner.retrieval.adapters.ms_graphrag_local.index import (
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, read_params
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.embedding import HASHED_WORDS, identity
+from tuner.retrieval.embedding import HASHED_WORDS, EmbedderName, identity
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob
 from tuner.retrieval.vectors import Kept
@@ -65,13 +65,9 @@ class MsGraphragLocal:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: Annotated[str, "the output folder of GraphRAG"],
-        judge: Annotated[
-            str, "whose ids the judgements name: `document` or `text_unit`"
-        ] = "document",
-        embedder: Annotated[
-            str, "module:function, from texts to a matrix with a row for each"
-        ] = HASHED_WORDS,
+        path: OutputFolder,
+        judge: JudgedBy = "document",
+        embedder: EmbedderName = HASHED_WORDS,
         community_level: Annotated[
             int | None,
             "the community level of GraphRAG's query command, which takes 2; null: all "
