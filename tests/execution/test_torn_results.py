@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import Any
 
 import pytest
@@ -51,3 +54,40 @@ def test_closing_waits_for_no_result_that_never_comes_whole() -> None:
     run = Processes(2).run(dies_while_it_sends(), given)
     assert next(run)[1].error is None
     run.close()
+
+
+def test_a_worker_that_dies_before_it_has_read_anything_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from joblib.externals.loky.backend import fork_exec
+
+    start, killed = fork_exec.fork_exec, []
+
+    def start_and_kill(command: Any, *rest: Any, **named: Any) -> int:
+        pid: int = start(command, *rest, **named)
+        if "popen_loky_posix" in str(command) and len(killed) < 1:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        return pid
+
+    monkeypatch.setattr(fork_exec, "fork_exec", start_and_kill)
+    large = b"x" * 1_000_000  # more than a pipe holds
+
+    def evaluate(params: Any) -> Any:
+        from tuner.core.trial import Outcome
+
+        return Outcome({"size": float(len(large))})
+
+    found: list[Any] = []
+
+    def run() -> None:
+        trials = [Trial(number, "arm", {"x": number}) for number in range(2)]
+        found.extend(Processes(1).run(evaluate, trials))
+
+    running = threading.Thread(target=run, daemon=True)
+    running.start()
+    running.join(120.0)
+    assert killed
+    assert not running.is_alive(), "it waits for a worker that is dead"
+    assert "SIGKILL" in found[0][1].error
+    assert found[1][1].metrics == {"size": 1_000_000.0}

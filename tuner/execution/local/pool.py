@@ -6,8 +6,10 @@ import contextlib
 import os
 import re
 import signal
+import tempfile
 import threading
 import time
+import weakref
 from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
@@ -54,9 +56,14 @@ class ProcessPool:
     def __init__(
         self, evaluate: Evaluate, workers: int, *, close_grace_s: float = CLOSE_GRACE_S
     ) -> None:
-        payload = _pickled(evaluate)
+        # Not among the arguments of a worker: loky writes those into a pipe whose other end it
+        # holds too, and so waits for ever where a worker dies before it has read them.
+        descriptor, file = tempfile.mkstemp(prefix="tuner-evaluate-")
+        self._remove = weakref.finalize(self, _remove, file, os.getpid())
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(_pickled(evaluate))
         self._close_grace_s = close_grace_s
-        self._all = [_Process(payload) for _ in range(workers)]
+        self._all = [_Process(file) for _ in range(workers)]
         self._idle: LifoQueue[_Process] = LifoQueue()
         for process in self._all:
             self._idle.put(process)
@@ -94,6 +101,7 @@ class ProcessPool:
                 process.close()
         finally:
             killer.cancel()
+            self._remove()
 
     @property
     def has_crashed(self) -> bool:
@@ -112,8 +120,8 @@ class _Process:
     way in them. With one process each, the trial that did it is known and the others go on.
     """
 
-    def __init__(self, payload: bytes) -> None:
-        self._payload = payload
+    def __init__(self, file: str) -> None:
+        self._file = file
         self._executor: Any = None
         self._pid = 0
         self._started: Any = None
@@ -142,7 +150,7 @@ class _Process:
             max_workers=1,
             context=context,
             initializer=enter,
-            initargs=(Worker(self._payload, self._started),),
+            initargs=(Worker(self._file, self._started),),
             env={**ONE_THREAD, SAFE_PATH: "1"},
         )
         try:
@@ -256,6 +264,12 @@ def _leave_results_to_the_worker(executor: Any) -> Any:
         finally:
             os.close(nowhere)
     return workers[0] if workers else None
+
+
+def _remove(file: str, process_id: int) -> None:
+    if os.getpid() == process_id:  # not in a child that the evaluation forked
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file)
 
 
 def _start_tracker() -> None:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import one_line
@@ -20,12 +21,13 @@ PARENT_CHECK_S = 1.0
 class Worker:
     """One worker process seen from inside. It is made in the parent and travels to the process.
 
-    ``started`` is a semaphore that the parent reads when the process died: it tells an evaluation
-    that killed its process from one that had not begun.
+    ``file`` holds the pickled evaluate function. ``started`` is a semaphore that the parent reads
+    when the process died: it tells an evaluation that killed its process from one that had not
+    begun.
     """
 
-    def __init__(self, payload: bytes, started: Any) -> None:
-        self.payload = payload
+    def __init__(self, file: str, started: Any) -> None:
+        self.file = file
         self.started = started
         self.parent_pid = os.getpid()
 
@@ -59,7 +61,7 @@ def load() -> tuple[int, str | None]:
     """Load the evaluate function; return the process id, and why it cannot be loaded or None."""
     if "evaluate" not in _process:
         try:
-            _process["evaluate"] = pickle.loads(_process["worker"].payload)
+            _process["evaluate"] = pickle.loads(Path(_process["worker"].file).read_bytes())
         except BaseException as error:  # whatever the import of the user's modules raises
             return os.getpid(), one_line(error)
     return os.getpid(), None
