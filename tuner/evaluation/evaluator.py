@@ -29,7 +29,7 @@ from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.passages import Passages
 from tuner.metrics.qrels import Qrels
-from tuner.retrieval.base import Explains, Retriever
+from tuner.retrieval.base import Retriever, with_reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,8 @@ class Evaluator:
         begin = time.perf_counter()
         rankings = self.retriever.retrieve(self.queries, params)
         retrieved = time.perf_counter()
-        if self.labels is not None and isinstance(self.retriever, Explains):
-            rankings = self.retriever.explain(self.queries, params, rankings)
+        if self.labels is not None:
+            rankings = with_reasons(self.retriever, self.queries, params, rankings)
         explained = time.perf_counter()
         outcome = self.measure(rankings)
         measured = time.perf_counter()

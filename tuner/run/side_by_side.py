@@ -19,7 +19,7 @@ from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import COMPOSITE, composite_values
-from tuner.retrieval.base import Explains
+from tuner.retrieval.base import with_reasons
 from tuner.run.assembly import Assembly
 
 # Nobody reads further down a ranking, and a data set may have many queries.
@@ -173,8 +173,8 @@ def _sides(assembly: Assembly, evaluator: Evaluator, params: Params) -> list[Sid
     params = {**evaluator.fixed, **params}
     retriever, queries = evaluator.retriever, evaluator.queries
     rankings = retriever.retrieve(queries, params)
-    if evaluator.labels is not None and isinstance(retriever, Explains):
-        rankings = retriever.explain(queries, params, rankings)
+    if evaluator.labels is not None:
+        rankings = with_reasons(retriever, queries, params, rankings)
     if evaluator.passages is not None and evaluator.budget_tokens is not None:
         rankings = evaluator.passages.within(rankings, evaluator.budget_tokens)
         evaluator = replace(evaluator, budget_tokens=None)
