@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import json
 import threading
@@ -10,7 +9,6 @@ from itertools import pairwise
 
 import pytest
 
-from tuner.core import steps
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.steps import INDEX, SEARCH, Phases, Step, duration, where_it_went
 from tuner.core.study_record import ArmRecord
@@ -19,7 +17,6 @@ from tuner.datasets import open_dataset
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.progress import Bars, Lines, Quiet
 from tuner.study.loop import Event
-from tuner.tracking.mlflow import writer
 
 
 class Clock:
@@ -131,13 +128,6 @@ def test_phases_add_up_and_are_told():
     assert sum(phases.seconds.values()) <= phases.total
     assert told[:3] == [Step("reading"), Step("reading", 1, 2), Step("reading", is_over=True)]
     assert told[-1] == Step("index", is_over=True)
-
-
-@pytest.mark.parametrize("module", [steps, writer], ids=lambda module: module.__name__)
-def test_the_examples_of_the_docstrings_hold(module):
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_small_parts_are_left_out_and_what_is_in_no_phase_is_the_rest():
