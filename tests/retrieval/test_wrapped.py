@@ -18,10 +18,10 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters import installed
+from tuner.retrieval.adapters.embedding import HASHED_WORDS
 from tuner.retrieval.adapters.graph_retriever import GraphRetriever
 from tuner.retrieval.adapters.lightrag import Lightrag
 from tuner.retrieval.adapters.ms_graphrag_local import MsGraphragLocal
-from tuner.retrieval.embedding import HASHED_WORDS
 from tuner.run.systems import declared_knobs
 from tuner.testing import RetrieverCase, RetrieverContract
 

@@ -16,7 +16,7 @@ def code_digest(name: str) -> str:
     What adapters share is hashed with it: embedding, and the engine's splitting into words.
     """
     folder = files(__package__)
-    own, embedding = folder / name, files("tuner.retrieval") / "embedding.py"
+    own, embedding = folder / name, folder / "embedding.py"
     sources = [*own.iterdir()] if own.is_dir() else [folder / f"{name}.py"]
     sources = [path for path in sources if path.name.endswith(".py")]
     digest = sha256(shared_code_digest().encode())

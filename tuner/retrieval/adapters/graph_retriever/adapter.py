@@ -16,6 +16,14 @@ from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
+from tuner.retrieval.adapters.embedding import (
+    HASHED_WORDS,
+    EmbedderName,
+    HashedWords,
+    embed,
+    identity,
+    make_embedder,
+)
 from tuner.retrieval.adapters.graph_retriever.opening import (
     Opened,
     open_index,
@@ -32,17 +40,9 @@ from tuner.retrieval.adapters.graph_retriever.options import (
 )
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
-from tuner.retrieval.embedding import (
-    HASHED_WORDS,
-    EmbedderName,
-    HashedWords,
-    embed,
-    identity,
-    make_embedder,
-)
+from tuner.retrieval.adapters.vectors import Kept
 from tuner.retrieval.hybrid.cache import ensure, write_array
 from tuner.retrieval.knobs import Knob, knob_settings
-from tuner.retrieval.vectors import Kept
 
 Edges = tuple[tuple[str, str], ...]
 _BATCH = 100  # documents asked for at once

@@ -13,10 +13,10 @@ from typing import Any
 from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.words import count_tokens
+from tuner.retrieval.adapters.embedding import open_embedder
 from tuner.retrieval.adapters.graph_retriever.options import mentions
-from tuner.retrieval.embedding import open_embedder
+from tuner.retrieval.adapters.vectors import Vectors
 from tuner.retrieval.hybrid.cache import read_array
-from tuner.retrieval.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
+from tuner.retrieval.adapters.embedding import HASHED_WORDS, EmbedderName, identity, load_embedder
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.lightrag import runtime
@@ -27,12 +28,11 @@ from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_ind
 from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
 from tuner.retrieval.adapters.lightrag.working_dir import FILES, check_model, read_working_dir
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.embedding import HASHED_WORDS, EmbedderName, identity, load_embedder
+from tuner.retrieval.adapters.vectors import Kept
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS
 from tuner.retrieval.knobs import Knob, knob_settings
-from tuner.retrieval.vectors import Kept
 
 _log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from typing import Any
 from tuner.core.corpus import Corpus
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Step
+from tuner.retrieval.adapters.embedding import HashedWords, embed, make_embedder, open_embedder
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, passage_text, read_knowledge
 from tuner.retrieval.adapters.lightrag.working_dir import WorkingDir
 from tuner.retrieval.adapters.once import once
-from tuner.retrieval.embedding import HashedWords, embed, make_embedder, open_embedder
-from tuner.retrieval.vectors import Vectors
+from tuner.retrieval.adapters.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)

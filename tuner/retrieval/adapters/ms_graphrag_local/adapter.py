@@ -14,6 +14,7 @@ from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
+from tuner.retrieval.adapters.embedding import HASHED_WORDS, EmbedderName, identity
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.ms_graphrag.judging import JudgedBy, judged_ids
@@ -27,10 +28,9 @@ from tuner.retrieval.adapters.ms_graphrag_local.index import (
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, read_params
 from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.embedding import HASHED_WORDS, EmbedderName, identity
+from tuner.retrieval.adapters.vectors import Kept
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob
-from tuner.retrieval.vectors import Kept
 
 
 @dataclass(frozen=True)

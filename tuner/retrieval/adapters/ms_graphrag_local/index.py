@@ -13,17 +13,17 @@ import numpy as np
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
-from tuner.retrieval.adapters.ms_graphrag.output import read_output
-from tuner.retrieval.adapters.ms_graphrag_local.options import Settings
-from tuner.retrieval.adapters.once import once
-from tuner.retrieval.embedding import (
+from tuner.retrieval.adapters.embedding import (
     HashedWords,
     embed,
     make_embedder,
     open_embedder,
 )
+from tuner.retrieval.adapters.ms_graphrag.output import read_output
+from tuner.retrieval.adapters.ms_graphrag_local.options import Settings
+from tuner.retrieval.adapters.once import once
+from tuner.retrieval.adapters.vectors import Vectors
 from tuner.retrieval.hybrid.cache import read_array, write_array
-from tuner.retrieval.vectors import Vectors
 
 if TYPE_CHECKING:
     from tuner.retrieval.adapters.ms_graphrag_local.builder import Builder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tuner.core.digests import digest_of
 from tuner.core.rankings import Float32Array
-from tuner.retrieval.embedding import Embedder, embed
+from tuner.retrieval.adapters.embedding import Embedder, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 
 Labels = Mapping[str, str]
