@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tuner.core.checks import is_number
+
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
 
 
@@ -30,7 +32,7 @@ class Amount:
 def _amount(written: Any) -> Amount:
     if isinstance(written, Amount):
         return written
-    if isinstance(written, int | float) and not isinstance(written, bool) and 0 <= written < 1e300:
+    if is_number(written) and 0 <= written < 1e300:
         return Amount(float(written), is_relative=False)
     found = _PERCENT.fullmatch(written) if isinstance(written, str) else None
     if found is None:

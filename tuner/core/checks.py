@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,9 +21,14 @@ def native(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Say whether a value is an int or a float; True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Say whether a value is an int; True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def number_problem(value: object) -> str | None:
@@ -33,9 +38,9 @@ def number_problem(value: object) -> str | None:
         return f"{value!r} is text, a number is wanted{_unquoted(value)}"
     if not is_number(value):
         return f"{value!r} is not a number"
-    if value != value or abs(value) == math.inf:  # type: ignore[arg-type]  # a number by now
+    if value != value or abs(value) == math.inf:
         return f"{value!r} is not a finite number"
-    if abs(value) > LARGEST_NUMBER:  # type: ignore[arg-type]
+    if abs(value) > LARGEST_NUMBER:
         return f"is too large: numbers go up to {LARGEST_NUMBER:g}"
     return None
 
@@ -59,7 +64,7 @@ def check_whole(name: str, value: object, *, least: int) -> None:
     Raises:
         InputError: with the option's name as its key.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if not is_whole(value) or value < least:
         message = f"must be a whole number of at least {least}, got {value!r}"
         raise InputError(message, key=(name,))
 
@@ -70,7 +75,7 @@ def check_number(name: str, value: object, *, least: float) -> None:
     Raises:
         InputError: with the option's name as its key.
     """
-    if not is_number(value) or not least <= value < math.inf:  # type: ignore[operator]  # a number
+    if not is_number(value) or not least <= value < math.inf:
         raise InputError(f"must be a number of at least {least}, got {value!r}", key=(name,))
 
 

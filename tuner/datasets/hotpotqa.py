@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tuner.core.checks import is_whole
 from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.folders import refuse_folder
@@ -157,7 +158,7 @@ def _joint(paragraphs: Iterable[Any]) -> str:
 def _facts(item: Item) -> list[tuple[str, int]]:
     found = []
     for place, title, sentence in pairs(item, "supporting_facts", "title", "sent_id"):
-        is_index = isinstance(sentence, int) and not isinstance(sentence, bool) and sentence >= 0
+        is_index = is_whole(sentence) and sentence >= 0
         if isinstance(title, str) and is_index:
             found.append((one_line(title), sentence))
         else:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem
 from tuner.core.input_files import MOST_BYTES, read_input, too_large
 from tuner.core.shown import number_ranges
@@ -258,8 +259,7 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
         return broken("id", f"{id_key!r} is missing; the keys are: {', '.join(values) or 'none'}")
     id_ = values[id_key]
     if not isinstance(id_, str):
-        is_number = isinstance(id_, int | float) and not isinstance(id_, bool)
-        hint = f"; {_write_as_string(id_key, _salvage_id(text, id_key))}" if is_number else ""
+        hint = f"; {_write_as_string(id_key, _salvage_id(text, id_key))}" if is_number(id_) else ""
         return broken("id", f"{id_key!r} must be a string, got {json_type(id_)}{hint}")
     if not id_.strip():
         return broken("id", f"{id_key!r} is empty")
@@ -298,5 +298,4 @@ def json_type(value: object) -> str:
 
 def as_string(value: object) -> str:
     """Return a hint to write a number as a string, or nothing for other values."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f'; write "{value}"' if is_number else ""
+    return f'; write "{value}"' if is_number(value) else ""

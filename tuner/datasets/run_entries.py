@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tuner.core.checks import is_whole
 from tuner.datasets.lines import ProblemLog, as_string, is_encodable, json_type, read_text
 
 _QUERY_KEYS = ("query_id", "query-id", "qid", "_id", "id", "query")
@@ -162,7 +163,7 @@ def _records(
 
 def read_id(value: Any, name: str, keys: tuple[str, ...], line: int | None, file: JsonFile) -> str:
     """Return an id; a whole number is taken as its digits. Empty after a report."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_whole(value):
         return str(value)
     if not isinstance(value, str):
         message = f"{name!r} must be a string, got {type_name(value)}{as_string(value)}"

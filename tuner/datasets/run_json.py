@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tuner.core.checks import is_number
 from tuner.datasets.dataset import Step
 from tuner.datasets.facts import PATHS_SHAPE, parse_paths
 from tuner.datasets.lines import ProblemLog
@@ -223,7 +224,7 @@ def _put(
 
 
 def _finite(number: Any) -> float | None:
-    if isinstance(number, bool) or not isinstance(number, int | float):
+    if not is_number(number):
         return None
     try:
         value = float(number)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from tuner.core.checks import is_number
 from tuner.core.errors import did_you_mean
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
@@ -168,8 +169,7 @@ def _grades(item: Item) -> dict[str, float]:
     found = {}
     grades = item.get("grades", dict, "an object of document id and grade") or {}
     for name, grade in grades.items():
-        is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
-        if is_number and math.isfinite(grade):
+        if is_number(grade) and math.isfinite(grade):
             found[name] = float(grade)
         else:
             message = f"must be a finite number such as 0, 1 or 2, got {json_type(grade)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tuner.core.checks import is_number
+from tuner.core.checks import is_number, is_whole
 from tuner.core.errors import InputError
 
 
@@ -15,11 +15,11 @@ def check_options(workers: object, trial_timeout_s: object) -> None:
     Raises:
         InputError: a number of workers below 1, or a time limit that is not above 0.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+    if not is_whole(workers) or workers < 1:
         raise InputError(f"workers is {workers!r}; it must be 1 or more", key=("workers",))
     if trial_timeout_s is None:
         return
-    if not is_number(trial_timeout_s) or not 0 < trial_timeout_s < math.inf:  # type: ignore[operator]
+    if not is_number(trial_timeout_s) or not 0 < trial_timeout_s < math.inf:
         message = f"trial_timeout_s is {trial_timeout_s!r}; write seconds above 0, or null for none"
         raise InputError(message, key=("trial_timeout_s",))
 

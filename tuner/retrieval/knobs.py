@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params, Scalar
@@ -154,7 +155,7 @@ def _value_problem(value: Any, knob: Knob) -> str | None:
         if value in knob.choices:
             return None
         return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return f"{value!r} is not a number"
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value!r} is not a finite number"
@@ -169,6 +170,6 @@ def _value_problem(value: Any, knob: Knob) -> str | None:
 
 def _fixed(name: str, value: Scalar) -> Knob:
     """Return the knob of a parameter that is not searched: of its value's kind."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return Knob(name, "categorical", value, choices=(value,))
     return Knob(name, "integer" if isinstance(value, int) else "real", value)

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.checks import is_whole
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import check_share
@@ -64,7 +65,7 @@ def alpha_of_look(number: int, *, alpha: float, looks_a_year: int = 365) -> floa
     """
     check_share("alpha", alpha)
     for name, value in (("number", number), ("looks_a_year", looks_a_year)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not is_whole(value) or value < 1:
             raise InputError(f"must be a whole number from 1 up, got {value!r}", key=(name,))
     falling = 1.0 / (number * (number + 1))
     if number <= looks_a_year:

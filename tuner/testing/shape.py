@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.checks import is_number
 from tuner.core.rankings import NO_DOCUMENT, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.knobs import Knob, knob_params
@@ -154,7 +155,7 @@ def _check_knob(knob: Knob) -> None:
         return
     default = knob.default
     need(
-        isinstance(default, int | float) and not isinstance(default, bool),
+        is_number(default),
         f"{name}: the default must be a number, not {default!r}",
     )
     low = -math.inf if knob.low is None else knob.low

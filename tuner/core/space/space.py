@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.checks import is_whole
 from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.rankings import FloatArray
@@ -354,7 +355,7 @@ def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]
             problems.append(Problem(f"unknown parameter{did_you_mean(name, space.names)}", key=key))
             continue
         parameter = space.parameters[name]
-        if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if is_whole(wanted):
             if wanted < 1:
                 problems.append(Problem(f"needs at least 1 level, got {wanted}", key=key))
             elif parameter.count is not None and wanted > parameter.count:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tuner.core.checks import is_number
+
 # MLflow's own limits: a name has 250 characters, a param value 6,000 (cut silently beyond), and
 # some stores cut tags at 5,000.
 _NAME_LIMIT = 250
@@ -62,7 +64,7 @@ def logarithms(space: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str,
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return is_number(value) and value > 0
 
 
 def tags_of(values: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, Self
 
+from tuner.core.checks import is_whole
 from tuner.core.corpus import Corpus, Query
 from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
@@ -93,8 +94,7 @@ class MsGraphragLocal:
         version = installed_version(
             "graphrag", oldest=(3, 3), kind="ms_graphrag_local", extra="graphrag"
         )
-        is_level = isinstance(community_level, int) and not isinstance(community_level, bool)
-        if community_level is not None and not is_level:
+        if community_level is not None and not is_whole(community_level):
             message = f"must be a whole number, or null for all levels, got {community_level!r}"
             raise InputError(message, key=("community_level",))
         folder = Path(path).expanduser().absolute()
