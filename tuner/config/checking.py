@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from tuner.config.source import Source
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.shown import shortened
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -60,8 +61,7 @@ def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:
 
 
 def _shown(value: Any) -> str:
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened("null" if value is None else repr(value), 60)
 
 
 def _lower_first(text: str) -> str:

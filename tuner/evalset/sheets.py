@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tuner.core.errors import InputError
-from tuner.core.shown import is_formula
+from tuner.core.shown import is_formula, shortened
 from tuner.datasets.lines import ProblemLog, read_text
 
 COLUMNS = ("query_id", "query", "document_id", "title", "passage", "grade", "comment")
@@ -207,4 +207,4 @@ def _shown(name: str, text: str) -> str:
     if name in _ID_COLUMNS:
         return text
     text = " ".join(re.split(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+", text))
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return shortened(text, _MOST_CHARACTERS)
