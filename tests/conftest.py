@@ -134,7 +134,7 @@ def run_here(
 
     monkeypatch.setattr(sys, "path", list(sys.path))
     # On a busy machine anything may take long enough to be told.
-    monkeypatch.setattr("tuner.run.progress.Stand.is_long", lambda stand, now: False)
+    monkeypatch.setattr("tuner.run.how_far.Stand.is_long", lambda stand, now: False)
     yield run
     for name, module in list(sys.modules.items()):  # another test's may have the same name
         if str(getattr(module, "__file__", None)).startswith(tuple(folders)):

@@ -105,7 +105,7 @@ class _Reported:
 
 
 @dataclass(frozen=True)
-class _WhateverIsReturned:
+class _NumberOrMetrics:
     """Takes a number as the objective itself, and a mapping by the default weights."""
 
     weighted: Objective
@@ -310,7 +310,7 @@ def _space(space: SearchSpace | Mapping[str, Parameter | Mapping[str, Any]]) -> 
 
 def _objective(
     maximize: Mapping[str, float] | Objective | None,
-) -> Objective | _WhateverIsReturned:
+) -> Objective | _NumberOrMetrics:
     if isinstance(maximize, Objective):
         return maximize
     if maximize is not None:
@@ -319,7 +319,7 @@ def _objective(
             message = f"must weigh metrics by their names, as {{'recall': 1.0}}; got {given!r}"
             raise InputError(message, key=("maximize",))
         return Objective(maximize)
-    return _WhateverIsReturned(Objective(DEFAULT_WEIGHTS), Objective({"objective": 1.0}))
+    return _NumberOrMetrics(Objective(DEFAULT_WEIGHTS), Objective({"objective": 1.0}))
 
 
 def _execution(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import click
 
-from tuner.core.shown import figure, shown
-from tuner.core.steps import SEARCH, Step, duration
+from tuner.core.shown import shown
+from tuner.core.steps import Step, duration
+from tuner.run.how_far import SHOWN_AFTER_S, ArmCount, Stand
 
 if TYPE_CHECKING:  # commands are listed without numpy
     from tuner.core.study_record import ArmRecord
@@ -23,8 +24,6 @@ if TYPE_CHECKING:  # commands are listed without numpy
 
 # In a log, one line a step of this share of an arm's budget is enough to follow a long run.
 LINE_EVERY_SHARE = 0.25
-# What is over sooner needs no progress.
-SHOWN_AFTER_S = 2.0
 # In a log, a phase that takes long has a line so often.
 LINE_EVERY_S = 5.0
 # A notebook's page is written anew so often at most.
@@ -85,75 +84,6 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-@dataclass
-class ArmCount:
-    """How far one arm is."""
-
-    name: str
-    budget: int
-    done: int = 0
-    failed: int = 0
-    best: float | None = None
-
-    @classmethod
-    def of(cls, arm: ArmRecord, told: Sequence[Trial]) -> ArmCount:
-        """Count an arm's earlier trials."""
-        count = cls(arm.name, arm.budget)
-        for trial in told:
-            if trial.arm == arm.name:
-                count.add(trial)
-        return count
-
-    def add(self, trial: Trial) -> bool:
-        """Count one told trial; say whether it is the arm's new best."""
-        from tuner.core.trial import TrialState
-
-        self.done += 1
-        self.failed += trial.state is TrialState.FAILED
-        is_better = trial.is_feasible and (
-            self.best is None or (trial.objective is not None and trial.objective > self.best)
-        )
-        if is_better:
-            self.best = trial.objective
-        return is_better
-
-    @property
-    def best_text(self) -> str:
-        """Return the best so far for people."""
-        return figure(self.best)
-
-
-@dataclass
-class Stand:
-    """Where the phase that goes on stands, and since when; none goes on where it has no name."""
-
-    phase: str = ""
-    began: float = 0.0
-    done: int = 0
-    of: int = 0
-    shown_after_s: float = SHOWN_AFTER_S
-
-    def take(self, step: Step, now: float) -> None:
-        """Take a step; of a search the trials tell more."""
-        if step.is_over or step.phase == SEARCH:
-            self.phase = ""
-            return
-        if step.phase != self.phase:
-            self.phase, self.began = step.phase, now
-        self.done, self.of = step.done, step.of
-
-    def is_long(self, now: float) -> bool:
-        """Say whether the phase takes long enough to be shown."""
-        return self.phase != "" and now - self.began >= self.shown_after_s
-
-    def text(self, now: float) -> str:
-        """Return how far it is: a share and the time left where they are known."""
-        if not self.of or not self.done or self.done >= self.of:
-            return f"{duration(now - self.began)} so far"
-        left = (now - self.began) * (self.of - self.done) / self.done
-        return f"{min(1.0, self.done / self.of):4.0%}, about {duration(max(left, 0.0))} left"
 
 
 class Quiet:

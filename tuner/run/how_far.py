@@ -1,0 +1,86 @@
+"""How far the arms of a study are, and the phase of a command that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.core.shown import figure
+from tuner.core.steps import SEARCH, Step, duration
+
+if TYPE_CHECKING:  # commands are listed without numpy
+    from tuner.core.study_record import ArmRecord
+    from tuner.core.trial import Trial
+
+# What is over sooner needs no progress.
+SHOWN_AFTER_S = 2.0
+
+
+@dataclass
+class ArmCount:
+    """How far one arm is."""
+
+    name: str
+    budget: int
+    done: int = 0
+    failed: int = 0
+    best: float | None = None
+
+    @classmethod
+    def of(cls, arm: ArmRecord, told: Sequence[Trial]) -> ArmCount:
+        """Count an arm's earlier trials."""
+        count = cls(arm.name, arm.budget)
+        for trial in told:
+            if trial.arm == arm.name:
+                count.add(trial)
+        return count
+
+    def add(self, trial: Trial) -> bool:
+        """Count one told trial; say whether it is the arm's new best."""
+        from tuner.core.trial import TrialState
+
+        self.done += 1
+        self.failed += trial.state is TrialState.FAILED
+        is_better = trial.is_feasible and (
+            self.best is None or (trial.objective is not None and trial.objective > self.best)
+        )
+        if is_better:
+            self.best = trial.objective
+        return is_better
+
+    @property
+    def best_text(self) -> str:
+        """Return the best so far for people."""
+        return figure(self.best)
+
+
+@dataclass
+class Stand:
+    """Where the phase that goes on stands, and since when; none goes on where it has no name."""
+
+    phase: str = ""
+    began: float = 0.0
+    done: int = 0
+    of: int = 0
+    shown_after_s: float = SHOWN_AFTER_S
+
+    def take(self, step: Step, now: float) -> None:
+        """Take a step; of a search the trials tell more."""
+        if step.is_over or step.phase == SEARCH:
+            self.phase = ""
+            return
+        if step.phase != self.phase:
+            self.phase, self.began = step.phase, now
+        self.done, self.of = step.done, step.of
+
+    def is_long(self, now: float) -> bool:
+        """Say whether the phase takes long enough to be shown."""
+        return self.phase != "" and now - self.began >= self.shown_after_s
+
+    def text(self, now: float) -> str:
+        """Return how far it is: a share and the time left where they are known."""
+        if not self.of or not self.done or self.done >= self.of:
+            return f"{duration(now - self.began)} so far"
+        left = (now - self.began) * (self.of - self.done) / self.done
+        return f"{min(1.0, self.done / self.of):4.0%}, about {duration(max(left, 0.0))} left"
