@@ -33,7 +33,7 @@ def command(where: str | None, uri: str | None, host: str, port: int) -> None:
     Where the store is a server itself, its address is printed and nothing is served.
     """
     from tuner.config.model import TrackingSection
-    from tuner.tracking.mlflow.tracker import serve_ui
+    from tuner.tracking.mlflow.server import serve_ui
     from tuner.tracking.uri import check_uri, mask
 
     tracking = None if where is None else _tracking(where, is_needed=uri is None)

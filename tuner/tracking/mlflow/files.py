@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from tuner.core.study_record import StudyHeader
-from tuner.tracking.secrets import holds_password, mask, masked
+from tuner.tracking.uri import holds_password, mask, masked
 
 
 def configured_uri(config: Mapping[str, Any]) -> str:

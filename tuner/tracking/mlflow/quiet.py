@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.shown import shortened
-from tuner.tracking.secrets import without_password
+from tuner.tracking.uri import without_password
 
 # Libraries wrap what the system said, such as "[Errno 111] Connection refused", several times.
 _HTTP_STATUS = re.compile(r"too many (\d{3}) error responses|error code (\d{3})")

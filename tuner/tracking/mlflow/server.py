@@ -19,8 +19,7 @@ from tuner.core.steps import Say
 from tuner.tracking.mlflow.quiet import quiet
 from tuner.tracking.mlflow.records import ROLE, STUDY_ID
 from tuner.tracking.mlflow.saved_views import WORKFLOW
-from tuner.tracking.secrets import mask, without_password
-from tuner.tracking.uri import absolute, check_uri
+from tuner.tracking.uri import absolute, check_uri, mask, without_password
 
 _POLL_S = 0.1
 _GRACE_S = 5.0

@@ -25,7 +25,6 @@ from tuner.tracking.mlflow.records import (
     told_ms,
 )
 from tuner.tracking.mlflow.saved_views import WORKFLOW
-from tuner.tracking.mlflow.server import serve_ui
 from tuner.tracking.mlflow.view import Target, open_view
 from tuner.tracking.mlflow.writer import TrackingStatus, Writer
 from tuner.tracking.uri import (
@@ -36,8 +35,6 @@ from tuner.tracking.uri import (
     sqlite_path,
     without_password,
 )
-
-__all__ = ["Mlflow", "TrackingStatus", "serve_ui"]
 
 
 class Mlflow:
