@@ -13,19 +13,15 @@ from tuner.datasets.folders import (
     CHOOSE_ONE,
     beir_qrels,
     no_such_split,
+    only_variant,
     sample_files,
     stem,
     trec_qrels,
+    variants,
 )
 from tuner.datasets.judgements import read_judgements
 from tuner.datasets.lines import ABSENT, ProblemLog
-from tuner.datasets.texts import (
-    judgement_warnings,
-    only_variant,
-    read_corpus,
-    read_queries,
-    variants,
-)
+from tuner.datasets.texts import judgement_warnings, read_corpus, read_queries
 
 PREFERRED_SPLIT = "test"
 

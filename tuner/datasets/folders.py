@@ -24,6 +24,18 @@ def stem(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).stem
 
 
+def variants(folder: Path, name: str) -> list[Path]:
+    """Return the files in a folder with this name, plain or gzipped."""
+    return [file for file in (folder / name, folder / f"{name}.gz") if file.is_file()]
+
+
+def only_variant(files: list[Path], log: ProblemLog) -> Path | None:
+    """Return the one file of `variants`, and report it where there are both."""
+    if len(files) > 1:
+        log.add("twice", f"is there with and without .gz ({files[1].name}); remove one", files[0])
+    return files[0] if files else None
+
+
 def json_files(folder: Path, *suffixes: str) -> list[Path]:
     """Return the JSON files in a folder by name, none if there are more than 20.
 

@@ -14,10 +14,17 @@ from tuner.core.steps import Advance, unheard
 from tuner.datasets.collected import Collected
 from tuner.datasets.dataset import Dataset, Evidence, Step
 from tuner.datasets.facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
-from tuner.datasets.folders import SAMPLE_KEYS, choose, is_samples, sample_files
+from tuner.datasets.folders import (
+    SAMPLE_KEYS,
+    choose,
+    is_samples,
+    only_variant,
+    sample_files,
+    variants,
+)
 from tuner.datasets.items import Item, read_items
 from tuner.datasets.lines import ABSENT, ProblemLog, json_type
-from tuner.datasets.texts import only_variant, read_corpus, variants
+from tuner.datasets.texts import read_corpus
 
 PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")

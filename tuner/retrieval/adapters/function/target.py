@@ -18,7 +18,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
 from tuner.retrieval.adapters.function.signature import Signature, missing_names, read_signature
-from tuner.retrieval.adapters.threads import run_in_threads
+from tuner.retrieval.adapters.function.threads import run_in_threads
 from tuner.retrieval.knobs import Knob, space_knobs
 
 ASYNC_CONCURRENCY = 8
