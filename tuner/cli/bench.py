@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,13 +16,12 @@ from tuner.cli.out import echo
 from tuner.cli.params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
 from tuner.core.json_text import json_text
+from tuner.core.shown import counted
 
 if TYPE_CHECKING:
-    from tuner.bench.load import Ask, Load
+    from tuner.bench.load import Ask, Level, Load, Loop
     from tuner.core.policy import Policy
     from tuner.core.trial import Params
-
-Loop = Literal["closed", "open"]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _LONGEST_S = 86_400.0
@@ -69,35 +67,6 @@ def _levels(
             raise click.BadParameter(message, ctx, param)
         levels.append(level)
     return tuple(dict.fromkeys(levels))
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One row: a load and what came of it. ``at`` is a number of workers, or queries a second."""
-
-    kind: Loop
-    at: float
-    load: Load
-
-    @property
-    def label(self) -> str:
-        """Return what the row is called."""
-        if self.kind == "open":
-            return f"rate {self.at:g}/s"
-        return f"{self.at:g} worker{'s' if self.at > 1 else ''}"
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the row as a JSON-ready mapping."""
-        name = "workers" if self.kind == "closed" else "rate_qps"
-        return {
-            "loop": self.kind,
-            name: self.at,
-            "qps": self.load.qps,
-            "seconds": self.load.seconds,
-            "latency": self.load.latencies.to_record(),
-            "failures": dict(self.load.failures),
-            "not_started": self.load.not_started,
-        }
 
 
 @click.command("bench", short_help="Measure latency and throughput in service.")
@@ -156,7 +125,7 @@ def command(
 
     All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
-    from tuner.bench.load import check_arrivals
+    from tuner.bench.load import Level, check_arrivals
     from tuner.cli import bench_tables as tables
 
     if plot is not None:
@@ -180,8 +149,7 @@ def command(
         concurrency = (1, 2, 4, 8) if rate is None else ()
     loads: list[tuple[Loop, float]] = [("closed", workers) for workers in concurrency]
     loads += [("open", qps) for qps in rate or ()]
-    plural = "s" if len(loads) > 1 else ""
-    note(f"{len(loads)} load{plural} of {duration:g} s, each after {warmup_s:g} s to warm up")
+    note(f"{counted(len(loads), 'load')} of {duration:g} s, each after {warmup_s:g} s to warm up")
     levels: list[Level] = []
     is_interrupted = False
     try:
@@ -193,7 +161,7 @@ def command(
             level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
             levels.append(level)  # before it is told: who then stops is shown what was told
             count = level.load.latencies.summary().count
-            note(f"{level.label}: {count} {'query' if count == 1 else 'queries'}")
+            note(f"{level.label}: {counted(count, 'query', 'queries')}")
     except KeyboardInterrupt:
         is_interrupted = True
         if not levels:

@@ -16,7 +16,7 @@ from tuner.core.trial import Params
 from tuner.monitoring.latency import TOTAL, LatencySummary
 
 if TYPE_CHECKING:
-    from tuner.cli.bench import Level
+    from tuner.bench.load import Level
 
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
 _PICTURES = (".pdf", ".png", ".svg")
