@@ -11,7 +11,7 @@ import pytest
 import tuner
 from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
-from tuner.report import comparison, convergence, failures, queries
+from tuner.report import comparison, convergence, failures, provenance, queries
 from tuner.report.compared import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
@@ -284,6 +284,22 @@ def test_what_is_added_up_is_said(study):
         "Composite = 0.6 × recall@10 + 0.4 × ndcg@10. "
         "Objective = composite − 0.02 × context_tokens / 1000."
     ]
+
+
+def test_where_the_data_set_is_known_it_is_named(study):
+    review = read_review(study())
+    data = review.header.dataset
+
+    def rows(review):
+        tables = [block for block in provenance.section(review).blocks if block.kind == "table"]
+        return dict(next(table for table in tables if table.caption == "Study").rows)
+
+    found = rows(review)
+    assert found["data set"] == f"{data['name']} ({data['path']})"
+    split = f"{data['tune_queries']} queries to tune on, {data['holdout_queries']} held out"
+    assert found["queries"] == split
+    unknown = rows(replace(review, header=replace(review.header, dataset={})))
+    assert set(found) - set(unknown) == {"data set", "queries"}
 
 
 @pytest.mark.parametrize("has_it", ["winner", "baseline"])

@@ -71,7 +71,8 @@ def test_a_writer_that_is_killed_is_said_and_completed_by_sync(
     study, store_uri, read_view, wait_until
 ):
     warnings: list[str] = []
-    tracker = Mlflow(store_uri, "atlas", warn=warnings.append, in_thread=False)
+    tracker = Mlflow(store_uri, "atlas", warn=warnings.append)
+    assert not tracker.in_thread
     tracker.start(study.header, study.run_dir)
     tracker.record(study.trials[0])
     wait_until(lambda: child_of(os.getpid()) is not None)
