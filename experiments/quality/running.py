@@ -30,7 +30,7 @@ MORE_S = 20.0
 FIRST_S = 240.0
 TEST_S = 150.0  # for a single test
 # Test files that cost more come last in their ring.
-DEAR_S = 8.0
+DEAR_S = 10.0
 UNKNOWN_S = 1.0
 LARGEST_BYTES = 6 * 2**30
 # Samples that some tests look for beside the checkout, and are skipped without.
