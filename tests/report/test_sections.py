@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import tuner
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
 from tuner.report import comparison, convergence, failures, provenance, queries
@@ -300,6 +301,20 @@ def test_where_the_data_set_is_known_it_is_named(study):
     assert found["queries"] == split
     unknown = rows(replace(review, header=replace(review.header, dataset={})))
     assert set(found) - set(unknown) == {"data set", "queries"}
+
+
+def test_without_any_values_by_query_the_means_alone_are_compared(study, tmp_path):
+    review = read_review(study())
+    (tmp_path / JOURNAL_FILE).write_text("")
+    found = compare(replace(review, rows=(), run_dir=tmp_path))
+    assert found[0].name == "objective"
+    summary = review.summary
+    assert (found[0].winner, found[0].baseline) == (
+        summary.chosen.tune_objective,
+        summary.baseline.tune_objective,
+    )
+    assert [one.name for one in found].count("objective") == 1
+    assert all(one.interval is None for one in found)
 
 
 @pytest.mark.parametrize("has_it", ["winner", "baseline"])

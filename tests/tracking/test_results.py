@@ -190,6 +190,14 @@ def test_arms_say_what_they_found(ended, store_uri):
     assert notes["wide"].startswith("Best of **wide** in graphrag-atlas: trial #1, 0.6000")
 
 
+def test_finish_waits_no_longer_than_the_writing_takes(study, store_uri):
+    # Longer than a test may take: what waits for the end of its time does not pass.
+    tracker = Mlflow(store_uri, "atlas", in_thread=True, finish_timeout_s=3_600.0)
+    tracker.start(study.header, study.run_dir)
+    tracker.finish(study.summary)
+    assert tracker.status.is_complete
+
+
 def test_a_report_with_the_stores_password_is_masked(study, store_uri):
     uri = "postgresql://me:secret&word@host/mlflow"
     study = replace(study, header=replace(study.header, config={"tracking": {"uri": uri}}))
