@@ -10,6 +10,7 @@ import mlflow
 import pytest
 from mlflow import MlflowClient
 
+from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.results import query_table
 from tuner.tracking.mlflow.tracker import Mlflow
 
@@ -192,7 +193,7 @@ def test_arms_say_what_they_found(ended, store_uri):
 
 def test_finish_waits_no_longer_than_the_writing_takes(study, store_uri):
     # Longer than a test may take: what waits for the end of its time does not pass.
-    tracker = Mlflow(store_uri, "atlas", in_thread=True, finish_timeout_s=3_600.0)
+    tracker = Mlflow(store_uri, "atlas", in_thread=True, timeouts=Timeouts(finish_s=3_600.0))
     tracker.start(study.header, study.run_dir)
     tracker.finish(study.summary)
     assert tracker.status.is_complete
