@@ -118,7 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         drawn = draw(mutants_of_tree(root, given.package), seed=given.seed)
         tried = {row["fingerprint"]: row["result"] for row in read_rows(out)}
         if given.again:
-            todo = [one for one in drawn if tried.get(one.fingerprint) == given.again]
+            known = read_equivalent(HERE / "equivalent.txt") if given.again == "survived" else {}
+            found = {name for name, result in tried.items() if result == given.again}
+            todo = [one for one in drawn if one.fingerprint in found - set(known)]
         else:
             left = given.count - len(tried)
             todo = [one for one in drawn if one.fingerprint not in tried][: max(left, 0)]
