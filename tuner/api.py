@@ -218,7 +218,7 @@ def tune(
     heard = _Heard(on_trial, study)
     try:
         with progress_here(is_wanted=progress) as shown:
-            shown.follow(study.header.arms, [trial for trial in study.trials if trial.is_told])
+            shown.follow(study.header.arms, study.trials)
 
             def on_event(event: Event) -> None:
                 shown.show(event)

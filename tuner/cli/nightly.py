@@ -86,8 +86,7 @@ def _print(summary: dict[str, Any]) -> None:
 
 @contextmanager
 def _followed(session: Session, progress: Progress) -> Iterator[Progress]:
-    told = [trial for trial in session.study.trials if trial.is_told]
-    progress.follow(session.tuned_arms, told)
+    progress.follow(session.study.header.arms, session.study.trials)
     yield progress
 
 

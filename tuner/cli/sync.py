@@ -27,8 +27,8 @@ def command(run_dir: Path, uri: str | None) -> None:
     experiment = config.tracking.experiment if config.tracking else EXPERIMENT
     Mlflow.check(store, experiment)
     tracker = Mlflow(store, experiment, warn=echo)
-    told = [trial for trial in content.trials.values() if trial.is_told]
-    status = tracker.sync(content.header, told, timed_summary(content), run_dir)
+    trials = content.trials.values()
+    status = tracker.sync(content.header, trials, timed_summary(content), run_dir)
     echo(
         f"MLflow at {mask(store)} holds the study's {status.written} trials: "
         f"{status.added} missing runs and curve points added, "

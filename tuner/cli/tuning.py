@@ -27,7 +27,6 @@ def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json:
     with progress_for(quiet=quiet) as progress:
         phases = Phases(progress.step)
         session = opened(progress, phases)
-        told = [trial for trial in session.study.trials if trial.is_told]
         if not quiet:
             from tuner.run.planning import (
                 decided_by_clock,  # it takes long, and the clock runs here
@@ -36,7 +35,7 @@ def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json:
             progress.say(_headline(session))
             if (remark := decided_by_clock(session.assembly.config)) is not None:
                 progress.say(remark)
-        progress.follow(session.tuned_arms, told)
+        progress.follow(session.study.header.arms, session.study.trials)
         tuned = session.run(
             on_event=progress.show,
             say=progress.say,
@@ -118,7 +117,7 @@ def _exhausted(tuned: Tuned, session: Session) -> list[str]:
     return [
         f"{arm.name:<14} {session.asked(arm.name)} of {arm.budget} trials: "
         "it has no further point to try"
-        for arm in session.tuned_arms
+        for arm in session.study.header.arms
         if session.asked(arm.name) < arm.budget
     ]
 

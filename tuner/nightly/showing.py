@@ -59,8 +59,7 @@ def sync_study(run_dir: Path, tracking: TrackingSection | None = None) -> None:
     section = tracking or config.tracking
     if section is not None:
         tracker = Mlflow(section.uri, section.experiment)
-        trials = [trial for trial in content.trials.values() if trial.is_told]
-        tracker.sync(content.header, trials, timed_summary(content), run_dir)
+        tracker.sync(content.header, content.trials.values(), timed_summary(content), run_dir)
 
 
 def _make_up(

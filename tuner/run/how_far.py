@@ -28,11 +28,11 @@ class ArmCount:
     best: float | None = None
 
     @classmethod
-    def of(cls, arm: ArmRecord, told: Sequence[Trial]) -> ArmCount:
-        """Count an arm's earlier trials."""
+    def of(cls, arm: ArmRecord, trials: Sequence[Trial]) -> ArmCount:
+        """Count those of an arm's trials that are told."""
         count = cls(arm.name, arm.budget)
-        for trial in told:
-            if trial.arm == arm.name:
+        for trial in trials:
+            if trial.arm == arm.name and trial.is_told:
                 count.add(trial)
         return count
 

@@ -48,8 +48,8 @@ class Progress(Protocol):
         """End, leaving what was shown."""
         ...
 
-    def follow(self, arms: Sequence[ArmRecord], told: Sequence[Trial]) -> None:
-        """Begin with a study's arms; ``told`` are the trials of an earlier, resumed run."""
+    def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
+        """Begin with a study's arms; those ``trials`` that are told are of an earlier run."""
         ...
 
     def show(self, event: Event) -> None:
@@ -98,7 +98,7 @@ class Quiet:
     def __exit__(self, *_: object) -> None:
         """End."""
 
-    def follow(self, arms: Sequence[ArmRecord], told: Sequence[Trial]) -> None:
+    def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
         """Show nothing."""
 
     def show(self, event: Event) -> None:
@@ -152,9 +152,9 @@ class Lines(Quiet):
         if self._ticker is not None:
             self._ticker.stop()
 
-    def follow(self, arms: Sequence[ArmRecord], told: Sequence[Trial]) -> None:
+    def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
         """Begin to count."""
-        self.counts = [ArmCount.of(arm, told) for arm in arms]
+        self.counts = [ArmCount.of(arm, trials) for arm in arms]
         self.begun = self.clock()
 
     def step(self, step: Step) -> None:
@@ -259,11 +259,11 @@ class Bars(Quiet):
         self._stand.phase = ""
         self._live.stop()
 
-    def follow(self, arms: Sequence[ArmRecord], told: Sequence[Trial]) -> None:
+    def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
         """Add a bar an arm."""
         self._begun = time.monotonic()
         for arm in arms:
-            count = ArmCount.of(arm, told)
+            count = ArmCount.of(arm, trials)
             task = self._bars.add_task(
                 shown(arm.name),
                 total=arm.budget,
@@ -330,9 +330,9 @@ class Page(Quiet):
         if self._counts:
             self._draw()
 
-    def follow(self, arms: Sequence[ArmRecord], told: Sequence[Trial]) -> None:
+    def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
         """Show a bar an arm."""
-        self._counts = [ArmCount.of(arm, told) for arm in arms]
+        self._counts = [ArmCount.of(arm, trials) for arm in arms]
         self._new = {count.name: 0 for count in self._counts}
         self._begun = time.monotonic()
         self._draw()

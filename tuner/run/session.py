@@ -100,11 +100,6 @@ class Session:
     run_dir: Path
     earlier_s: float = 0.0
 
-    @property
-    def tuned_arms(self) -> tuple[ArmRecord, ...]:
-        """Return the arms that search."""
-        return self.study.header.arms
-
     def asked(self, arm: str) -> int:
         """Return how many trials an arm has asked for."""
         return sum(trial.arm == arm for trial in self.study.trials)
