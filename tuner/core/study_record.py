@@ -140,7 +140,7 @@ class StudySummary:
     configuration to use, which ``best.yaml`` holds: the cheapest of those that cannot be told from
     the best; None where the study did not come to choose one. Every view of a study has these two
     words for these two things. ``verdict`` says
-    whether it is better than the baseline, as ``study.verdict`` records it. ``remarks`` are
+    whether it is better than the baseline, as ``verdict.words`` records it. ``remarks`` are
     sentences on the system that was tuned, such as a parameter that changes nothing. ``front``
     lists the trials of the Pareto front, where one was sought: trial, arm, params, goals, is_knee;
     ``front_notes`` say why the winner is that point of it; ``goals`` lists each goal of winner and

@@ -91,12 +91,7 @@ class ProcessWriter:
     def _send(self) -> None:
         try:
             self._process = process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    "from tuner.tracking.mlflow.process import main; main()",
-                ],
+                [sys.executable, "-P", "-c", f"from {__name__} import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -157,11 +152,9 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
 
 def main() -> None:
     """Run the child: read trials from standard input until the study's end, or its death."""
-    for name in (
-        "SIGINT",
-        "SIGTERM",
-    ):  # service managers signal every process; only the pipe counts
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    # Service managers signal every process; only the pipe counts.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is not ours to read
     child = _Child(channel, Target.from_record(json.loads(sys.stdin.readline())))
