@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
@@ -78,13 +79,16 @@ class StudySpec:
         Those among the earlier trials are known already.
         """
         given = {one.name for one in self.arms if isinstance(one.backend, Fixed)}
-        known = {params_key(trial.params) for trial in self.earlier}
         return [
             trial
             for trial in trials
             if trial.arm == arm.name
-            or (trial.arm in given and params_key(trial.params) not in known)
+            or (trial.arm in given and params_key(trial.params) not in self._known)
         ]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(params_key(trial.params) for trial in self.earlier)
 
     def _is_point(self, trial: Trial) -> bool:
         # Suggested params are points of the space; a baseline need not be one, and backends can
