@@ -15,6 +15,7 @@ from tuner.abtest.more_units import (
     units_for_primary,
 )
 from tuner.core.errors import InputError
+from tuner.core.shown import counted, joined
 
 Outcome = Literal["ship", "do not ship", "keep collecting", "stop"]
 
@@ -109,9 +110,9 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             "keep collecting",
             treatment,
             more,
-            f"Keep collecting: {fewest:,} unit{'s' if fewest != 1 else ''} in the smaller arm, and "
+            f"Keep collecting: {counted(fewest, 'unit')} in the smaller arm, and "
             f"nothing is decided before the {config.minimum_sample_size:,} that were planned; "
-            f"about {more:,} more unit{'s' if more != 1 else ''} of {treatment} and {CONTROL} "
+            f"about {counted(more, 'more unit')} of {treatment} and {CONTROL} "
             "together.",
         )
     gain = gain_of(primary)
@@ -131,7 +132,7 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             )
     open_guards = [guard for guard in guards if not is_kept(config, guard)]
     if is_clear and not open_guards:
-        kept = f", and {_listed([one.metric for one in guards])} kept" if guards else ""
+        kept = f", and {joined([one.metric for one in guards])} kept" if guards else ""
         return Decision(
             "ship",
             treatment,
@@ -162,7 +163,7 @@ def _decide(analysis: Analysis, treatment: str) -> Decision:
             treatment, f"a guard-rail was not tested ({names}), so it is not shown to be kept"
         )
     if config.decide == "fixed_horizon":
-        names = _listed([guard.metric for guard in open_guards])
+        names = joined([guard.metric for guard in open_guards])
         return _no(
             treatment, f"{change} is better (p = {p_value:.2g}), but {names} not shown to be kept"
         )
@@ -207,7 +208,7 @@ def _keep(
         reasons.append(f"{change} is not clear yet (p = {p_value:.2g})")
     if open_guards:
         needed += [units_for_guardrail(config, treatment, one) for one in open_guards]
-        names = _listed([one.metric for one in open_guards])
+        names = joined([one.metric for one in open_guards])
         reasons.append(f"{names} {'is' if len(open_guards) == 1 else 'are'} not shown to be kept")
     known = [units for units in needed if units is not None]
     # Units without a value come along, and tell nothing.
@@ -243,7 +244,7 @@ def _price(config: ExperimentConfig, others: list[MetricResult]) -> str:
         and (gain_of(one) or 0.0) < 0.0
     ]
     verb = "is" if len(worse) == 1 else "are"
-    return f"; but {_listed(worse)} {verb} clearly worse" if worse else ""
+    return f"; but {joined(worse)} {verb} clearly worse" if worse else ""
 
 
 def _is_futile(config: ExperimentConfig, primary: MetricResult) -> bool:
@@ -285,7 +286,3 @@ def _interval(config: ExperimentConfig, result: MetricResult) -> str:
 
 def _no(treatment: str, reason: str) -> Decision:
     return Decision("do not ship", treatment, None, f"Do not ship {treatment}: {reason}.")
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What a terminal acts on instead of showing it (but for tab and line feed), what turns the text
 # after it around, what ends a line in some programs only, and halves of surrogate pairs.
@@ -58,6 +58,15 @@ def counted(count: int, one: str, many: str = "") -> str:
     """
     plural = many or (f"{one}es" if one.endswith("s") else f"{one}s")
     return f"{count:,} {one if count == 1 else plural}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Write names as a sentence lists them.
+
+    >>> joined(["a", "b", "c"]), joined(["a"]), joined([])
+    ('a, b and c', 'a', '')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def number_ranges(numbers: Iterable[int]) -> str:

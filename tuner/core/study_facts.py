@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tuner.core.shown import counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 from tuner.core.trial import Scalar
 
@@ -158,8 +159,7 @@ def _without_verdict(header: StudyHeader, summary: StudySummary) -> tuple[str, s
     if chosen is None:
         if not summary.told_trials:
             return "No result yet", "no trial has ended so far"
-        plural = "" if summary.told_trials == 1 else "s"
-        return "No result", f"none of {summary.told_trials:,} trial{plural} could be scored"
+        return "No result", f"none of {counted(summary.told_trials, 'trial')} could be scored"
     if summary.state != "finished":
         state = "Interrupted" if summary.state == "interrupted" else "Not finished"
         why = "a verdict is given at the end of a study, on queries that it has not seen"

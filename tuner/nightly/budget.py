@@ -12,6 +12,7 @@ from tuner.config import Config
 from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.shown import counted
 from tuner.core.steps import Say, unsaid
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params
@@ -100,22 +101,19 @@ def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) ->
         if trials >= MOST_EARLIER_TRIALS:
             break
     if found:
-        say(f"warm start: {trials} trials of {_nights(len(found))} on the same data")
+        nights = counted(len(found), "earlier night")
+        say(f"warm start: {trials} trials of {nights} on the same data")
         return gather(_from(assembly, [*assembly.config.warm_start, *found]), say=unsaid)
     again = tuple(starts.values())[:STARTING_POINTS]
     if again:
         best = "best configuration is" if len(again) == 1 else f"{len(again)} best are"
         say(
-            f"warm start: the data changed, so of {_nights(nights_before)} the {best} asked again, "
-            "and nothing else is taken over"
+            f"warm start: the data changed, so of {counted(nights_before, 'earlier night')} the "
+            f"{best} asked again, and nothing else is taken over"
         )
     elif reason:
         say(f"warm start: nothing is taken over from earlier nights: {reason}")
     return replace(earlier, starts=(*earlier.starts, *again))
-
-
-def _nights(count: int) -> str:
-    return "1 earlier night" if count == 1 else f"{count} earlier nights"
 
 
 def _is_on_the_same(assembly: Assembly, night: Night) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tuner.core.shown import joined
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.fanova import FEWEST_TRIALS, FORESTS, Importance, importances, leader
 from tuner.report.parts import Block, Charts, Items, Section, Text
@@ -96,7 +97,7 @@ def _named(names: list[str]) -> str:
     more = len(names) - MOST_NAMED
     if more > 0:
         return f"{', '.join(names[:MOST_NAMED])} and {more} more"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return joined(names)
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tuner.core.shown import joined
 from tuner.verdict.looks import LOOKS_FILE, times
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, HELD_OUT, POWER_SHOWN, confidence, in_queries
 from tuner.verdict.ruling import (
@@ -454,7 +455,7 @@ def _no_spread(figures: Figures) -> str:
 
 def _worse_types(figures: Figures) -> str:
     types = figures["types"]
-    named = types[0] if len(types) == 1 else f"{', '.join(types[:-1])} and {types[-1]}"
+    named = joined(types)
     return f"It is clearly worse on queries of the type{'s' * (len(types) > 1)} {named}."
 
 

@@ -14,6 +14,7 @@ from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.json_text import json_text
+from tuner.core.shown import counted
 
 if TYPE_CHECKING:
     from tuner.abtest.analysis import Analysis
@@ -94,8 +95,7 @@ def _print(analysis: Analysis, decision: Decision) -> None:
 
     units = ", ".join(f"{arm} {count:,}" for arm, count in analysis.counts.items())
     total = sum(analysis.counts.values())
-    rows = f"{analysis.rows:,} row{'s' if analysis.rows != 1 else ''}"
-    echo(f"{rows} of {total:,} unit{'s' if total != 1 else ''}: {units}")
+    echo(f"{counted(analysis.rows, 'row')} of {counted(total, 'unit')}: {units}")
     echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
     for treatment, results in analysis.results.items():
         echo(f"\n{treatment} against control")

@@ -7,6 +7,7 @@ import click
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
+from tuner.core.shown import counted
 
 
 @click.command("plan", short_help="Say how many users and days an experiment needs.")
@@ -61,9 +62,8 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
     )
     when = (
         "more than ten years at the baseline's rate of new units"
-        if plan.days is None
-        else f"{plan.days} day{'s' if plan.days != 1 else ''}, so {plan.weeks} whole "
-        f"week{'s' if plan.weeks != 1 else ''}"
+        if plan.days is None or plan.weeks is None
+        else f"{counted(plan.days, 'day')}, so {counted(plan.weeks, 'whole week')}"
         + (" (longer than the baseline: extrapolated)" if plan.has_days_beyond else "")
     )
     echo(
