@@ -155,7 +155,8 @@ def test_bad_input_ends_with_code_2_before_anything_is_measured(tuner_here):
     for arguments, message in (
         (("--duration", "soon"), "'soon' is no duration; write 30s, 500ms or 2m"),
         (("--duration", "0s"), "must be above 0"),
-        (("--duration", "86400.5s"), "at most a day"),
+        # Were it taken, the next would be named, and nothing measured for a day.
+        (("--duration", "86400.5s", "--params", '{"top_j": 3}'), "at most a day"),
         (("--concurrency", "1,x"), "'x' is no whole number"),
         (("--concurrency", "0"), "0 must be above 0"),
         (("--concurrency", "5000"), "at most 1024"),
