@@ -198,11 +198,11 @@ def timed_ms(at_once: int, workers: int, *, trial_s: float, query_s: float) -> t
 def test_a_query_that_waited_for_others_does_not_take_that_long(at_once: int, workers: int) -> None:
     # The trials say at least 10 s a query; by itself it is answered in a thousandth of that.
     took_ms, asked = timed_ms(at_once, workers, trial_s=300.0, query_s=0.01)
-    assert 10.0 <= took_ms < 5000.0
+    assert 10.0 <= took_ms < 10_000.0
     assert asked in (1, 2)
     # A slow one is slow by itself as well, and no more than two are asked to know it.
     took_ms, asked = timed_ms(at_once, workers, trial_s=300.0, query_s=0.06)
-    assert 60.0 <= took_ms < 5000.0
+    assert 60.0 <= took_ms < 10_000.0
     assert asked == 2
     # Where even with the waiting it is quick, nothing is asked.
     assert timed_ms(at_once, workers, trial_s=0.03, query_s=0.06)[1] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -265,8 +264,6 @@ def test_an_outcome_that_says_it_is_the_system_counts_as_well(toy: ModuleType) -
     def evaluate(params: Params) -> Outcome:
         return Outcome(error="503 from upstream", blame=Blame.SYSTEM)
 
-    begin = time.monotonic()
     assert run_study(study, Inline(), evaluate) == "interrupted"
-    assert time.monotonic() - begin < 60
     assert "503 from upstream" in study.stopped_by
     assert not any(trial.is_told for trial in study.trials)
