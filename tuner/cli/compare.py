@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     "--a",
     "first",
     metavar="JSON|FILE|RUN_DIR",
-    help="What runs today. Default: the configuration's baseline.",
+    help="What runs today. Default: the configuration's baseline. What is left out of JSON or of a "
+    "file is filled up as `tuner evaluate --params` does.",
 )
 @click.option(
     "--b",

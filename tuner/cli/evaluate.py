@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     "--params",
     metavar="JSON|FILE",
     help="Parameters as JSON, such as '{\"top_k\": 10}', or a YAML file such as best.yaml. "
-    "Default: the configuration's baseline. A parameter that is left out takes the "
-    "retriever's default.",
+    "Default: the configuration's baseline. A parameter that is left out has the baseline's "
+    "value where `space:` does not name it; else the retriever's default, which for a function, "
+    "command or http is the baseline's value too.",
 )
 @click.option(
     "--queries",
