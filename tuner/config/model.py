@@ -214,8 +214,8 @@ class VerdictSection(Section):
         default=0.05,
         gt=0,
         lt=0.5,
-        description="how often chance alone may make winner and baseline look different, either way; "
-        "at the first look a winner that is no better is deployed in half as many cases",
+        description="how often chance alone may make winner and baseline look different, either "
+        "way; at the first look a winner that is no better is deployed in half as many cases",
     )
     min_effect: Number = Field(
         default=0.01,
