@@ -12,6 +12,7 @@ import click
 from tuner.cli.options import config_argument, load_shown, note, set_option, showing
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
+from tuner.core.calls import EVALUATION, calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.files import write_csv
 from tuner.core.json_text import json_text
@@ -85,6 +86,7 @@ def command(
     queries = assembly.part(part)
     labels = None if by is None else tables.groups(queries, by)
     evaluator = assembly.evaluator(queries)
+    assembly = assembly.counting(EVALUATION)
     with showing("evaluation"):
         outcome = assembly.evaluate(choice, queries)
     looks = _looked(assembly, choice, part)
@@ -107,6 +109,7 @@ def command(
             "metrics": {name: None if value != value else value for name, value in figures.items()},
             "defined": defined,
             "holdout_looks": None if looks is None else asdict(looks),
+            "queries_asked": dict(assembly.calls),
         }
         if aggregates:
             record["aggregates"] = tables.spread_record(outcome.per_query)
@@ -131,6 +134,8 @@ def command(
     if labels is not None:
         echo()
         console().print(tables.group_table(outcome.per_query, labels, str(by)))
+    if asked := calls_sentence(assembly.calls):
+        note(asked)
     if per_query is not None:
         note(f"every query: {per_query}")
 

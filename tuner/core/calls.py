@@ -1,10 +1,11 @@
-"""Queries that a study asks of its system beside its trials, by what they are for."""
+"""Queries that are asked of a system, by what they are for: in trials, and beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 TRIALS = "trials"
+TIMED_IN_TRIALS = "timed_in_trials"
 DEAD_KNOBS = "dead_knobs"
 QUERY_TIME = "query_time"
 NOTHING_FOUND = "nothing_found"
@@ -14,12 +15,20 @@ VERDICT = "verdict"
 ASKED_TWICE = "asked_twice"
 LATENCY = "latency"
 SIDE_BY_SIDE = "side_by_side"
+EVALUATION = "evaluation"
+TIMED = "timed"
+
+# Known from the trials themselves; the other counts are added up while they are asked.
+OF_TRIALS = (TRIALS, TIMED_IN_TRIALS)
 
 # In the order in which they are shown.
 PURPOSES: Mapping[str, str] = {
+    TIMED_IN_TRIALS: "to time queries in trials",
+    EVALUATION: "to evaluate",
     HOLDOUT: "to score the held-out ones",
     VERDICT: "for the verdict",
     ASKED_TWICE: "to see whether the same answer comes twice",
+    TIMED: "to time queries",
     LATENCY: "to time winner and baseline by turns",
     SIDE_BY_SIDE: "to put winner and baseline side by side",
     DEAD_KNOBS: "to look for parameters without effect (inspection: off leaves them out)",
@@ -28,18 +37,34 @@ PURPOSES: Mapping[str, str] = {
     PROBE: "to see whether the system still answers",
 }
 
+# What asks queries one at a time for its own sake; in any other, one that is asked alone is timed.
+_ALONE = (LATENCY, QUERY_TIME, PROBE)
+
+
+def purpose_alone(purpose: str) -> str:
+    """Return what a query is counted for that is asked alone: to be timed, in most purposes.
+
+    >>> purpose_alone(HOLDOUT), purpose_alone(PROBE)
+    ('timed', 'probe')
+    """
+    return purpose if purpose in _ALONE else TIMED
+
 
 def calls_sentence(asked: Mapping[str, int]) -> str:
-    """Return how many queries were asked, and what for; empty where none was asked besides trials.
+    """Return how many queries were asked, and what for; empty where none was.
 
     >>> calls_sentence({"trials": 900, "dead_knobs": 0, "holdout": 20, "verdict": 1})
     '900 queries asked in trials, 21 besides: 20 to score the held-out ones, 1 for the verdict'
+    >>> calls_sentence({"trials": 900})
+    '900 queries asked in trials'
+    >>> calls_sentence({"evaluation": 20, "timed": 21})
+    '41 queries asked: 20 to evaluate, 21 to time queries'
     """
     besides = {purpose: asked.get(purpose, 0) for purpose in PURPOSES}
-    if not any(besides.values()):
-        return ""
     parts = [f"{count:,} {PURPOSES[purpose]}" for purpose, count in besides.items() if count]
-    total = sum(besides.values())
-    return (
-        f"{asked.get(TRIALS, 0):,} queries asked in trials, {total:,} besides: {', '.join(parts)}"
-    )
+    total, told = sum(besides.values()), ", ".join(parts)
+    if TRIALS not in asked:
+        return f"{total:,} queries asked: {told}" if parts else ""
+    if not parts:
+        return f"{asked[TRIALS]:,} queries asked in trials" if asked[TRIALS] else ""
+    return f"{asked[TRIALS]:,} queries asked in trials, {total:,} besides: {told}"

@@ -17,6 +17,7 @@ from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
     CONTEXT_TOKENS,
     GRAPH_USED,
+    LATENCY_PASS,
     SYSTEM_METRICS,
     needs_latency,
     observed,
@@ -158,7 +159,7 @@ class Evaluator:
             seconds["explain"] = explained - retrieved
         if needs_latency(self.system_metrics):
             metrics |= self.latency(params)
-            seconds["latency_pass"] = time.perf_counter() - measured
+            seconds[LATENCY_PASS] = time.perf_counter() - measured
         seconds["total"] = time.perf_counter() - begin
         return Outcome(metrics=metrics, per_query=outcome.per_query, seconds=seconds)
 

@@ -20,7 +20,7 @@ from tuner.core.trial import Outcome, Params, Race
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective, composite_values
 from tuner.evaluation.rungs import RUNGS, check_racing, divide
-from tuner.evaluation.system_metrics import needs_latency
+from tuner.evaluation.system_metrics import LATENCY_PASS, needs_latency
 
 # Measured on four sets in experiments/racing, as the rungs were.
 STOP_BELOW = -1.0
@@ -104,8 +104,8 @@ class Racing:
         if needs_latency(self.whole.system_metrics):
             begin = time.perf_counter()
             metrics |= self.whole.latency(params)
-            seconds["latency_pass"] = time.perf_counter() - begin
-            seconds["total"] += seconds["latency_pass"]
+            seconds[LATENCY_PASS] = time.perf_counter() - begin
+            seconds["total"] += seconds[LATENCY_PASS]
         return Outcome(metrics, values, seconds)
 
     def _behind(

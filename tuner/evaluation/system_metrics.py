@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.core.corpus import Query
 from tuner.core.errors import MetricError
-from tuner.core.rankings import NO_DOCUMENT, FloatArray, Rankings
+from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Rankings
 from tuner.core.trial import Params
 from tuner.metrics.names import parse
 from tuner.retrieval.base import Retriever, serve_one
@@ -18,6 +18,8 @@ from tuner.retrieval.base import Retriever, serve_one
 # Serving latency is taken from this many queries, evenly spread: enough for a p95 that tells 20 ms
 # from 200 ms, few enough that a trial of the built-in engine stays in the tens of milliseconds.
 LATENCY_QUERIES = 20
+# The stage of an evaluation in which they are asked; one that has it has been timed.
+LATENCY_PASS = "latency_pass"
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,22 @@ def serving_latency_ms(
     """
     if not queries:
         return np.zeros(0)
-    spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
-    sample = [queries[index] for index in spread]
+    sample = [queries[index] for index in _spread(len(queries))]
     serve_one(retriever, sample[0], params)
     return np.asarray([served_ms(retriever, query, params) for query in sample])
+
+
+def timed_queries(queries: int) -> int:
+    """Return how many queries it takes to time a batch of so many, the one ahead included.
+
+    >>> timed_queries(203), timed_queries(5)
+    (21, 6)
+    """
+    return 1 + len(_spread(queries)) if queries else 0
+
+
+def _spread(queries: int) -> IntArray:
+    return np.unique(np.linspace(0, queries - 1, LATENCY_QUERIES).astype(np.int64))
 
 
 def served_ms(

@@ -22,7 +22,7 @@ from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
-from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
@@ -69,6 +69,11 @@ class Assembly:
         if isinstance(retriever, Remembered):
             return replace(self, retriever=retriever.counting(purpose, self.calls))
         return replace(self, retriever=counted(retriever, purpose, self.calls))
+
+    def timeless(self) -> Assembly:
+        """Return the same without metrics of latency, which ask queries once more to time them."""
+        names = tuple(name for name in self.plan.metric_names if not needs_latency([name]))
+        return replace(self, plan=replace(self.plan, metric_names=names))
 
     def evaluator(self, queries: Sequence[Query]) -> Evaluator | SelfMeasured:
         """Make the evaluate function over some of the data set's queries."""

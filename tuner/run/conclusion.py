@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE, TRIALS
+from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE
 from tuner.core.errors import OutageError, TunerError, one_line
 from tuner.core.journal import ENDING
 from tuner.core.outages import is_outage
@@ -72,7 +72,7 @@ class Conclusion:
             self.say(study.stopped_by)
             study.note(ENDING, state="interrupted", reason=study.stopped_by)
             summary = self._summarise("interrupted")
-        calls = {**self.assembly.calls, TRIALS: asked_in_trials(study.header, study.trials)}
+        calls = {**self.assembly.calls, **asked_in_trials(study.header, study.trials)}
         return replace(summary, queries_asked=calls)
 
     def _summarise(self, state: str) -> StudySummary:

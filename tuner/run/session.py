@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tuner.config import Config, load_config
-from tuner.core.calls import TRIALS
+from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
@@ -244,8 +244,8 @@ def reopen(
     except InputError:  # this run writes another one
         summary = None
     if summary is not None:
-        asked = {purpose: n for purpose, n in summary.queries_asked.items() if purpose != TRIALS}
-        assembly.calls.update(asked)
+        asked = summary.queries_asked.items()
+        assembly.calls.update({purpose: n for purpose, n in asked if purpose not in OF_TRIALS})
     return Session(_remembering(assembly, run_dir), study, run_dir, earlier_seconds(content))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tuner.core.calls import TIMED_IN_TRIALS, TRIALS
 from tuner.core.study_record import Savings, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.rungs import FEWEST, usable_rungs
+from tuner.evaluation.system_metrics import LATENCY_PASS, timed_queries
 from tuner.study.failures import Failures
 
 BASELINE_ARM = "baseline"
@@ -91,11 +93,13 @@ def _reason(state: str, told: Sequence[Trial], stopped_by: str) -> str:
     return f"Failed: {stopped_by}" if stopped_by else Failures.of(told).sentence
 
 
-def asked_in_trials(header: StudyHeader, trials: Iterable[Trial]) -> int:
-    """Return how many queries the trials that ended had answered; 0 where there are none."""
+def asked_in_trials(header: StudyHeader, trials: Iterable[Trial]) -> dict[str, int]:
+    """Return how many queries the trials that ended had answered, and timed; none by 0."""
     queries = int(header.dataset.get("tune_queries", 0))
     answered = [t for t in trials if t.shared_from is None and (t.is_scored or t.race is not None)]
-    return sum(queries if t.race is None else t.race.queries for t in answered)
+    timed = sum(LATENCY_PASS in trial.seconds for trial in answered)
+    asked = {TRIALS: sum(queries if t.race is None else t.race.queries for t in answered)}
+    return {**asked, TIMED_IN_TRIALS: timed * timed_queries(queries)} if timed else asked
 
 
 def _savings(header: StudyHeader, told: Sequence[Trial]) -> Savings | None:

@@ -1,0 +1,88 @@
+"""What was asked of a system is told, to the query: by a function that counts its calls."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FUNCTION = """
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).parent
+DOCUMENTS = [json.loads(one) for one in (HERE / "data" / "corpus.jsonl").read_text().splitlines()]
+
+
+def search(query, top_k=5, title_weight=1.0):
+    with open(HERE / "asked.txt", "a") as asked:
+        asked.write(query + "\\n")
+    words = set(query.lower().strip("?").split())
+    scored = sorted(
+        (
+            -len(words & set(d["text"].lower().split()))
+            - title_weight * len(words & set(d["title"].lower().split())),
+            d["_id"],
+        )
+        for d in DOCUMENTS
+    )
+    return [id_ for _, id_ in scored[:top_k]]
+"""
+
+CONFIG = """\
+study: {name: counted, seed: 3}
+dataset: {path: data, split: {holdout: 0.5}}
+retriever: {kind: function, function: "counting:search"}
+space:
+  title_weight: {type: real, low: 0.0, high: 4.0}
+metrics: [latency_p95_ms]
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {title_weight: -3.0, top_k: 4}
+backends: [{kind: random, trials: 4}]
+execution: {kind: inline}
+tracking: null
+"""
+
+
+@pytest.fixture
+def counted(tuner_here):
+    (tuner_here.folder / "counting.py").write_text(FUNCTION, encoding="utf-8")
+    (tuner_here.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    return tuner_here
+
+
+def asked(tuner) -> int:
+    """Return how many calls there were since the last time."""
+    path = tuner.folder / "asked.txt"
+    count = len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+    path.unlink(missing_ok=True)
+    return count
+
+
+@pytest.mark.parametrize("racing", ["", "racing: {}\n"])
+def test_the_queries_that_time_a_trial_are_counted_for_that(counted, racing):
+    counted.edit("execution:", f"{racing}execution:")
+    record = json.loads(counted("run", "config.yaml", "--json").stdout)
+    told = record["queries_asked"]
+    assert sum(told.values()) == asked(counted)
+    # 5 trials of 10 queries each, of which 10 are timed after one that is not.
+    assert (told["trials"], told["timed_in_trials"]) == (50, 55)
+    assert told["timed"] == 22  # winner and baseline, as they are scored
+    assert told["holdout"] == 20  # each once
+
+
+def test_the_summary_page_and_note_say_what_timing_asked(counted):
+    done = counted("run", "config.yaml")
+    assert "50 queries asked in trials, " in done.stdout
+    assert " besides: 55 to time queries in trials, " in done.stdout
+    assert ", 22 to time queries, " in done.stdout
+    (run_dir,) = counted.runs()
+    assert "55 to time queries in trials" in (run_dir / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_evaluation_says_what_it_asked(counted):
+    record = json.loads(counted("evaluate", "config.yaml", "--json").stdout)
+    assert record["queries_asked"] == {"evaluation": 10, "timed": 11}
+    assert asked(counted) == 21
+    done = counted("evaluate", "config.yaml")
+    assert "21 queries asked: 10 to evaluate, 11 to time queries" in done.stderr
