@@ -427,11 +427,12 @@ SOURCES = {
 
 
 def metric_parts() -> dict[str, list[str]]:
-    """Return a table for each file of metrics, one for the answering, and one for answers."""
+    """Return a table for each file of metrics, for the answering and answers, and what is waste."""
     spelled: dict[str, list[str]] = {}
     for name in sorted(known_names(), key=len):
         spelled.setdefault(name.partition("@")[0], []).append(name)
     rows: dict[str, list[tuple[str, ...]]] = {}
+    lower = [name for name in SYSTEM_METRICS if is_better_lower(name)]
     for family, text in descriptions().items():
         metric = parse(spelled[family][0].replace("@k", "@10"))
         function = metric.function
@@ -446,6 +447,7 @@ def metric_parts() -> dict[str, list[str]]:
             NEEDS.get(family) or NEEDS[subject],
         )
         rows.setdefault(subject, []).append(row)
+        lower += spelled[family] if metric.lower_is_better else []
     head = ("metric", "what it measures", "range", "better", "needs")
     answering = [
         (
@@ -465,6 +467,7 @@ def metric_parts() -> dict[str, list[str]]:
         **{subject: table(head, found) for subject, found in rows.items()},
         "answering": table((*head[:-1], "comes from"), answering),
         "answers": table(("similarity", "what it measures"), answers),
+        "lower": [f"Lower is better for: {', '.join(map(code, sorted(lower)))}."],
     }
 
 
