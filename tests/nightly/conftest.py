@@ -7,8 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -22,7 +21,6 @@ from tuner.config import load_config
 from tuner.nightly.drift import write_score
 from tuner.nightly.night import run_night
 from tuner.nightly.records import Records, read_records
-from tuner.run.session import Session
 from tuner.study.loop import Event
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -113,12 +111,12 @@ class Nights:
         config, source = load_config(self.path, settings)
         listener = Listener(on_told)
 
-        @contextmanager
-        def listen(session: Session) -> Iterator[Listener]:
-            yield listener
-
         return run_night(
-            config, source, night=date.fromisoformat(night), say=listener.say, listen=listen
+            config,
+            source,
+            night=date.fromisoformat(night),
+            say=listener.say,
+            follow=lambda session: listener.show,
         )
 
     @property
@@ -135,7 +133,7 @@ class Nights:
         score = records.scores[-1]
         for back in range(days, 0, -1):
             earlier = replace(score, night=score.night - timedelta(days=back))
-            write_score(self.runs_dir, records, earlier)
+            write_score(records, earlier)
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "tuner", *arguments]

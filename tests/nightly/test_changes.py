@@ -19,7 +19,7 @@ from tuner.core.journal import read_journal
 from tuner.nightly.budget import shares
 from tuner.nightly.drift import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
-from tuner.nightly.records import Part, Records, Score, append, read_records
+from tuner.nightly.records import Part, Records, Score, read_records
 from tuner.nightly.spending import Spending, remember_part
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
@@ -130,7 +130,7 @@ def test_new_held_out_queries_begin_anew(nights: Any) -> None:
 def test_the_same_parameters_are_no_look(nights: Any) -> None:
     assembly = _assembly(nights)
     nights.runs_dir.mkdir()
-    spending = Spending(nights.runs_dir, nights.records, assembly, DAY)
+    spending = Spending(nights.records, assembly, DAY)
     values = np.zeros(len(assembly.holdout_queries))
     same = Measured({"graph_weight": 0.0, "max_hops": 1}, values)
     assert spending(same, Measured(assembly.baseline or {}, values)) == 0.05
@@ -141,21 +141,21 @@ def test_the_same_parameters_are_no_look(nights: Any) -> None:
 def test_a_look_at_unknown_queries_counts(nights: Any) -> None:
     nights.runs_dir.mkdir()
     look = {"night": "2026-02-01", "pair": "p", "part": "gone", "number": 1, "alpha": 0.01}
-    append(nights.runs_dir, "look", "small", **look)
+    nights.records.write("look", **look)
     assembly = _assembly(nights)
     assert _look(nights, assembly, assembly.holdout_queries, 2) == 2
 
 
 def test_drift_is_looked_for_within_one_champion(tmp_path: Path) -> None:
-    records = Records("small")
-    remember_part(tmp_path, records, "part", Part(("a", "b", "c"), ("x", "x", "x")))
+    records = Records(tmp_path, "small")
+    remember_part(records, "part", Part(("a", "b", "c"), ("x", "x", "x")))
     for day in range(35):
         level = 0.8 if day < 28 else 0.5
         values = (level, level + 0.1, level - 0.1 + 0.001 * (day % 3))
         score = Score(DAY + timedelta(days=day), "old", sum(values) / 3, "part", values)
-        write_score(tmp_path, records, score)
+        write_score(records, score)
     last = DAY + timedelta(days=34)
-    write_score(tmp_path, records, Score(last, "new", 0.2))
+    write_score(records, Score(last, "new", 0.2))
     for known in (records, read_records(tmp_path, "small")):
         assert check_drift(known, "old", last).status == "alarm"
         assert check_drift(known, "old", last - timedelta(days=7)).status == "no alarm"
@@ -177,7 +177,6 @@ def test_only_what_the_nights_made_is_pruned(nights: Any) -> None:
     records = nights.records
     champion = records.nights[3].study_id
     gone = prune(
-        nights.runs_dir,
         records,
         KeepSection(days=1),
         today=date(2026, 3, 20),
@@ -222,7 +221,7 @@ def _assembly(nights: Any) -> Assembly:
 def _look(nights: Any, assembly: Assembly, queries: tuple[Query, ...], hops: int) -> int:
     nights.runs_dir.mkdir(exist_ok=True)
     tonight = replace(assembly, holdout_queries=queries)
-    spending = Spending(nights.runs_dir, nights.records, tonight, DAY)
+    spending = Spending(nights.records, tonight, DAY)
     values = np.random.default_rng(hops).random((2, len(queries)))
     alpha = spending(
         Measured({"graph_weight": 0.5, "max_hops": hops}, values[0]),
@@ -242,10 +241,8 @@ def test_a_damaged_file_of_values_costs_a_finished_night_the_values_by_query_alo
     (run_dir / "trials" / "0.npz").write_bytes(b"PK damaged")
     loaded, source = load_config(run_dir / "config.yaml")
     assembly = assemble(loaded, source, make_plan(loaded, source), say=print)
-    records = Records("small")
-    score = record_score(
-        nights.runs_dir, records, assembly, trial, run_dir, champion="c", night=DAY
-    )
+    records = Records(nights.runs_dir, "small")
+    score = record_score(records, assembly, trial, run_dir, champion="c", night=DAY)
     assert score is not None
     assert (score.mean, score.part, score.by_query) == (trial.objective, None, ())
     assert records.scores == [score]

@@ -17,7 +17,6 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import Params
 from tuner.nightly.data import part_of
-from tuner.nightly.records import append
 from tuner.nightly.spending import Spending
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.judge import judge
@@ -55,7 +54,7 @@ def take(
     priced: FloatArray | None = None,
 ) -> float:
     """Let the challenger with a number have a look, as a new process would."""
-    spending = Spending(nights.runs_dir, nights.records, assembly, DAY)
+    spending = Spending(nights.records, assembly, DAY)
     zeros = np.zeros_like(row)
     return spending(
         Measured({"graph_weight": number / 100, "max_hops": 2}, row, objective=priced),
@@ -128,8 +127,8 @@ def test_looks_without_values_keep_their_shares(nights: Any, assembly: Assembly)
     rows = alike(3, len(assembly.holdout_queries))
     name, _ = part_of(assembly.holdout_queries)
     old = {"night": "2026-02-01", "part": name}
-    append(nights.runs_dir, "look", "small", pair="a", number=1, alpha=SHARES[0], **old)
-    append(nights.runs_dir, "look", "small", pair="b", number=2, alpha=SHARES[1], **old)
+    nights.records.write("look", pair="a", number=1, alpha=SHARES[0], **old)
+    nights.records.write("look", pair="b", number=2, alpha=SHARES[1], **old)
     levels = [take(nights, assembly, row, number) for number, row in enumerate(rows)]
     assert levels == pytest.approx(joint(rows, SHARES[2:5]))
     assert [look.share for look in nights.records.looks] == SHARES[:5]

@@ -15,9 +15,9 @@ import pytest
 import tuner.nightly
 from tuner.config import load_config
 from tuner.core.errors import InputError
+from tuner.nightly.champion import record_promotion
 from tuner.nightly.lock import Locked, only_one
 from tuner.nightly.promoting import promote
-from tuner.nightly.promotion import record_promotion
 from tuner.nightly.records import Champion
 from tuner.stats import alpha_of_look
 from tuner.verdict.more_queries import confidence
@@ -302,7 +302,7 @@ def test_a_champion_that_was_moved_while_the_night_ran_stays(nights: Any) -> Non
 def test_a_champion_that_fits_no_knob_is_named(nights: Any) -> None:
     nights.runs_dir.mkdir()
     champion = Champion({"max_hopps": 2}, 4, "gone", "registry")
-    record_promotion(nights.runs_dir, nights.records, champion, before=None, who="anna", why="")
+    record_promotion(nights.records, champion, before=None, who="anna", why="")
     with pytest.raises(InputError, match="the champion, version 4, does not fit") as caught:
         nights("2026-03-01")
     assert "did you mean 'max_hops'" in str(caught.value)

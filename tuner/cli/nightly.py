@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from tuner.run.progress import Progress, progress_for
 
 if TYPE_CHECKING:
     from tuner.run.session import Session
+    from tuner.study.loop import Event
 
 
 @click.command("nightly", short_help="Do a night's work: tune, test, promote, look for drift.")
@@ -57,7 +57,7 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
                 source,
                 night=night,
                 say=progress.say,
-                listen=lambda session: _followed(session, progress),
+                follow=lambda session: _follow(session, progress),
                 phases=Phases(progress.step),
             )
     except Locked:
@@ -84,10 +84,9 @@ def _print(summary: dict[str, Any]) -> None:
     echo(json_text(summary, indent=2))
 
 
-@contextmanager
-def _followed(session: Session, progress: Progress) -> Iterator[Progress]:
+def _follow(session: Session, progress: Progress) -> Callable[[Event], None]:
     progress.follow(session.study.header.arms, session.study.trials)
-    yield progress
+    return progress.show
 
 
 def _night(day: str | None) -> date:

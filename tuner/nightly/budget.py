@@ -68,7 +68,7 @@ def clock(config: Config) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) -> Earlier:
+def warmed(assembly: Assembly, records: Records, *, say: Say) -> Earlier:
     """Return what the search starts from: the trials of the latest nights on the same data.
 
     Where there are none, since the data changed, the best of the latest nights before are asked
@@ -81,8 +81,8 @@ def warmed(assembly: Assembly, records: Records, runs_dir: Path, *, say: Say) ->
     reason = ""
     is_apart = partial(_is_apart, assembly, records)
     for night in reversed(records.nights):
-        run_dir = str(runs_dir / night.run_dir)
-        is_there = (runs_dir / night.run_dir / JOURNAL_FILE).is_file()
+        run_dir = str(records.runs_dir / night.run_dir)
+        is_there = Path(run_dir, JOURNAL_FILE).is_file()
         is_same = _is_on_the_same(assembly, night)
         has_enough = bool(found) or len(starts) >= STARTING_POINTS
         if run_dir in found or not is_there or (has_enough and not is_same):

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from pathlib import Path
 from typing import Literal
 
 from tuner.core.errors import TunerError
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
-from tuner.nightly.promotion import (
-    record_promotion,
-    show_promotion,
-    who_is_it,
-)
+from tuner.nightly.champion import record_promotion, show_promotion, who_is_it
 from tuner.nightly.records import Records, read_records
 from tuner.nightly.summary import Challenger, Outcome
 from tuner.run.assembly import Assembly
@@ -66,7 +61,6 @@ def decide_night(
     policy: Policy,
     *,
     night: date,
-    runs_dir: Path,
     records: Records,
     registry: Registry | None,
     is_failed: bool,
@@ -92,11 +86,10 @@ def decide_night(
         return "kept"
     if policy == "ask":
         return "waiting for approval"
-    if _was_moved(runs_dir, records, registry):
+    if _was_moved(records, registry):
         say("the champion was moved while the night ran: the challenger is not promoted")
         return "kept"
     promotion = record_promotion(
-        runs_dir,
         records,
         challenger.as_champion(),
         before=records.shown_version,
@@ -105,12 +98,12 @@ def decide_night(
         night=night,
     )
     if registry is not None:
-        show_promotion(registry, records, promotion, runs_dir=runs_dir, say=say)
+        show_promotion(registry, records, promotion, say=say)
     return "promoted"
 
 
-def _was_moved(runs_dir: Path, records: Records, registry: Registry | None) -> bool:
-    if len(read_records(runs_dir, records.study).promotions) != len(records.promotions):
+def _was_moved(records: Records, registry: Registry | None) -> bool:
+    if len(read_records(records.runs_dir, records.study).promotions) != len(records.promotions):
         return True
     try:
         shown = None if registry is None else registry.get(CHAMPION)

@@ -16,7 +16,7 @@ from tuner.drift.detection import Measure, find_drift
 from tuner.drift.findings import DriftReport
 from tuner.drift.observations import Observation, Windows
 from tuner.nightly.data import part_of
-from tuner.nightly.records import Records, Score, append
+from tuner.nightly.records import Records, Score
 from tuner.nightly.spending import remember_part
 from tuner.run.assembly import Assembly
 
@@ -24,7 +24,6 @@ SCORE = "score"
 
 
 def record_score(
-    runs_dir: Path,
     records: Records,
     assembly: Assembly,
     baseline: Trial,
@@ -44,25 +43,22 @@ def record_score(
         by_query = objective.by_query(per_query, baseline.metrics)
         values = tuple(None if math.isnan(x) else round(float(x), 9) for x in by_query)
         part_name, part = part_of(assembly.tune_queries)
-        remember_part(runs_dir, records, part_name, part)
+        remember_part(records, part_name, part)
     score = Score(night, champion, float(baseline.objective), part_name, values)
-    write_score(runs_dir, records, score)
+    write_score(records, score)
     return score
 
 
-def write_score(runs_dir: Path, records: Records, score: Score) -> None:
+def write_score(records: Records, score: Score) -> None:
     """Write a score down."""
-    append(
-        runs_dir,
+    records.write(
         "scored",
-        records.study,
         night=score.night.isoformat(),
         champion=score.champion,
         mean=score.mean,
         part=score.part,
         by_query=list(score.by_query),
     )
-    records.scores.append(score)
 
 
 def check_drift(records: Records, champion: str, night: date) -> DriftReport:

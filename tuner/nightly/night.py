@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tuner.config import Config, Source
 from tuner.config.nightly import NightlySection
@@ -27,7 +27,7 @@ from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.lock import only_one
 from tuner.nightly.notify import check_notify
 from tuner.nightly.pruning import prune
-from tuner.nightly.records import Champion, Night, Records, append, read_records, told_unreadable
+from tuner.nightly.records import Champion, Records, read_records, told_unreadable
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
@@ -40,46 +40,36 @@ from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry
 
+Follow = Callable[[Session], Callable[[Event], None]]
+"""Given a study before its loop, returns what takes the loop's events."""
+
 
 class Refused(InputError):
     """A night that was not begun at all, so that there is nothing to tell of it."""
 
 
-class Listener(Protocol):
-    """Follows a night's study."""
-
-    def show(self, event: Event) -> None:
-        """Take one event of the study's loop."""
-        ...
-
-    def say(self, message: str) -> None:
-        """Take one line of news."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Heard:
-    """Passes lines on, and keeps them for the summary."""
-
-    say: Say
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
-        self.say(message)
-
-
 @dataclass(frozen=True)
 class _Tonight:
+    """What every step of a night works with; ``notes`` are the lines said so far."""
+
     config: Config
     source: Source
     night: date
-    runs_dir: Path
     records: Records
     registry: Registry | None
-    heard: _Heard
-    began: float
+    say: Say
     phases: Phases
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, message: str) -> None:
+        """Pass a line on, and keep it for the summary."""
+        self.notes.append(message)
+        self.say(message)
+
+    def write_failure(self, outcome: str, reason: str) -> None:
+        """Write down why this attempt at the night did not come to its end."""
+        night = self.night.isoformat()
+        self.records.write("failed", night=night, outcome=outcome, error=reason)
 
 
 def run_night(
@@ -88,7 +78,7 @@ def run_night(
     *,
     night: date,
     say: Say,
-    listen: Callable[[Session], AbstractContextManager[Listener]],
+    follow: Follow,
     phases: Phases | None = None,
 ) -> dict[str, Any]:
     """Do everything that a night does, and return its summary, which ``nights.jsonl`` holds too.
@@ -106,7 +96,6 @@ def run_night(
         raise Refused(problems=source.error(error).problems) from error
     began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
-    heard = _Heard(say)
     with only_one(runs_dir, study):
         records = read_records(runs_dir, study)
         done = records.of(night)
@@ -118,80 +107,67 @@ def run_night(
                 f"--date {night}: the last night was that of {last}, and what is measured now is "
                 f"not how it was before; nights go forward only: name {last} or a later date"
             )
-        if records.unreadable:
-            heard.note(told_unreadable(records.unreadable))
         registry = registry_of(config)
-        tonight = _Tonight(
-            config, source, night, runs_dir, records, registry, heard, began, phases or Phases()
-        )
+        tonight = _Tonight(config, source, night, records, registry, say, phases or Phases())
+        if records.unreadable:
+            tonight.note(told_unreadable(records.unreadable))
         try:
-            return _run(tonight, listen)
+            return _run(tonight, follow, began)
         except Exception as error:
             with suppress(TunerError):  # the first error says what is wrong
-                _write_failure(tonight, outcome_of(error), reason_of(error))
+                tonight.write_failure(outcome_of(error), reason_of(error))
             raise
 
 
-def _write_failure(tonight: _Tonight, outcome: str, reason: str) -> None:
-    """Write down why this attempt at the night did not come to its end."""
-    append(
-        tonight.runs_dir,
-        "failed",
-        tonight.records.study,
-        night=tonight.night.isoformat(),
-        outcome=outcome,
-        error=reason,
-    )
-
-
-def _run(
-    tonight: _Tonight, listen: Callable[[Session], AbstractContextManager[Listener]]
-) -> dict[str, Any]:
-    config, records, runs_dir, night = (
-        tonight.config, tonight.records, tonight.runs_dir, tonight.night,
-    )  # fmt: skip
-    heard = tonight.heard
+def _run(tonight: _Tonight, follow: Follow, began: float) -> dict[str, Any]:
+    """Find the champion, open the data, run the study; the rest where it was not interrupted."""
+    records = tonight.records
     try:
-        champion = find_champion(
-            config, records, tonight.registry, runs_dir=runs_dir, say=heard.note
-        )
+        champion = find_champion(tonight.config, records, tonight.registry, say=tonight.note)
     except InputError as error:
         raise tonight.source.error(error) from error
     assembly = _assemble(tonight, champion)
     data = data_record(assembly)
-    last = records.nights[-1] if records.nights else None
-    changes = [] if last is None else what_changed(last.data, data)
+    changes = what_changed(records.nights[-1].data, data) if records.nights else []
     for change in changes:
-        heard.note(change)
-    session, is_resumed = _session(tonight, champion, assembly, data)
-    if is_resumed and (begun := records.of(night)) is not None and records.has_promoted(begun):
+        tonight.note(change)
+    resumed = _resumed(tonight, champion, data)
+    session = resumed or _begun(tonight, champion, assembly, data)
+    begun = records.of(tonight.night)
+    if resumed is not None and begun is not None and records.has_promoted(begun):
         champion = begun.champion  # whom its study was tested against
-    spending = Spending(runs_dir, records, session.assembly, night)
-    with listen(session) as listener:
-        inner = _Heard(listener.say, heard.notes)
-        tuned = session.run(
-            on_event=listener.show,
-            say=inner.note,
-            is_time_up=clock(config),
-            level_of=spending,
-            phases=tonight.phases,
-            write_report=write_study_report,
-        )
+    spending = Spending(records, session.assembly, tonight.night)
+    tuned = session.run(
+        on_event=follow(session),
+        say=tonight.note,
+        is_time_up=clock(tonight.config),
+        level_of=spending,
+        phases=tonight.phases,
+        write_report=write_study_report,
+    )
     said = Said(
-        night, records.study, "interrupted", champion, tuned, data, tonight.began, changes,
-        is_resumed=is_resumed, notes=heard.notes,
-    )  # fmt: skip
-    if tuned.summary.state == "interrupted":
-        if reason := tuned.summary.reason:
-            _write_failure(tonight, "interrupted", reason)
-        return summarise_night(replace(said, error=reason or None))
-    return _finish(tonight, session, spending, said)
+        tonight.night,
+        records.study,
+        "interrupted",
+        champion,
+        tuned,
+        data,
+        began,
+        changes,
+        is_resumed=resumed is not None,
+        notes=tonight.notes,
+    )
+    if tuned.summary.state != "interrupted":
+        return _finish(tonight, session, spending, said)
+    if reason := tuned.summary.reason:
+        tonight.write_failure("interrupted", reason)
+    return summarise_night(replace(said, error=reason or None))
 
 
 def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said) -> dict[str, Any]:
     """Decide, look for drift, show it, write it down, and throw away what is old."""
-    records, runs_dir, night = tonight.records, tonight.runs_dir, tonight.night
-    champion, tuned, note = said.champion, said.tuned, tonight.heard.note
+    records, night, note = tonight.records, tonight.night, tonight.note
+    champion, tuned = said.champion, said.tuned
     study_id, own = session.study.header.study_id, session.assembly
     settings = tonight.config.nightly
     challenger = find_challenger(own, tuned, study_id, tonight.registry, say=note)
@@ -199,7 +175,7 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
     measured = {"params": own.params(own.baseline or {}), "by": own.fingerprints()["objective"]}
     key = params_key(measured)
     if (baseline := _baseline(session)) is not None:
-        record_score(runs_dir, records, own, baseline, tuned.run_dir, champion=key, night=night)
+        record_score(records, own, baseline, tuned.run_dir, champion=key, night=night)
     drift = check_drift(records, key, night)
     failure = why_failed(tuned.summary, session.study.trials)
     outcome = decide_night(
@@ -207,7 +183,6 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
         challenger,
         settings.promote,
         night=night,
-        runs_dir=runs_dir,
         records=records,
         registry=tonight.registry,
         is_failed=failure is not None,
@@ -221,20 +196,13 @@ def _finish(tonight: _Tonight, session: Session, spending: Spending, said: Said)
         look=spending.look,
         drift=drift,
     )
-    show_in_mlflow(tonight.config, records, runs_dir, summarise_night(said), say=note)
+    show_in_mlflow(tonight.config, records, summarise_night(said), say=note)
     now = champion if records.champion is None else records.champion
     # Also what waits for approval, and what a rollback would go back to.
     never = {study_id, champion.study_id, now.study_id}
-    gone = prune(runs_dir, records, settings.keep, today=night, never=never, say=note)
+    gone = prune(records, settings.keep, today=night, never=never, say=note)
     summary = summarise_night(replace(said, pruned=gone))
-    append(
-        runs_dir,
-        "ended",
-        records.study,
-        night=night.isoformat(),
-        study_id=study_id,
-        summary=summary,
-    )
+    records.write("ended", night=night.isoformat(), study_id=study_id, summary=summary)
     return summary
 
 
@@ -249,7 +217,7 @@ def _assemble(tonight: _Tonight, champion: Champion) -> Assembly:
     config = with_budget(tonight.config).model_copy(
         update={"baseline": champion.params, "nightly": NightlySection()}
     )
-    source, say = tonight.source, tonight.heard.note
+    source, say = tonight.source, tonight.note
     try:
         assembly = assemble(
             config, source, make_plan(config, source, to_run=True), say=say, phases=tonight.phases
@@ -267,47 +235,47 @@ def _assemble(tonight: _Tonight, champion: Champion) -> Assembly:
     return assembly
 
 
-def _session(
-    tonight: _Tonight, champion: Champion, assembly: Assembly, data: dict[str, Any]
-) -> tuple[Session, bool]:
-    """Go on with tonight's study where it was begun before, or begin one; say which."""
-    records, runs_dir, note = tonight.records, tonight.runs_dir, tonight.heard.note
+def _resumed(tonight: _Tonight, champion: Champion, data: dict[str, Any]) -> Session | None:
+    """Return tonight's study where it was begun before, and may go on."""
+    records, note = tonight.records, tonight.note
     begun = records.of(tonight.night)
-    if begun is not None and begun.summary is None:
-        reason = ""
-        is_same = params_key(begun.champion.params) == params_key(champion.params)
-        if not is_same and not records.has_promoted(begun):
-            reason = "the champion is another one now"
-        elif begun.data["fingerprints"] != data["fingerprints"]:
-            reason = "the data, the index or the configuration changed"
+    if begun is None or begun.summary is not None:
+        return None
+    is_same = params_key(begun.champion.params) == params_key(champion.params)
+    if not is_same and not records.has_promoted(begun):
+        reason = "the champion is another one now"
+    elif begun.data["fingerprints"] != data["fingerprints"]:
+        reason = "the data, the index or the configuration changed"
+    else:
+        try:
+            session = reopen(records.runs_dir / begun.run_dir, say=note, phases=tonight.phases)
+        except InputError as error:
+            reason = str(error)
         else:
-            try:
-                session = reopen(runs_dir / begun.run_dir, say=note, phases=tonight.phases)
-            except InputError as error:
-                reason = str(error)
-            else:
-                note(f"this night was begun before: its study in {session.run_dir} goes on")
-                return session, True
-        note(f"this night was begun before, and is begun anew: {reason}")
+            note(f"this night was begun before: its study in {session.run_dir} goes on")
+            return session
+    note(f"this night was begun before, and is begun anew: {reason}")
+    return None
+
+
+def _begun(
+    tonight: _Tonight, champion: Champion, assembly: Assembly, data: dict[str, Any]
+) -> Session:
+    """Begin tonight's study, and write that down."""
+    records, note = tonight.records, tonight.note
     last = records.nights[-1] if records.nights else None
     if last is not None and last.summary is None and last.night != tonight.night:
         note(f"the night of {last.night} was not finished; its trials help tonight's search")
     earlier = Earlier()
     if tonight.config.nightly.budget.trials != 0:
-        earlier = warmed(assembly, records, runs_dir, say=note)
+        earlier = warmed(assembly, records, say=note)
     session = begin(assembly, earlier=earlier)
-    study_id, run_dir = session.study.header.study_id, session.run_dir.name
-    append(
-        runs_dir,
+    records.write(
         "begun",
-        records.study,
         night=tonight.night.isoformat(),
-        run_dir=run_dir,
-        study_id=study_id,
+        run_dir=session.run_dir.name,
+        study_id=session.study.header.study_id,
         champion=asdict(champion),
         data=data,
     )
-    records.nights.append(
-        Night(tonight.night, run_dir, study_id, champion, data, session.study.header.created_at)
-    )
-    return session, False
+    return session

@@ -16,7 +16,7 @@ from tuner.config.nightly import NotifySection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.json_text import json_text
 from tuner.core.steps import Say
-from tuner.nightly.records import append, read_records
+from tuner.nightly.records import read_records
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -48,13 +48,13 @@ def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, A
     section = config.nightly.notify
     if section is None:
         return {**summary, "told": None, "why_not_told": None}
-    runs_dir, study = Path(config.study.runs_dir), config.study.name
+    records = read_records(Path(config.study.runs_dir), config.study.name)
     night, outcome = date.fromisoformat(summary["night"]), summary["outcome"]
     # Whoever reads it was told.
     told = {**summary, "told": True, "why_not_told": None}
     if any(
         (notice.night, notice.outcome, notice.is_told) == (night, outcome, True)
-        for notice in read_records(runs_dir, study).notices
+        for notice in records.notices
     ):
         say(f"the night of {night} has been told of already: {outcome}")
         return told
@@ -62,14 +62,8 @@ def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, A
     if reason is not None:
         say(f"nobody was told: {reason}")
     try:
-        append(
-            runs_dir,
-            "told",
-            study,
-            night=night.isoformat(),
-            outcome=outcome,
-            told=reason is None,
-            why=reason,
+        records.write(
+            "told", night=night.isoformat(), outcome=outcome, told=reason is None, why=reason
         )
     except TunerError as error:
         say(str(error))

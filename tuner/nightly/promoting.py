@@ -9,9 +9,8 @@ from pathlib import Path
 from tuner.config import Config
 from tuner.core.errors import InputError, TunerError
 from tuner.core.steps import Say, unsaid
-from tuner.nightly.champion import registry_of
+from tuner.nightly.champion import record_promotion, registry_of, show_promotion, who_is_it
 from tuner.nightly.deciding import DEPLOY
-from tuner.nightly.promotion import record_promotion, show_promotion, who_is_it
 from tuner.nightly.records import Champion, Night, Promotion, Records, read_records
 from tuner.tracking.registry import CHALLENGER, CHAMPION, ModelVersion, Registry
 
@@ -48,8 +47,7 @@ def promote(
             it.
         TunerError: a version is asked for, and the registry cannot be reached.
     """
-    runs_dir, study = Path(config.study.runs_dir), config.study.name
-    records = read_records(runs_dir, study)
+    records = read_records(Path(config.study.runs_dir), config.study.name)
     registry = registry_of(config)
     candidate = _target(config, records, registry, target)
     to = candidate.to
@@ -72,7 +70,6 @@ def promote(
         )
     why = why or f"tuner promote --to {target}"
     promotion = record_promotion(
-        runs_dir,
         records,
         to,
         before=before,
@@ -81,7 +78,7 @@ def promote(
     )
     if registry is None:
         return promotion
-    shown = show_promotion(registry, records, promotion, runs_dir=runs_dir, say=say)
+    shown = show_promotion(registry, records, promotion, say=say)
     return replace(promotion, to=shown)
 
 

@@ -14,11 +14,10 @@ from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
-from tuner.nightly.records import Night, Records, append
+from tuner.nightly.records import Night, Records
 
 
 def prune(
-    runs_dir: Path,
     records: Records,
     keep: KeepSection,
     *,
@@ -30,6 +29,7 @@ def prune(
 
     ``never`` names the studies (by id) whose directories stay, as the champion's does.
     """
+    runs_dir = records.runs_dir
     there = [night for night in records.nights if _is_theirs(runs_dir, night)]
     gone = []
     for place, night in enumerate(reversed(there)):
@@ -39,8 +39,7 @@ def prune(
         if is_beyond and night.study_id not in never and _delete(runs_dir / night.run_dir, say):
             gone.append(night.run_dir)
     if gone:
-        append(runs_dir, "pruned", records.study, run_dirs=gone)
-        records.pruned.update(gone)
+        records.write("pruned", run_dirs=gone)
     return gone
 
 

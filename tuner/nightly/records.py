@@ -2,7 +2,7 @@
 
 A line is one event of one study: ``queries`` (what a part's queries are), ``begun``, ``scored``,
 ``look``, ``ended``, ``failed``, ``told``, ``champion``, ``shown``, ``synced`` (MLflow has a study
-that it had missed), ``pruned``. It is on the disk when ``append`` returns.
+that it had missed), ``pruned``.
 """
 
 from __future__ import annotations
@@ -182,11 +182,12 @@ class _Ended:
 
 @dataclass
 class Records:
-    """What is known of one study's nights, oldest first.
+    """What is known of one study's nights, oldest first; ``write`` adds to it.
 
     ``failures`` says by night how its latest attempt came to no end: the outcome, and why.
     """
 
+    runs_dir: Path
     study: str
     nights: list[Night] = field(default_factory=list)
     promotions: list[Promotion] = field(default_factory=list)
@@ -211,6 +212,21 @@ class Records:
             return None
         last = self.promotions[-1]
         return last.to.version if last.is_shown else last.before
+
+    def write(self, event: str, **detail: Any) -> None:
+        """Write one event down, and know it from now on; it is on the disk on return.
+
+        Raises:
+            TunerError: the disk refuses; the file is as it was before.
+        """
+        line = json_text({"event": event, "at": time.time(), "study": self.study, **detail})
+        path = self.runs_dir / NIGHTS_FILE
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            append_lines(path, line)
+        except OSError as error:
+            raise TunerError(f"{path}: cannot be written: {error.strerror or error}") from error
+        _take(self, json.loads(line))
 
     def of(self, night: date) -> Night | None:
         """Return the latest attempt at a night."""
@@ -237,22 +253,6 @@ def told_unreadable(lines: int) -> str:
     return f"{lines} lines of {NIGHTS_FILE} cannot be read and are left out"
 
 
-def append(runs_dir: Path, event: str, study: str, **detail: Any) -> None:
-    """Write one event; it is on the disk on return.
-
-    Raises:
-        TunerError: the disk refuses; the file is as it was before.
-    """
-    record = {"event": event, "at": time.time(), "study": study, **detail}
-    line = json_text(record)
-    path = runs_dir / NIGHTS_FILE
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_lines(path, line)
-    except OSError as error:
-        raise TunerError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
 def studies_in(runs_dir: Path) -> list[str]:
     """Return the names of the studies that have nights here, in the order of their first."""
     names = (record.get("study") for record, _ in _events(runs_dir) if record is not None)
@@ -274,16 +274,13 @@ def read_records(runs_dir: Path, study: str) -> Records:
 
     A line that a crash cut off in the writing does not count: what it says never happened.
     """
-    records = Records(study)
+    records = Records(runs_dir, study)
     for record, line in _events(runs_dir):
         if record is None:
             is_torn = line.startswith(_BEGINNING) and not line.endswith("}")
             records.unreadable += not is_torn
         elif record.get("study") == study:
-            try:
-                _take(records, record)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-                records.unreadable += 1
+            _take(records, record)
     return records
 
 
@@ -299,6 +296,13 @@ def _events(runs_dir: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
 
 
 def _take(records: Records, record: dict[str, Any]) -> None:
+    try:
+        _add(records, record)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        records.unreadable += 1
+
+
+def _add(records: Records, record: dict[str, Any]) -> None:
     match record["event"]:
         case "queries":
             part = Part(tuple(record["digests"]), tuple(record["types"]))
@@ -332,7 +336,12 @@ def _take(records: Records, record: dict[str, Any]) -> None:
             found |= {name: found.get(name) or [] for name in ("composite", "objective")}
             records.looks.append(_finite(read_as(Look, found)))
         case "ended":
-            _end(records, record)
+            for place, begun in reversed([*enumerate(records.nights)]):
+                if begun.study_id == record["study_id"]:
+                    records.failures.pop(begun.night, None)
+                    read_as(_Ended, record["summary"])  # what is read of it later is there
+                    records.nights[place] = replace(begun, summary=record["summary"])
+                    break
         case "failed":
             failure = (str(record["outcome"]), str(record["error"]))
             records.failures[date.fromisoformat(record["night"])] = failure
@@ -356,7 +365,11 @@ def _take(records: Records, record: dict[str, Any]) -> None:
                 )
             )
         case "shown":
-            _show(records, read_as(int | None, record["version"]))
+            version = read_as(int | None, record["version"])
+            if records.promotions:
+                last = records.promotions[-1]
+                to = replace(last.to, version=version)
+                records.promotions[-1] = replace(last, to=to, is_shown=True)
         case "synced":
             records.synced.add(str(record["study_id"]))
         case "pruned":
@@ -367,25 +380,3 @@ def _finite(look: Look) -> Look:
     if not all(value is None or math.isfinite(value) for value in look.composite + look.objective):
         raise ValueError("a value that is not finite")
     return look
-
-
-def _summary(record: Any) -> Mapping[str, Any]:
-    """Return a night's summary whose parts are what is read of them later."""
-    read_as(_Ended, record)
-    summary: Mapping[str, Any] = record
-    return summary
-
-
-def _end(records: Records, record: dict[str, Any]) -> None:
-    for place in reversed(range(len(records.nights))):
-        night = records.nights[place]
-        if night.study_id == record["study_id"]:
-            records.failures.pop(night.night, None)
-            records.nights[place] = replace(night, summary=_summary(record["summary"]))
-            return
-
-
-def _show(records: Records, version: int | None) -> None:
-    if records.promotions:
-        last = records.promotions[-1]
-        records.promotions[-1] = replace(last, to=replace(last.to, version=version), is_shown=True)

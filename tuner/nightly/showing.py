@@ -12,14 +12,14 @@ from tuner.config.model import TrackingSection
 from tuner.core.errors import InputError, TunerError
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
-from tuner.nightly.records import Night, Records, append
+from tuner.nightly.records import Night, Records
 from tuner.run.folder import read_run, timed_summary
 from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.nights import show_night
 
 
 def show_in_mlflow(
-    config: Config, records: Records, runs_dir: Path, summary: Mapping[str, Any], *, say: Say
+    config: Config, records: Records, summary: Mapping[str, Any], *, say: Say
 ) -> None:
     """Show a night's summary in MLflow, and what it missed of earlier ones.
 
@@ -30,7 +30,7 @@ def show_in_mlflow(
     tonight = records.nights[-1]
     made_up = []
     if summary["is_in_mlflow"]:
-        made_up = _make_up(config.tracking, records, runs_dir, but=tonight.study_id, say=say)
+        made_up = _make_up(config.tracking, records, but=tonight.study_id, say=say)
     nights = {one.night: one.summary for one in records.nights if one.summary is not None}
     nights[date.fromisoformat(summary["night"])] = summary
     tags = {one.study_id: _tags(one.night, one.summary) for one in made_up}
@@ -62,13 +62,11 @@ def sync_study(run_dir: Path, tracking: TrackingSection | None = None) -> None:
         tracker.sync(content.header, content.trials.values(), timed_summary(content), run_dir)
 
 
-def _make_up(
-    tracking: TrackingSection, records: Records, runs_dir: Path, *, but: str, say: Say
-) -> list[Night]:
+def _make_up(tracking: TrackingSection, records: Records, *, but: str, say: Say) -> list[Night]:
     """Show MLflow the studies of earlier nights that it missed, and return these nights."""
     made_up = []
     for night in records.nights:
-        run_dir = runs_dir / night.run_dir
+        run_dir = records.runs_dir / night.run_dir
         is_known = night.is_in_mlflow or night.study_id in {but, *records.synced}
         if is_known or not (run_dir / JOURNAL_FILE).is_file():
             continue
@@ -80,8 +78,7 @@ def _make_up(
         except TunerError as error:
             say(f"{error}; the next night tries again")
             break
-        append(runs_dir, "synced", records.study, study_id=night.study_id)
-        records.synced.add(night.study_id)
+        records.write("synced", study_id=night.study_id)
         made_up.append(night)
     if made_up:
         days = ", ".join(night.night.isoformat() for night in made_up)

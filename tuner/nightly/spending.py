@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from itertools import takewhile
-from pathlib import Path
 
 from tuner.core.rankings import FloatArray
 from tuner.nightly.data import judged_part, params_key, part_of
-from tuner.nightly.records import Look, Part, Records, append
+from tuner.nightly.records import Look, Part, Records
 from tuner.run.assembly import Assembly
 from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
 from tuner.verdict.looks import SHARE_THAT_COUNTS
@@ -36,7 +35,6 @@ class Spending:
     ``look`` is tonight's, once there was one.
     """
 
-    runs_dir: Path
     records: Records
     assembly: Assembly
     night: date
@@ -73,20 +71,16 @@ class Spending:
             composite=_row(winner.composite, baseline.composite) if is_held_out else (),
             objective=_row(winner.objective, baseline.objective) if is_held_out else (),
         )
-        remember_part(self.runs_dir, self.records, name, part)
+        remember_part(self.records, name, part)
         self.look = replace(look, alpha=_level(look, earlier, self.records.parts))
-        self.records.looks.append(self.look)
-        detail = {**asdict(self.look), "night": self.night.isoformat()}
-        append(self.runs_dir, "look", self.records.study, **detail)
+        self.records.write("look", **{**asdict(self.look), "night": self.night.isoformat()})
         return self.look.alpha
 
 
-def remember_part(runs_dir: Path, records: Records, name: str, part: Part) -> None:
+def remember_part(records: Records, name: str, part: Part) -> None:
     """Write down what the queries of a part are, once."""
     if name not in records.parts:
-        records.parts[name] = part
-        detail: dict[str, Iterable[str]] = {"digests": part.digests, "types": part.types}
-        append(runs_dir, "queries", records.study, part=name, **detail)
+        records.write("queries", part=name, digests=part.digests, types=part.types)
 
 
 def _is_of_these(records: Records, look: Look, part: Part) -> bool:
