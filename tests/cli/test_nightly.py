@@ -18,8 +18,9 @@ import pytest
 import yaml
 
 from tuner.cli import tuner as command_line
-from tuner.cli.drift_sources import observations_of
 from tuner.config import load_config
+from tuner.drift.sources import observations_of
+from tuner.nightly.records import dates_of_studies
 from tuner.run.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -483,11 +484,18 @@ def test_drift_dates_nights_by_their_date_and_other_runs_by_the_clock(alone, mon
     nights, today = {date(2026, 2, 27), date(2026, 3, 1)}, datetime.now(UTC).date()
     monkeypatch.chdir(alone.folder)
     for of in ("baseline", "winner"):
-        assert {one.day for one in observations_of(["runs"], of=of)} == nights
-    (last,) = {one.day for one in observations_of([str(alone.runs()[-1])], of="baseline")}
+        assert {
+            one.day for one in observations_of(["runs"], of=of, nights_of=dates_of_studies)
+        } == nights
+    (last,) = {
+        one.day
+        for one in observations_of(
+            [str(alone.runs()[-1])], of="baseline", nights_of=dates_of_studies
+        )
+    }
     assert last == date(2026, 3, 1)
     alone("run", "config.yaml", "-q")
-    days = {one.day for one in observations_of(["runs"], of="baseline")}
+    days = {one.day for one in observations_of(["runs"], of="baseline", nights_of=dates_of_studies)}
     assert nights < days
     assert all(abs(day - today) <= timedelta(days=1) for day in days - nights)
 

@@ -120,11 +120,12 @@ def command(
     """
     from tuner.cli.bench_tables import check_plot
     from tuner.cli.drift_report import print_report
-    from tuner.cli.drift_sources import observations_of, observations_of_experiment
     from tuner.drift.detection import find_drift
     from tuner.drift.mix import MODERATE_PSI
     from tuner.drift.observations import Windows
     from tuner.drift.plot import draw
+    from tuner.drift.sources import observations_of, observations_of_experiment
+    from tuner.nightly.records import dates_of_studies
 
     if plot is not None:
         check_plot(plot)
@@ -133,7 +134,7 @@ def command(
     if tags and experiment is None:
         raise InputError("--tag chooses among the runs of --experiment; files have no tags")
     if experiment is None:
-        observations = observations_of(sources, of=of)
+        observations = observations_of(sources, of=of, nights_of=dates_of_studies)
     else:
         asked = [name for name in names if name != MIX]
         observations = observations_of_experiment(uri, experiment, _pairs(tags), asked)
@@ -171,8 +172,8 @@ def _measures(
     higher_is_worse: Sequence[str],
     effects: Sequence[str],
 ) -> list[Measure]:
-    from tuner.cli.drift_sources import figures_in
     from tuner.drift.detection import Measure
+    from tuner.drift.observations import figures_in
     from tuner.evaluation.system_metrics import is_better_lower
 
     there = figures_in(observations)

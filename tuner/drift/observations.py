@@ -107,6 +107,11 @@ def by_query(observations: Iterable[Observation], name: str) -> Cells:
     return _averaged(days[known], queries[known], values[known])
 
 
+def figures_in(observations: Iterable[Observation]) -> list[str]:
+    """Return the names of all figures, in the order in which they turn up."""
+    return list(dict.fromkeys(name for one in observations for name in one.values))
+
+
 def by_day(
     observations: Iterable[Observation], name: str, *, percentile: float | None = None
 ) -> Daily:

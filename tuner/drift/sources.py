@@ -1,44 +1,49 @@
-"""Where `tuner drift` finds what was observed: files, run directories, MLflow."""
+"""Where observations are found: files, run directories, MLflow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tuner.core.errors import InputError, did_you_mean
+from tuner.core.journal import read_journal, read_per_query
 from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Trial
 from tuner.drift.observations import Observation
 from tuner.drift.reading import read_observations
-from tuner.nightly.records import dates_of_studies
-
-if TYPE_CHECKING:
-    from tuner.core.study_record import StudyHeader
-    from tuner.core.trial import Trial
+from tuner.evaluation.objective import Objective
+from tuner.run.folder import last_summary
+from tuner.study.results import BASELINE_ARM
 
 OBJECTIVE = "objective"
 
 
-def observations_of(sources: Sequence[str], *, of: str) -> list[Observation]:
+def observations_of(
+    sources: Sequence[str], *, of: str, nights_of: Callable[[Path], Mapping[str, date]]
+) -> list[Observation]:
     """Read files, run directories, and folders of run directories.
+
+    ``nights_of`` returns, for the studies in a folder, which night each was of.
 
     Raises:
         InputError: none of these, or a broken one.
     """
-
     found: list[Observation] = []
     for source in sources:
         path = Path(source).expanduser()
         if not path.is_dir():
             found += map(_derived, read_observations(path))
             continue
-        run_dirs = [path] if (path / JOURNAL_FILE).is_file() else _run_dirs(path, JOURNAL_FILE)
+        run_dirs = [path]
+        if not (path / JOURNAL_FILE).is_file():
+            run_dirs = sorted(one.parent for one in path.glob(f"*/{JOURNAL_FILE}"))
         if not run_dirs:
             raise InputError(f"{source!r} is no run directory, and holds none")
-        nights = dates_of_studies(run_dirs[0].parent)
+        nights = nights_of(run_dirs[0].parent)
         for run_dir in run_dirs:
             found += _of_run(run_dir / JOURNAL_FILE, of, nights)
     return found
@@ -74,17 +79,8 @@ def observations_of_experiment(
     ]
 
 
-def figures_in(observations: Iterable[Observation]) -> list[str]:
-    """Return the names of all figures, in the order in which they turn up."""
-    return list(dict.fromkeys(name for one in observations for name in one.values))
-
-
 def _list(names: Iterable[str]) -> str:
     return f"; it has {', '.join(sorted(names))}"
-
-
-def _run_dirs(folder: Path, journal: str) -> list[Path]:
-    return sorted(path.parent for path in folder.glob(f"*/{journal}"))
 
 
 def _derived(one: Observation) -> Observation:
@@ -104,10 +100,6 @@ def _of_run(journal: Path, of: str, nights: Mapping[str, date]) -> list[Observat
     The baseline was not chosen by its tune queries, so these are told one by one; a winner was,
     and only its figures on the held-out queries do not flatter it.
     """
-    from tuner.core.journal import read_journal
-    from tuner.run.folder import last_summary
-    from tuner.study.results import BASELINE_ARM
-
     content = read_journal(journal)
     day = nights.get(content.header.study_id, _day(content.header.created_at))
     if of == "winner":
@@ -126,9 +118,6 @@ def _of_run(journal: Path, of: str, nights: Mapping[str, date]) -> list[Observat
 
 
 def _of_trial(journal: Path, header: StudyHeader, trial: Trial, day: date) -> list[Observation]:
-    from tuner.core.journal import read_per_query
-    from tuner.evaluation.objective import Objective
-
     per_query = read_per_query(journal, trial.evaluated_as)
     weights = header.objective.get("maximize", {})
     if not per_query or any(name not in per_query for name, weight in weights.items() if weight):
