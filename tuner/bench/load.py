@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from tuner.monitoring.latency import TOTAL, LatencyTracker
 
 Ask = Callable[[int], Mapping[str, float]]
 """Makes call number n, counted from 0, and returns its seconds by stage; raises where it failed."""
-
-Loop = Literal["closed", "open"]
 
 WAITING = "waiting"
 """The stage from an arrival to the start of its call."""
@@ -72,35 +69,6 @@ class Load:
         """Say whether the slowest calls came at the start: a system that was still waking up."""
         beyond_ms = self.start_max_ms - self.later_max_ms
         return beyond_ms > _SLOW_START_MS and self.start_max_ms > 3.0 * self.later_max_ms
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One row: a load and what came of it. ``at`` is a number of workers, or queries a second."""
-
-    kind: Loop
-    at: float
-    load: Load
-
-    @property
-    def label(self) -> str:
-        """Return what the row is called."""
-        if self.kind == "open":
-            return f"rate {self.at:g}/s"
-        return f"{self.at:g} worker{'s' if self.at > 1 else ''}"
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the row as a JSON-ready mapping."""
-        name = "workers" if self.kind == "closed" else "rate_qps"
-        return {
-            "loop": self.kind,
-            name: self.at,
-            "qps": self.load.qps,
-            "seconds": self.load.seconds,
-            "latency": self.load.latencies.to_record(),
-            "failures": dict(self.load.failures),
-            "not_started": self.load.not_started,
-        }
 
 
 def closed_loop(

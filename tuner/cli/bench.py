@@ -6,12 +6,11 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, note, set_option
+from tuner.cli.options import check_plot, config_argument, load_shown, note, set_option
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
 from tuner.core.errors import EXIT_FAILED, TunerError
@@ -19,7 +18,8 @@ from tuner.core.json_text import json_text
 from tuner.core.shown import counted
 
 if TYPE_CHECKING:
-    from tuner.bench.load import Ask, Level, Load, Loop
+    from tuner.bench.levels import Level, Loop
+    from tuner.bench.load import Ask
     from tuner.core.policy import Policy
     from tuner.core.trial import Params
 
@@ -29,10 +29,6 @@ _LEVELS: Mapping[str, tuple[Callable[[str], float], str, float]] = {
     "concurrency": (int, "whole number", 1024),
     "rate": (float, "number", 1e6),
 }
-# A call that takes this much longer than the load may be one that never ends.
-_LATE_AFTER_S = 5.0
-# Fewer calls than this leave p99 to the slowest nine or less.
-_FEW_FOR_P99 = 1_000
 
 
 def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -125,11 +121,13 @@ def command(
 
     All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
-    from tuner.bench.load import Level, check_arrivals
-    from tuner.cli import bench_tables as tables
+    from tuner.bench.levels import Level, measure, remarks
+    from tuner.bench.load import check_arrivals
+    from tuner.bench.plot import draw
+    from tuner.cli.bench_tables import print_levels
 
     if plot is not None:
-        tables.check_plot(Path(plot))
+        check_plot(Path(plot))
     for qps in rate or ():
         check_arrivals(qps, max(duration, warmup or 0.0))
     assembly = load_shown(config, settings)
@@ -154,11 +152,12 @@ def command(
     is_interrupted = False
     try:
         for kind, at in loads:
-            warm = _measured(kind, ask, at, warmup_s, seed)
+            warm = measure(kind, ask, at, duration_s=warmup_s, seed=seed, say=note)
             if not levels and not warm.qps:
                 reason, times = next(iter(warm.failures.items()))
                 raise TunerError(f"no query is answered: {reason} ({times} times)")
-            level = Level(kind, at, _measured(kind, ask, at, duration, seed + 1))
+            load = measure(kind, ask, at, duration_s=duration, seed=seed + 1, say=note)
+            level = Level(kind, at, load)
             levels.append(level)  # before it is told: who then stops is shown what was told
             count = level.load.latencies.summary().count
             note(f"{level.label}: {counted(count, 'query', 'queries')}")
@@ -167,15 +166,15 @@ def command(
         if not levels:
             raise
     if plot is not None:
-        tables.draw(levels, Path(plot), title=assembly.config.retriever.kind)
+        draw(levels, Path(plot), title=assembly.config.retriever.kind)
     if as_json:
         record = _record(choice, duration, warmup_s, levels)
         echo(json_text({**record, "is_interrupted": is_interrupted}, indent=2))
     else:
-        tables.print_levels(levels, choice)
+        print_levels(levels, choice)
     if is_interrupted:
         raise KeyboardInterrupt
-    for line in _remarks(levels):
+    for line in remarks(levels):
         note(line)
     return 0 if any(level.load.qps for level in levels) else EXIT_FAILED
 
@@ -192,26 +191,6 @@ def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
     return ask
 
 
-def _measured(kind: Loop, ask: Ask, at: float, duration_s: float, seed: int) -> Load:
-    from tuner.bench.load import arrivals, closed_loop, open_loop
-
-    schedule = arrivals(at, duration_s, seed=seed) if kind == "open" else []
-    late = Timer(
-        duration_s + _LATE_AFTER_S,
-        note,
-        [f"calls have not ended {_LATE_AFTER_S:g} s after their load; they are waited for, as they "
-         "count (Ctrl-C ends it)"],
-    )  # fmt: skip
-    late.daemon = True
-    late.start()
-    try:
-        if kind == "closed":
-            return closed_loop(ask, workers=int(at), duration_s=duration_s)
-        return open_loop(ask, schedule)
-    finally:
-        late.cancel()
-
-
 def _record(
     choice: Params | Policy, duration_s: float, warmup_s: float, levels: list[Level]
 ) -> dict[str, Any]:
@@ -223,47 +202,3 @@ def _record(
         "warmup_s": warmup_s,
         "levels": [level.to_record() for level in levels],
     }
-
-
-def _remarks(levels: list[Level]) -> list[str]:
-    """Return what a reader must know before believing a row."""
-    from tuner.bench.load import MOST_AT_ONCE, WAITING
-    from tuner.core.rankings import TRIED_AGAIN
-
-    lines = []
-    for level in levels:
-        summary = level.load.latencies.summary()
-        for reason, times in level.load.failures.items():
-            lines.append(
-                f"note: {level.label}: {times} of {summary.count} failed, such as: {reason}"
-            )
-        again = level.load.latencies.summary(TRIED_AGAIN)
-        if again.count:
-            lines.append(
-                f"note: {level.label}: {again.count} of {summary.count} queries were asked again "
-                f"after an error or a busy answer, which took {again.mean_ms:.0f} ms each on "
-                "average and is part of their latency"
-            )
-        if level.load.has_slow_start:
-            lines.append(
-                f"note: {level.label}: the slowest call of the first fifth took "
-                f"{level.load.start_max_ms:.0f} ms, of the rest {level.load.later_max_ms:.0f} ms: "
-                "the system was still waking up, and that is in these figures; give a longer "
-                "--warmup"
-            )
-        if level.load.not_started:
-            lines.append(f"note: {level.label}: too much for the system; latencies are too low")
-        elif (waiting := level.load.latencies.summary(WAITING)).p99_ms > 10.0:
-            lines.append(
-                f"note: {level.label}: arrivals waited {waiting.p99_ms:.0f} ms (p99) to be sent, "
-                f"since this process was busy or {MOST_AT_ONCE} calls were under way; it counts"
-            )
-    few = {level.label: level.load.latencies.summary().count for level in levels}
-    few = {label: count for label, count in few.items() if count < _FEW_FOR_P99}
-    if few:
-        shown = ", ".join(f"{label} {count}" for label, count in few.items())
-        lines.append(
-            f"note: p99 rests on the slowest hundredth of few queries ({shown}); a longer "
-            "--duration makes it steadier"
-        )
-    return lines

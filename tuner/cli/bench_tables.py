@@ -1,25 +1,20 @@
-"""What ``tuner bench`` shows: a row a load, the stages, and the curves as a picture."""
+"""What ``tuner bench`` shows: a row a load, and the stages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
+from tuner.bench.levels import Level
 from tuner.cli.console import console
 from tuner.cli.tables import shown_params
-from tuner.core.errors import InputError
 from tuner.core.policy import Policy
 from tuner.core.trial import Params
 from tuner.monitoring.latency import TOTAL, LatencySummary
 
-if TYPE_CHECKING:
-    from tuner.bench.load import Level
-
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
-_PICTURES = (".pdf", ".png", ".svg")
 
 
 def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
@@ -42,53 +37,6 @@ def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
                 table.add_row(stage, level.label, *_times(level.load.latencies.summary(stage)))
     console().print()
     console().print(table)
-
-
-def check_plot(path: Path) -> None:
-    """Check ahead of the measuring that a picture can be written.
-
-    Raises:
-        InputError: another kind of file, or no such folder.
-    """
-    if path.suffix.lower() not in _PICTURES:
-        raise InputError(f"--plot {path}: write a file that ends in {', '.join(_PICTURES)}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"--plot {path}: there is no folder {path.parent}")
-
-
-def draw(levels: Sequence[Level], path: Path, *, title: str) -> None:
-    """Draw throughput and latency by load; closed and open loops have axes of their own.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    from matplotlib.figure import Figure
-
-    kinds = [kind for kind in ("closed", "open") if any(row.kind == kind for row in levels)]
-    figure = Figure(figsize=(9, 3.6 * len(kinds)), layout="constrained")
-    figure.suptitle(title)
-    for row, kind in enumerate(kinds):
-        chosen = sorted((level for level in levels if level.kind == kind), key=lambda row: row.at)
-        left = figure.add_subplot(len(kinds), 2, 2 * row + 1)
-        right = figure.add_subplot(len(kinds), 2, 2 * row + 2)
-        at = [level.at for level in chosen]
-        left.plot(at, [level.load.qps for level in chosen], marker="o")
-        left.set_ylabel("answered queries a second")
-        for name in ("p50", "p95", "p99"):
-            values = [getattr(row.load.latencies.summary(), f"{name}_ms") for row in chosen]
-            right.plot(at, values, marker="o", label=name)
-        right.set_ylabel("latency, ms")
-        right.legend()
-        for axes in (left, right):
-            axes.set_xlabel("workers" if kind == "closed" else "queries a second that arrive")
-            axes.set_ylim(bottom=0)
-            if kind == "closed":
-                axes.set_xticks(at)
-            axes.grid(alpha=0.3)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(f"--plot {path}: cannot be written: {error.strerror}") from error
 
 
 def _table(*columns: str) -> Table:

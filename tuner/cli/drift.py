@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import FiniteRange, note
+from tuner.cli.options import FiniteRange, check_plot, note
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
 from tuner.core.json_text import json_text
@@ -118,7 +118,6 @@ def command(
     compared with itself. Exit codes: 20 an alarm; 0 no alarm, or too little data (under 14 days);
     2 bad input.
     """
-    from tuner.cli.bench_tables import check_plot
     from tuner.cli.drift_report import print_report
     from tuner.drift.detection import find_drift
     from tuner.drift.mix import MODERATE_PSI

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import note
+from tuner.cli.options import check_plot, note
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
@@ -27,7 +27,6 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
     Scores are the objective on the queries that are tuned on. The difference is that of the
     verdict, with an interval at the level of significance that was left for that night.
     """
-    from tuner.cli.bench_tables import check_plot
 
     if plot is not None:
         check_plot(plot)

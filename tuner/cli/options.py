@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tuner.cli.out import echo
+from tuner.core.errors import InputError
 from tuner.core.steps import START, Advance, Phases, Say
 from tuner.run.progress import progress_for
+
+_PICTURES = (".pdf", ".png", ".svg")
 
 config_argument = click.argument("config", metavar="CONFIG")
 
@@ -72,3 +76,15 @@ def showing(phase: str) -> Iterator[Advance]:
 def note(message: str) -> None:
     """Print a line for people, apart from the output."""
     echo(message, err=True)
+
+
+def check_plot(path: Path) -> None:
+    """Check ahead of the measuring that a picture can be written.
+
+    Raises:
+        InputError: another kind of file, or no such folder.
+    """
+    if path.suffix.lower() not in _PICTURES:
+        raise InputError(f"--plot {path}: write a file that ends in {', '.join(_PICTURES)}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {path.parent}")

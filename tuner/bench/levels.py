@@ -1,0 +1,116 @@
+"""A system under several loads, one after another: a row for each, and what weakens its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Timer
+from typing import Any, Literal
+
+from tuner.bench.load import (
+    MOST_AT_ONCE,
+    WAITING,
+    Ask,
+    Load,
+    arrivals,
+    closed_loop,
+    open_loop,
+)
+from tuner.core.rankings import TRIED_AGAIN
+from tuner.core.steps import Say
+
+Loop = Literal["closed", "open"]
+
+# A call that takes this much longer than the load may be one that never ends.
+_LATE_AFTER_S = 5.0
+# Fewer calls than this leave p99 to the slowest nine or less.
+_FEW_FOR_P99 = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One row: a load and what came of it. ``at`` is a number of workers, or queries a second."""
+
+    kind: Loop
+    at: float
+    load: Load
+
+    @property
+    def label(self) -> str:
+        """Return what the row is called."""
+        if self.kind == "open":
+            return f"rate {self.at:g}/s"
+        return f"{self.at:g} worker{'s' if self.at > 1 else ''}"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the row as a JSON-ready mapping."""
+        name = "workers" if self.kind == "closed" else "rate_qps"
+        return {
+            "loop": self.kind,
+            name: self.at,
+            "qps": self.load.qps,
+            "seconds": self.load.seconds,
+            "latency": self.load.latencies.to_record(),
+            "failures": dict(self.load.failures),
+            "not_started": self.load.not_started,
+        }
+
+
+def measure(kind: Loop, ask: Ask, at: float, *, duration_s: float, seed: int, say: Say) -> Load:
+    """Put a load on a system for so long; ``say`` is told where calls do not end."""
+    schedule = arrivals(at, duration_s, seed=seed) if kind == "open" else []
+    late = Timer(
+        duration_s + _LATE_AFTER_S,
+        say,
+        [f"calls have not ended {_LATE_AFTER_S:g} s after their load; they are waited for, as they "
+         "count (Ctrl-C ends it)"],
+    )  # fmt: skip
+    late.daemon = True
+    late.start()
+    try:
+        if kind == "closed":
+            return closed_loop(ask, workers=int(at), duration_s=duration_s)
+        return open_loop(ask, schedule)
+    finally:
+        late.cancel()
+
+
+def remarks(levels: Sequence[Level]) -> list[str]:
+    """Return what a reader must know before believing a row."""
+    lines = []
+    for level in levels:
+        summary = level.load.latencies.summary()
+        for reason, times in level.load.failures.items():
+            lines.append(
+                f"note: {level.label}: {times} of {summary.count} failed, such as: {reason}"
+            )
+        again = level.load.latencies.summary(TRIED_AGAIN)
+        if again.count:
+            lines.append(
+                f"note: {level.label}: {again.count} of {summary.count} queries were asked again "
+                f"after an error or a busy answer, which took {again.mean_ms:.0f} ms each on "
+                "average and is part of their latency"
+            )
+        if level.load.has_slow_start:
+            lines.append(
+                f"note: {level.label}: the slowest call of the first fifth took "
+                f"{level.load.start_max_ms:.0f} ms, of the rest {level.load.later_max_ms:.0f} ms: "
+                "the system was still waking up, and that is in these figures; give a longer "
+                "--warmup"
+            )
+        if level.load.not_started:
+            lines.append(f"note: {level.label}: too much for the system; latencies are too low")
+        elif (waiting := level.load.latencies.summary(WAITING)).p99_ms > 10.0:
+            lines.append(
+                f"note: {level.label}: arrivals waited {waiting.p99_ms:.0f} ms (p99) to be sent, "
+                f"since this process was busy or {MOST_AT_ONCE} calls were under way; it counts"
+            )
+    few = {level.label: level.load.latencies.summary().count for level in levels}
+    few = {label: count for label, count in few.items() if count < _FEW_FOR_P99}
+    if few:
+        shown = ", ".join(f"{label} {count}" for label, count in few.items())
+        lines.append(
+            f"note: p99 rests on the slowest hundredth of few queries ({shown}); a longer "
+            "--duration makes it steadier"
+        )
+    return lines
