@@ -60,8 +60,7 @@ def held_out(values, tokens):
     verdict = decide(
         Measured({"row": winner.number}, holdout[winner.number]),
         Measured({"row": BASELINE}, holdout[BASELINE]),
-        permutations=0,
-        resamples=0,
+        draws=0,
     )
     found = verdict.comparison
     is_clear = found.p_value is not None and found.p_value < ALPHA
@@ -84,7 +83,7 @@ def held_out_with_price(values, tokens):
             costs={CONTEXT_TOKENS: float(tokens[row, half:].mean())},
         )
 
-    return decide(measured(winner), measured(BASELINE), permutations=0, resamples=0).outcome
+    return decide(measured(winner), measured(BASELINE), draws=0).outcome
 
 
 def priced_rates(draw, draw_tokens, *, configurations, queries, repetitions, seed):
@@ -149,8 +148,7 @@ def few_rates(draw, tokens, *, queries, repetitions, seed):
             values - values[BASELINE],
             trials,
             seed=repetition,
-            permutations=0,
-            resamples=0,
+            draws=0,
         )
         # Every configuration's true gain is 0.
         found = verdict.corrected

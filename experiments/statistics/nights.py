@@ -148,8 +148,7 @@ def first_promotion(year, alphas, counted=True):
             Measured({"row": 1}, year.challengers[look]),
             Measured({"row": 0}, year.champion),
             alpha=float(alphas[look]),
-            permutations=0,
-            resamples=0,
+            draws=0,
         )
         if verdict.outcome == "deploy":
             return int(look)

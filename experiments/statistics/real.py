@@ -100,7 +100,7 @@ def one_split(dataset, answers, seed):
         )
         for name, params in sides.items()
     ]
-    verdict = decide(*pair, permutations=0, resamples=0)
+    verdict = decide(*pair, draws=0)
     tune_gain = float(np.nanmean((composite["winner"] - composite["baseline"])[tune]))
     tokens = [
         float(answers.of(params)[CONTEXT_TOKENS].mean()) for params in (winner.params, DEFAULT)

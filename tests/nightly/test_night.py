@@ -20,7 +20,7 @@ from tuner.nightly.lock import Locked, only_one
 from tuner.nightly.promoting import promote
 from tuner.nightly.records import Champion
 from tuner.stats import alpha_of_look
-from tuner.verdict.more_queries import confidence
+from tuner.verdict.figures import confidence
 
 
 def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from tuner.core.trial import Trial, TrialState
 from tuner.verdict.few_queries import decide_without_holdout
+from tuner.verdict.figures import confidence
 from tuner.verdict.looks import EarlierLooks
-from tuner.verdict.more_queries import confidence
 from tuner.verdict.outcome import Rail
 from tuner.verdict.verdict import Guardrail, Measured, decide
 from tuner.verdict.winner import choose_winner

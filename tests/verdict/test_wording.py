@@ -14,11 +14,11 @@ from tuner.verdict.caveats import caveats_of_failures
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import CaveatKind, Outlook, Reason, Ruling
+from tuner.verdict.ruling import THE_WINNER, CaveatKind, Names, Outlook, Reason, Ruling
 from tuner.verdict.verdict import Guardrail, Measured, decide
-from tuner.verdict.words import THE_WINNER, Names, retold, tell, weakened
+from tuner.verdict.words import retold, tell, weakened
 
-QUICK = {"permutations": 0, "resamples": 0}
+QUICK = {"draws": 0}
 COMPARED = Names("B", "A", "tune queries", "A and B are the same")
 POLICY = Names("the policy", "the fixed parameters")
 SLOWER = Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)

@@ -14,7 +14,7 @@ from tuner.core.study_facts import types_found
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
-from tuner.verdict.more_queries import in_queries
+from tuner.verdict.figures import in_queries
 
 
 def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:

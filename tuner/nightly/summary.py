@@ -21,7 +21,8 @@ from tuner.core.study_record import Standing, StudySummary
 from tuner.drift.findings import DriftReport
 from tuner.nightly.records import Champion, Look, Night, Notice
 from tuner.run.session import Tuned
-from tuner.verdict.words import Names, retold
+from tuner.verdict.ruling import Names
+from tuner.verdict.words import retold
 
 EXIT_PROMOTED = 10
 

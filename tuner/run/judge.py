@@ -31,9 +31,10 @@ from tuner.run.assembly import Assembly
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.stats.pairs import ROUNDING
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
+from tuner.verdict.figures import HELD_OUT
 from tuner.verdict.looks import EarlierLooks, count_look
-from tuner.verdict.more_queries import HELD_OUT
 from tuner.verdict.outcome import Rail
+from tuner.verdict.ruling import THE_WINNER, Names
 from tuner.verdict.tuned_on import TunedOn
 from tuner.verdict.verdict import (
     Guardrail,
@@ -41,7 +42,6 @@ from tuner.verdict.verdict import (
     Verdict,
     decide,
 )
-from tuner.verdict.words import THE_WINNER, Names
 
 # Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
 # does not count as the system's.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from tuner.core.shown import joined
 from tuner.stats import PairedComparison
 from tuner.study.failures import Failures
-from tuner.verdict.looks import EarlierLooks
-from tuner.verdict.more_queries import HELD_OUT
+from tuner.verdict.figures import HELD_OUT, in_queries, interval, signed
+from tuner.verdict.looks import LOOKS_FILE, EarlierLooks, times
 from tuner.verdict.price import FEWEST_THAT_DIFFER
 from tuner.verdict.ruling import Caveat, CaveatKind, Figures
 
 # With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
 # (experiments/statistics/README.md).
 FEWEST_QUERIES = 50
+# From here on more than a tenth of what is no better would be deployed.
+SPENT_FROM = 0.1
 
 
 def caveats(
@@ -73,3 +77,120 @@ def _figures(looks: EarlierLooks, alpha: float) -> dict[str, float | str]:
         "alpha": alpha,
         "by_chance": min((looks.count + 1) * alpha / 2.0, 1.0),
     }
+
+
+def told_caveat(caveat: Caveat) -> str:
+    """Return what a caveat says, a sentence or two."""
+    return _WORDS[caveat.kind](caveat.figures)
+
+
+def caveat_record(caveat: Caveat) -> dict[str, Any]:
+    """Return a caveat as a JSON-ready mapping, with what it says."""
+    return {
+        "kind": caveat.kind.value,
+        "text": told_caveat(caveat),
+        "figures": dict(caveat.figures),
+    }
+
+
+def _costs_more(figures: Figures) -> str:
+    of = figures["objective"]
+    return (
+        f"It costs more than that is worth at the study's price: {figures['costs']}; the objective "
+        f"changes by {signed(of['difference'])}, {interval({**figures, **of})}."
+    )
+
+
+def _no_spread(figures: Figures) -> str:
+    remark = str(figures["remark"])
+    return f"{remark[0].upper()}{remark[1:]}."
+
+
+def _worse_types(figures: Figures) -> str:
+    types = figures["types"]
+    return f"It is clearly worse on queries of the type{'s' * (len(types) > 1)} {joined(types)}."
+
+
+def _left_out(figures: Figures) -> str:
+    lacking, asked = figures["lacking"], figures["asked"]
+    lack, is_left = ("lacks", "is") if lacking == 1 else ("lack", "are")
+    return (
+        f"{lacking} of the {in_queries(asked)} {lack} a metric of the composite and {is_left} "
+        "left out."
+    )
+
+
+def _few_differ(figures: Figures) -> str:
+    differ = figures["differ"]
+    return _covers_less(f"Only {differ} of the queries {'differs' if differ == 1 else 'differ'}")
+
+
+def _few_queries(figures: Figures) -> str:
+    return _covers_less(f"There are fewer than {figures['fewest']} {figures['queries']}")
+
+
+def _covers_less(few: str) -> str:
+    return f"{few}: the truth lies outside such an interval more often than it promises."
+
+
+def _moves(figures: Figures) -> str:
+    return (
+        f"Asked twice, the same configuration differed from itself by {figures['shift']:.4f}: the "
+        "interval allows for that."
+    )
+
+
+def _looked_at(figures: Figures) -> str:
+    seen, queries, count = figures["seen"], figures["queries"], figures["count"]
+    if queries == 1:
+        some = "The held-out query was"
+    elif seen == queries:
+        some = f"All {queries:,} held-out queries were"
+    else:
+        some = f"{seen:,} of the {queries:,} held-out queries {'was' if seen == 1 else 'were'}"
+    last = f"last on {figures['last_date']} by the study {figures['last_study']}"
+    if 0 < figures.get("last_seen", 0) < seen:
+        last += f" ({figures['last_seen']:,} of them)"
+    if not count:
+        return f"{some} looked at before, {last}: too few to count as a further look."
+    by_chance, at_first = figures["by_chance"], figures["alpha"] / 2.0
+    now = (
+        f"{some} looked at {times(count)} before, {last}: by now chance deploys what is no better "
+        f"in up to {100.0 * by_chance:.3g} % of cases, not in {100.0 * at_first:.3g} %."
+    )
+    if by_chance < SPENT_FROM:
+        return f"{now} For a decision that matters, take fresh queries."
+    return (
+        f"{now} These queries are spent: label new ones, and compare on them alone "
+        "(tuner compare … --set dataset.path=NEW --queries all)."
+    )
+
+
+def _unreadable(figures: Figures) -> str:
+    lines = "1 line" if figures["lines"] == 1 else f"{figures['lines']} lines"
+    return (
+        f"{lines} of {LOOKS_FILE} cannot be read, so these queries may have been looked at more "
+        "often than is known: restore that file from a copy."
+    )
+
+
+def _failed_trials(figures: Figures) -> str:
+    failed, told = figures["failed"], figures["told"]
+    return (
+        f"{failed:,} of {told:,} trials, {100 * failed / told:.0f} %, failed, most often by: "
+        f"{figures['reason']}."
+    )
+
+
+_WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
+    CaveatKind.COSTS_MORE: _costs_more,
+    CaveatKind.NO_SPREAD: _no_spread,
+    CaveatKind.WORSE_TYPES: _worse_types,
+    CaveatKind.LEFT_OUT: _left_out,
+    CaveatKind.FEW_DIFFER: _few_differ,
+    CaveatKind.FEW_QUERIES: _few_queries,
+    CaveatKind.MOVES: _moves,
+    CaveatKind.LOOKED_AT: _looked_at,
+    CaveatKind.UNREADABLE: _unreadable,
+    CaveatKind.FAILED_TRIALS: _failed_trials,
+}

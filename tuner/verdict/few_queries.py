@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -30,15 +29,14 @@ from tuner.verdict.ruling import (
     Caveat,
     CaveatKind,
     Figures,
-    Outcome,
     Outlook,
     Prospect,
     Reason,
     Ruling,
 )
-from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured, parts_of
+from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured
 from tuner.verdict.winner import winner_rule
-from tuner.verdict.words import Told, tell, to_record
+from tuner.verdict.words import Decided, tell
 
 # Among equal configurations 5 % of the searches on 3 queries were deployed, from 10 on at most 1 %
 # (experiments/statistics/README.md). Below 10 nobody can tell how far off it may be elsewhere.
@@ -49,13 +47,10 @@ FEWEST_TO_SPLIT = 60
 
 
 @dataclass(frozen=True)
-class FewQueriesVerdict:
+class FewQueriesVerdict(Decided):
     """What to do where no queries were held out; see ``decide_without_holdout``.
 
     Attributes:
-        ruling: the outcome, its reason and figures, and how many held-out queries would tell.
-        told: the same in words, with the caveats.
-        caveats: why the figures promise less than they seem to.
         corrected: the winner's gain over the baseline, less the search's luck; None under 10
             queries.
         effect_size: d_z, that gain in standard deviations of the differences by query.
@@ -64,37 +59,10 @@ class FewQueriesVerdict:
             that chose the winner, which flatters it.
     """
 
-    ruling: Ruling
-    told: Told
-    caveats: tuple[Caveat, ...] = ()
     corrected: CorrectedEstimate | None = None
     effect_size: float | None = None
     guardrails: Mapping[str, NonInferiority] = field(default_factory=dict)
     by_type: tuple[GroupComparison, ...] = ()
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
-        return self.ruling.outcome
-
-    @property
-    def sentence(self) -> str:
-        """Return it for people, with the gain and its interval."""
-        return self.told.sentence
-
-    @property
-    def more_queries(self) -> int | None:
-        """Return how many held-out queries would show ``difference_to_show`` with 80 % power."""
-        return self.ruling.more_queries
-
-    @property
-    def difference_to_show(self) -> float | None:
-        """Return what ``more_queries`` would show."""
-        return self.ruling.difference_to_show
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the verdict as a JSON-ready mapping."""
-        return to_record(self.ruling, self.told, self.caveats, parts_of(self))
 
 
 def decide_without_holdout(
@@ -109,8 +77,7 @@ def decide_without_holdout(
     min_effect: float = MIN_EFFECT,
     largest: float | None = None,
     seed: int = 0,
-    permutations: int = 9_999,
-    resamples: int = 9_999,
+    draws: int = 9_999,
 ) -> FewQueriesVerdict:
     """Decide by the gain over the baseline that the search would have on new queries.
 
@@ -130,19 +97,19 @@ def decide_without_holdout(
         counts = {**_counts(queries), "is_baseline": is_baseline}
         label = Prospect(Outlook.MORE)
         few = Ruling("not enough queries", Reason.TOO_FEW, counts, label)
-        return FewQueriesVerdict(few, tell(few), guardrails=tests)
+        return FewQueriesVerdict(few, tell(few), (), guardrails=tests)
     if is_baseline:
         same = Ruling("keep the baseline", Reason.SAME)
-        return FewQueriesVerdict(same, tell(same))
+        return FewQueriesVerdict(same, tell(same), ())
     rows = np.flatnonzero(~np.isnan(gains).all(axis=1))
     known = [trials[row] for row in rows.tolist()]
     row = next(row for row, trial in enumerate(known) if trial.params == winner.params)
     corrected = bootstrap_corrected(
         gains[rows], seed=seed, choose=winner_rule(known), winner=row, confidence=1.0 - alpha
     )
-    draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
+    drawn = {"seed": seed, "permutations": draws, "resamples": draws}
     composite = compare_paired(
-        winner.composite, baseline.composite, confidence=1.0 - alpha, **draws
+        winner.composite, baseline.composite, confidence=1.0 - alpha, **drawn
     ).within(largest)
     spread = _spread(gains[rows[row]])
     ruling = _rule(
@@ -166,7 +133,7 @@ def decide_without_holdout(
         corrected,
         corrected.estimate / spread if spread > 0.0 else None,
         tests,
-        per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
+        per_group(winner.composite, baseline.composite, query_types, largest=largest, **drawn)
         if len(set(query_types)) > 1
         else (),
     )

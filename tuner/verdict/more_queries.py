@@ -6,8 +6,9 @@ import math
 from statistics import NormalDist
 
 from tuner.stats import minimum_detectable_difference, queries_needed
+from tuner.verdict.figures import HELD_OUT, in_queries
+from tuner.verdict.ruling import Figures, Names, Outlook, Prospect, Reason, Ruling
 
-HELD_OUT = "held-out queries"
 # From fewer queries no number of further ones is derived, and no difference at all is no evidence:
 # the spread of nine values is uncertain by a quarter, and what differs on a tenth of all queries is
 # absent from nine of them in four cases of ten.
@@ -50,23 +51,84 @@ def _reach(alpha: float, power: float) -> float:
     return normal.inv_cdf(1.0 - alpha / 2.0) + normal.inv_cdf(power)
 
 
-def in_queries(number: int, kind: str = "queries") -> str:
-    """Return a number with its noun: ``1 query``, ``2,568 held-out queries``."""
-    return f"{number:,} {kind.replace('queries', 'query') if number == 1 else kind}"
-
-
-def confidence(alpha: float) -> str:
-    """Return the level of an interval, as exact as its error rate asks for.
-
-    >>> confidence(0.05), confidence(0.012555), confidence(0.00008)
-    ('95 %', '98.7 %', '99.992 %')
-    """
-    digits = max(0, 1 - math.floor(math.log10(100.0 * alpha)))
-    return f"{round(100.0 * (1.0 - alpha), digits):g} %"
-
-
 def to_label(more: int, held_out_share: float | None) -> int | None:
     """Return how many to label so that ``more`` are held out; None where the share is moot."""
     if held_out_share is None or not 0.0 < held_out_share < 1.0:
         return None
     return math.ceil(more / held_out_share)
+
+
+def advise(ruling: Ruling, prospect: Prospect, names: Names) -> str:
+    """Say what more queries would do, and what to do about it."""
+    figures = ruling.figures
+    is_loss = ruling.reason is Reason.LOSS_OPEN
+    match prospect.outlook:
+        case Outlook.MORE | Outlook.SPLIT:
+            return _more(ruling, prospect, names)
+        case Outlook.HARDLY:
+            to = "rule that out" if is_loss else f"show a gain of {prospect.to_show:.3f}"
+            return (
+                f"More queries will hardly decide it: to {to} with {POWER_SHOWN} power takes about "
+                f"{in_queries(prospect.total or 0, names.queries)}, and there are "
+                f"{figures['queries']:,}{' in all' if 'fewest_to_split' in figures else ''}."
+            )
+        case Outlook.NEVER:
+            return (
+                f"No number of queries would show a difference of {prospect.to_show:.3f}, since "
+                "the system differs from itself by as much when it is asked again: let it answer "
+                "alike first (a fixed seed, a temperature of 0)."
+            )
+        case Outlook.FEW_DECIDE:
+            return (
+                "A few large differences decide it, so that several times as many queries would be "
+                "needed."
+            )
+        case Outlook.TOO_FEW_TO_SAY:
+            few = "is" if figures["queries"] == 1 else "are"
+            return (
+                f"{in_queries(figures['queries'])} {few} too few to say how many would tell: "
+                f"compare on {FEWEST_TO_PLAN} or more."
+            )
+        case Outlook.NO_SIGN:
+            return f"Nothing speaks for {names.winner}: keep {names.baseline}.{_split(figures)}"
+        case Outlook.LOSS_SEEN:
+            return (
+                "On these queries the composite does lose that much, so more of them will hardly "
+                f"rule it out: keep {names.baseline}."
+            )
+
+
+def _more(ruling: Ruling, prospect: Prospect, names: Names) -> str:
+    reason, figures = ruling.reason, ruling.figures
+    if reason is Reason.TOO_FEW:
+        return f"Label {figures['fewest_to_split']} or more, of which half are held out."
+    power = f" with {POWER_SHOWN} power"
+    would = {
+        Reason.LOSS_OPEN: f"rule that out{power}",
+        Reason.RARE_LOSSES: "hold them",
+    }.get(reason, f"show a difference of {prospect.to_show or 0.0:.3f}{power}")
+    if "fewest_to_split" in figures:
+        how = (
+            "hold half of these out (dataset.split.holdout: 0.5)"
+            if prospect.outlook is Outlook.SPLIT
+            else f"label about {in_queries(prospect.to_label or 0, 'more queries')} and hold half "
+            "of all out"
+        )
+        return f"About {in_queries(prospect.total or 0, HELD_OUT)} would {would}: {how}."
+    label = (
+        f" (with {100.0 * prospect.share:.3g} % held out: {in_queries(prospect.to_label)} to label)"
+        if prospect.share is not None and prospect.to_label is not None
+        else ""
+    )
+    kind = f"more {names.queries}" if names.queries == HELD_OUT else "more queries"
+    return f"About {in_queries(prospect.more or 0, kind)} would {would}{label}."
+
+
+def _split(figures: Figures) -> str:
+    """Say, where no query was held out, what would judge more sharply."""
+    if "fewest_to_split" not in figures:
+        return ""
+    return (
+        f" With {figures['fewest_to_split']} queries or more, half of them held out, the answer is "
+        "sharper."
+    )

@@ -7,9 +7,24 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from tuner.verdict.figures import HELD_OUT
+
 Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
 # Of a reason: numbers and names, ready for JSON.
 Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the two are called, and the queries; ``same`` is said where both are the same."""
+
+    winner: str = "the winner"
+    baseline: str = "the baseline"
+    queries: str = HELD_OUT
+    same: str = "no configuration did better than it"
+
+
+THE_WINNER = Names()
 
 
 class Reason(StrEnum):

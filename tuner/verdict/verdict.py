@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.rankings import FloatArray
@@ -22,8 +22,8 @@ from tuner.verdict.caveats import caveats
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Evidence, Rail, rule
 from tuner.verdict.price import Price
-from tuner.verdict.ruling import Caveat, CaveatKind, Outcome, Reason, Ruling
-from tuner.verdict.words import THE_WINNER, Names, Told, tell, to_record
+from tuner.verdict.ruling import THE_WINNER, Caveat, CaveatKind, Names, Reason, Ruling
+from tuner.verdict.words import Decided, tell
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.
@@ -73,13 +73,11 @@ class Guardrail:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Decided):
     """What to do, and why.
 
     Attributes:
-        ruling: the outcome, its reason and figures, and what more queries would do.
-        told: the same in words, with the caveats.
-        caveats: why the figures promise less than they seem to.
+        winner, baseline: their parameters.
         comparison: winner against baseline in the composite, on the held-out queries.
         guardrails: each guard-rail's test by metric.
         by_type: the comparison within each query type, where there are several.
@@ -89,9 +87,6 @@ class Verdict:
         seen_before: how many of these queries any earlier look has asked.
     """
 
-    ruling: Ruling
-    told: Told
-    caveats: tuple[Caveat, ...]
     winner: Params
     baseline: Params
     comparison: PairedComparison
@@ -102,36 +97,9 @@ class Verdict:
     seen_before: int = 0
     run_shift: float = 0.0
 
-    @property
-    def outcome(self) -> Outcome:
-        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
-        return self.ruling.outcome
-
-    @property
-    def sentence(self) -> str:
-        """Return it for people, with the difference and its interval."""
-        return self.told.sentence
-
-    @property
-    def more_queries(self) -> int | None:
-        """Return how many more would show ``difference_to_show`` with 80 % power."""
-        return self.ruling.more_queries
-
-    @property
-    def difference_to_show(self) -> float | None:
-        """Return what ``more_queries`` would show."""
-        return self.ruling.difference_to_show
-
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as a JSON-ready mapping."""
-        parts = {**parts_of(self), "effect_size": self.comparison.effect_size}
-        return to_record(self.ruling, self.told, self.caveats, parts)
-
-
-def parts_of(verdict: Any) -> dict[str, Any]:
-    """Return a verdict's figures as a JSON-ready mapping, without what is said of them."""
-    parts = asdict(verdict)
-    return {name: parts[name] for name in parts if name not in ("ruling", "told", "caveats")}
+        return {**super().to_record(), "effect_size": self.comparison.effect_size}
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +131,7 @@ def decide(
     largest: float | None = None,
     run_shift: float = 0.0,
     seed: int = 0,
-    permutations: int = 9_999,
-    resamples: int = 9_999,
+    draws: int = 9_999,
 ) -> Verdict:
     """Decide between two configurations measured on the same held-out queries.
 
@@ -182,16 +149,16 @@ def decide(
     ``largest`` is the most that two composites can differ by, None where nobody knows.
     ``run_shift`` is by how much the composite of one configuration moved when it was asked twice:
     two configurations that are asked once each differ by that much at random, so it is a standard
-    error of their difference, added to that of the queries. ``permutations`` and ``resamples`` go
-    to ``compare_paired``; 0 saves most of the time and alters no outcome.
+    error of their difference, added to that of the queries. ``draws`` are the permutations
+    and resamples of ``compare_paired``; 0 saves most of the time and alters no outcome.
     """
-    draws = {"seed": seed, "permutations": permutations, "resamples": resamples}
+    drawn = {"seed": seed, "permutations": draws, "resamples": draws}
     comparison = compare_paired(
         winner.composite,
         baseline.composite,
         confidence=1.0 - alpha,
         further_error=run_shift,
-        **draws,
+        **drawn,
     ).within(largest)
     tests = {
         guard.metric: guard.test(
@@ -200,11 +167,11 @@ def decide(
         for guard in guardrails
     }
     groups = (
-        per_group(winner.composite, baseline.composite, query_types, largest=largest, **draws)
+        per_group(winner.composite, baseline.composite, query_types, largest=largest, **drawn)
         if len(set(query_types)) > 1
         else ()
     )
-    price = _price(winner, baseline, alpha=alpha, run_shift=run_shift, draws=draws)
+    price = _price(winner, baseline, alpha=alpha, run_shift=run_shift, drawn=drawn)
     evidence = Evidence(
         comparison,
         price,
@@ -277,7 +244,7 @@ def _price(
     *,
     alpha: float,
     run_shift: float,
-    draws: Mapping[str, int],
+    drawn: Mapping[str, int],
 ) -> Price | None:
     if winner.objective is None or baseline.objective is None:
         return None
@@ -286,7 +253,7 @@ def _price(
         baseline.objective,
         confidence=1.0 - alpha,
         further_error=run_shift,
-        **draws,
+        **drawn,
     )
     costs = {name: (winner.costs[name], baseline.costs[name]) for name in winner.costs}
     return Price(objective, costs)

@@ -1,4 +1,4 @@
-"""The words of a verdict: every outcome, reason, prospect and caveat has its sentence here."""
+"""The words of a verdict: every reason has its sentence here, to which advice and caveats come."""
 
 from __future__ import annotations
 
@@ -7,37 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tuner.core.shown import joined
-from tuner.verdict.looks import LOOKS_FILE, times
-from tuner.verdict.more_queries import FEWEST_TO_PLAN, HELD_OUT, POWER_SHOWN, confidence, in_queries
+from tuner.verdict.caveats import caveat_record, told_caveat
+from tuner.verdict.figures import SHOWN_FROM, in_queries, interval, signed
+from tuner.verdict.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, advise
 from tuner.verdict.ruling import (
+    THE_WINNER,
     Caveat,
     CaveatKind,
     Figures,
+    Names,
+    Outcome,
     Outlook,
     Prospect,
     Reason,
     Ruling,
 )
-
-# From here on more than a tenth of what is no better would be deployed.
-SPENT_FROM = 0.1
-
-# Of three digits.
-SHOWN_FROM = 0.0005
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the two are called, and the queries; ``same`` is said where both are the same."""
-
-    winner: str = "the winner"
-    baseline: str = "the baseline"
-    queries: str = HELD_OUT
-    same: str = "no configuration did better than it"
-
-
-THE_WINNER = Names()
 
 
 @dataclass(frozen=True)
@@ -57,6 +41,50 @@ class Told:
     caveats: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What there is to say of every verdict, with held-out queries or without.
+
+    Both kinds add their figures to it: a base, since callers ask either for the same.
+
+    Attributes:
+        ruling: the outcome, its reason and figures, and what more queries would do.
+        told: the same in words, with the caveats.
+        caveats: why the figures promise less than they seem to.
+    """
+
+    ruling: Ruling
+    told: Told
+    caveats: tuple[Caveat, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
+        return self.ruling.outcome
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people, with the difference and its interval."""
+        return self.told.sentence
+
+    @property
+    def more_queries(self) -> int | None:
+        """Return how many more would show ``difference_to_show`` with 80 % power."""
+        return self.ruling.more_queries
+
+    @property
+    def difference_to_show(self) -> float | None:
+        """Return what ``more_queries`` would show."""
+        return self.ruling.difference_to_show
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready mapping."""
+        parts = asdict(self)
+        for name in ("ruling", "told", "caveats"):
+            del parts[name]
+        return to_record(self.ruling, self.told, self.caveats, parts)
+
+
 def tell(ruling: Ruling, caveats: Sequence[Caveat] = (), names: Names = THE_WINNER) -> Told:
     """Put a ruling into words.
 
@@ -66,8 +94,8 @@ def tell(ruling: Ruling, caveats: Sequence[Caveat] = (), names: Names = THE_WINN
     """
     outcome = ruling.outcome.replace("the baseline", names.baseline)
     finding = _FINDINGS[ruling.reason](ruling.figures, names)
-    advice = "" if ruling.prospect is None else _advice(ruling, ruling.prospect, names)
-    remarks = tuple(_CAVEATS[caveat.kind](caveat.figures) for caveat in caveats)
+    advice = "" if ruling.prospect is None else advise(ruling, ruling.prospect, names)
+    remarks = tuple(map(told_caveat, caveats))
     parts = [f"{outcome[0].upper()}{outcome[1:]}: {finding}."]
     parts += [advice] if advice else []
     parts += [f"({remark})" for remark in remarks]
@@ -85,9 +113,7 @@ def to_record(
         "figures": dict(ruling.figures),
         "finding": told.finding,
         "advice": told.advice,
-        "caveats": [
-            _caveat_record(one, text) for one, text in zip(caveats, told.caveats, strict=True)
-        ],
+        "caveats": [*map(caveat_record, caveats)],
         "outlook": None if ruling.prospect is None else ruling.prospect.outlook.value,
         "prospect": None if ruling.prospect is None else asdict(ruling.prospect),
         "more_queries": ruling.more_queries,
@@ -112,14 +138,9 @@ def retold(record: Mapping[str, Any], names: Names) -> str:
 
 def weakened(record: Mapping[str, Any], caveats: Sequence[Caveat]) -> dict[str, Any]:
     """Return a verdict's record with further caveats, which its sentence ends with."""
-    texts = [_CAVEATS[one.kind](one.figures) for one in caveats]
-    added = [_caveat_record(one, text) for one, text in zip(caveats, texts, strict=True)]
-    sentence = " ".join([record["sentence"], *(f"({text})" for text in texts)])
+    added = [*map(caveat_record, caveats)]
+    sentence = " ".join([record["sentence"], *(f"({one['text']})" for one in added)])
     return {**record, "sentence": sentence, "caveats": [*record["caveats"], *added]}
-
-
-def _caveat_record(caveat: Caveat, text: str) -> dict[str, Any]:
-    return {"kind": caveat.kind.value, "text": text, "figures": dict(caveat.figures)}
 
 
 def _better(figures: Figures, names: Names) -> str:
@@ -273,7 +294,7 @@ def _alike_on_few(figures: Figures, names: Names) -> str:
     number = figures["queries"]
     every = f"both {names.queries}" if number == 2 else f"all {in_queries(number, names.queries)}"
     found = (
-        f"{every} differ by the same amount ({_signed(figures['difference'])})"
+        f"{every} differ by the same amount ({signed(figures['difference'])})"
         if figures["difference"]
         else f"{names.winner} and {names.baseline} have the same composite on {every}"
     )
@@ -327,31 +348,21 @@ def _where(figures: Figures, names: Names) -> str:
     """Return where a difference was seen, with its interval."""
     if figures.get("naive") is not None:
         what = "objective with its price" if figures["is_priced"] else "composite"
-        return f"in the {what} ({_interval(figures)}; uncorrected {_signed(figures['naive'])})"
+        return f"in the {what} ({interval(figures)}; uncorrected {signed(figures['naive'])})"
     on = in_queries(figures["queries"], names.queries)
-    return f"in the composite on {on} ({_interval(figures)})"
+    return f"in the composite on {on} ({interval(figures)})"
 
 
 def _change(figures: Figures, names: Names) -> str:
     """Return the composite's change, where it was seen, and its interval."""
     of = figures.get("composite", figures)
     on = "" if "composite" in figures else f" on {in_queries(of['queries'], names.queries)}"
-    return f"{_signed(of['difference'])}{on}, {_interval({**figures, **of})}"
-
-
-def _interval(figures: Figures) -> str:
-    level = confidence(figures["alpha"])
-    return f"{level} interval {_signed(figures['low'])} to {_signed(figures['high'])}"
+    return f"{signed(of['difference'])}{on}, {interval({**figures, **of})}"
 
 
 def _objective(figures: Figures) -> str:
     of = figures["objective"]
-    return f"{of['difference']:.3f} ({_interval({**figures, **of})})"
-
-
-def _signed(value: float) -> str:
-    """Return a number with its sign; what is 0 to three digits has none."""
-    return "0.000" if abs(value) < SHOWN_FROM else f"{value:+.3f}"
+    return f"{of['difference']:.3f} ({interval({**figures, **of})})"
 
 
 def _amount(figures: Figures) -> str:
@@ -363,182 +374,3 @@ def _scored(figures: Figures) -> str:
     if abs(difference) < SHOWN_FROM:
         return "the same"
     return f"{_amount(figures)} {'higher' if difference > 0.0 else 'lower'}"
-
-
-def _advice(ruling: Ruling, prospect: Prospect, names: Names) -> str:
-    figures = ruling.figures
-    is_loss = ruling.reason is Reason.LOSS_OPEN
-    match prospect.outlook:
-        case Outlook.MORE | Outlook.SPLIT:
-            return _more(ruling, prospect, names)
-        case Outlook.HARDLY:
-            to = "rule that out" if is_loss else f"show a gain of {prospect.to_show:.3f}"
-            return (
-                f"More queries will hardly decide it: to {to} with {POWER_SHOWN} power takes about "
-                f"{in_queries(prospect.total or 0, names.queries)}, and there are "
-                f"{figures['queries']:,}{' in all' if 'fewest_to_split' in figures else ''}."
-            )
-        case Outlook.NEVER:
-            return (
-                f"No number of queries would show a difference of {prospect.to_show:.3f}, since "
-                "the system differs from itself by as much when it is asked again: let it answer "
-                "alike first (a fixed seed, a temperature of 0)."
-            )
-        case Outlook.FEW_DECIDE:
-            return (
-                "A few large differences decide it, so that several times as many queries would be "
-                "needed."
-            )
-        case Outlook.TOO_FEW_TO_SAY:
-            few = "is" if figures["queries"] == 1 else "are"
-            return (
-                f"{in_queries(figures['queries'])} {few} too few to say how many would tell: "
-                f"compare on {FEWEST_TO_PLAN} or more."
-            )
-        case Outlook.NO_SIGN:
-            return f"Nothing speaks for {names.winner}: keep {names.baseline}.{_split(figures)}"
-        case Outlook.LOSS_SEEN:
-            return (
-                "On these queries the composite does lose that much, so more of them will hardly "
-                f"rule it out: keep {names.baseline}."
-            )
-
-
-def _more(ruling: Ruling, prospect: Prospect, names: Names) -> str:
-    reason, figures = ruling.reason, ruling.figures
-    if reason is Reason.TOO_FEW:
-        return f"Label {figures['fewest_to_split']} or more, of which half are held out."
-    power = f" with {POWER_SHOWN} power"
-    would = {
-        Reason.LOSS_OPEN: f"rule that out{power}",
-        Reason.RARE_LOSSES: "hold them",
-    }.get(reason, f"show a difference of {prospect.to_show or 0.0:.3f}{power}")
-    if "fewest_to_split" in figures:
-        how = (
-            "hold half of these out (dataset.split.holdout: 0.5)"
-            if prospect.outlook is Outlook.SPLIT
-            else f"label about {in_queries(prospect.to_label or 0, 'more queries')} and hold half "
-            "of all out"
-        )
-        return f"About {in_queries(prospect.total or 0, HELD_OUT)} would {would}: {how}."
-    label = (
-        f" (with {100.0 * prospect.share:.3g} % held out: {in_queries(prospect.to_label)} to label)"
-        if prospect.share is not None and prospect.to_label is not None
-        else ""
-    )
-    kind = f"more {names.queries}" if names.queries == HELD_OUT else "more queries"
-    return f"About {in_queries(prospect.more or 0, kind)} would {would}{label}."
-
-
-def _split(figures: Figures) -> str:
-    """Say, where no query was held out, what would judge more sharply."""
-    if "fewest_to_split" not in figures:
-        return ""
-    return (
-        f" With {figures['fewest_to_split']} queries or more, half of them held out, the answer is "
-        "sharper."
-    )
-
-
-def _costs_more(figures: Figures) -> str:
-    of = figures["objective"]
-    return (
-        f"It costs more than that is worth at the study's price: {figures['costs']}; the objective "
-        f"changes by {_signed(of['difference'])}, {_interval({**figures, **of})}."
-    )
-
-
-def _no_spread(figures: Figures) -> str:
-    remark = str(figures["remark"])
-    return f"{remark[0].upper()}{remark[1:]}."
-
-
-def _worse_types(figures: Figures) -> str:
-    types = figures["types"]
-    named = joined(types)
-    return f"It is clearly worse on queries of the type{'s' * (len(types) > 1)} {named}."
-
-
-def _left_out(figures: Figures) -> str:
-    lacking, asked = figures["lacking"], figures["asked"]
-    lack, is_left = ("lacks", "is") if lacking == 1 else ("lack", "are")
-    return (
-        f"{lacking} of the {in_queries(asked)} {lack} a metric of the composite and {is_left} "
-        "left out."
-    )
-
-
-def _few_differ(figures: Figures) -> str:
-    differ = figures["differ"]
-    return _covers_less(f"Only {differ} of the queries {'differs' if differ == 1 else 'differ'}")
-
-
-def _few_queries(figures: Figures) -> str:
-    return _covers_less(f"There are fewer than {figures['fewest']} {figures['queries']}")
-
-
-def _covers_less(few: str) -> str:
-    return f"{few}: the truth lies outside such an interval more often than it promises."
-
-
-def _moves(figures: Figures) -> str:
-    return (
-        f"Asked twice, the same configuration differed from itself by {figures['shift']:.4f}: the "
-        "interval allows for that."
-    )
-
-
-def _looked_at(figures: Figures) -> str:
-    seen, queries, count = figures["seen"], figures["queries"], figures["count"]
-    if queries == 1:
-        some = "The held-out query was"
-    elif seen == queries:
-        some = f"All {queries:,} held-out queries were"
-    else:
-        some = f"{seen:,} of the {queries:,} held-out queries {'was' if seen == 1 else 'were'}"
-    last = f"last on {figures['last_date']} by the study {figures['last_study']}"
-    if 0 < figures.get("last_seen", 0) < seen:
-        last += f" ({figures['last_seen']:,} of them)"
-    if not count:
-        return f"{some} looked at before, {last}: too few to count as a further look."
-    by_chance, at_first = figures["by_chance"], figures["alpha"] / 2.0
-    now = (
-        f"{some} looked at {times(count)} before, {last}: by now chance deploys what is no better "
-        f"in up to {100.0 * by_chance:.3g} % of cases, not in {100.0 * at_first:.3g} %."
-    )
-    if by_chance < SPENT_FROM:
-        return f"{now} For a decision that matters, take fresh queries."
-    return (
-        f"{now} These queries are spent: label new ones, and compare on them alone "
-        "(tuner compare … --set dataset.path=NEW --queries all)."
-    )
-
-
-def _unreadable(figures: Figures) -> str:
-    lines = "1 line" if figures["lines"] == 1 else f"{figures['lines']} lines"
-    return (
-        f"{lines} of {LOOKS_FILE} cannot be read, so these queries may have been looked at more "
-        "often than is known: restore that file from a copy."
-    )
-
-
-def _failed_trials(figures: Figures) -> str:
-    failed, told = figures["failed"], figures["told"]
-    return (
-        f"{failed:,} of {told:,} trials, {100 * failed / told:.0f} %, failed, most often by: "
-        f"{figures['reason']}."
-    )
-
-
-_CAVEATS: Mapping[CaveatKind, Callable[[Figures], str]] = {
-    CaveatKind.COSTS_MORE: _costs_more,
-    CaveatKind.NO_SPREAD: _no_spread,
-    CaveatKind.WORSE_TYPES: _worse_types,
-    CaveatKind.LEFT_OUT: _left_out,
-    CaveatKind.FEW_DIFFER: _few_differ,
-    CaveatKind.FEW_QUERIES: _few_queries,
-    CaveatKind.MOVES: _moves,
-    CaveatKind.LOOKED_AT: _looked_at,
-    CaveatKind.UNREADABLE: _unreadable,
-    CaveatKind.FAILED_TRIALS: _failed_trials,
-}
