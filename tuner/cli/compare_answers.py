@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tuner.cli.options import load_shown, note
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
 from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
-from tuner.core.files import append_lines
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
-    from tuner.datasets import Dataset
-    from tuner.datasets.lines import ProblemLog
     from tuner.run.assembly import Assembly
     from tuner.run.judge import Choice
     from tuner.scoring.answers import AnswerDuel, Answerer, Answers
 
 DEFAULT_SIMILARITIES = ("token_f1", "exact_match")
-_ID_KEYS = ("query_id", "id", "_id")
 
 
 def compare(
@@ -45,6 +39,7 @@ def compare(
     Raises:
         InputError: sources, similarities or parameters that do not fit.
     """
+    from tuner.scoring.answer_files import read_answers
     from tuner.scoring.answer_metrics import find_similarity
     from tuner.scoring.answers import compare_answers
 
@@ -72,7 +67,8 @@ def compare(
     if not queries:
         raise InputError(f"data set {dataset.name!r} has no expected answers for these queries")
     if all(are_files):
-        answers = (_read(Path(sources[0]), dataset), _read(Path(sources[1]), dataset))
+        first_file, second_file = (read_answers(Path(one), dataset, say=note) for one in sources)
+        answers = (first_file, second_file)
         # What neither file holds was not asked; what one of them lacks, that side did not answer.
         asked = answers[0].texts.keys() | answers[1].texts.keys()
         queries = tuple(query for query in queries if query.id in asked)
@@ -114,30 +110,17 @@ def _ask(
     queries: Sequence[Query],
     keep: Path | None,
 ) -> tuple[Answers, Answers]:
-    from tuner.scoring.answers import ask_by_turns
+    from tuner.scoring.answer_files import keeping
+    from tuner.scoring.answers import ask_by_turns, contexts_of
 
+    documents = assembly.dataset.corpus.documents
     a, b = choices
-    one = _contexts(assembly, a, queries)
-    contexts = (one, one if a == b else _contexts(assembly, b, queries))
+    one = contexts_of(*assembly.answering(a), queries, documents)
+    contexts = (one, one if a == b else contexts_of(*assembly.answering(b), queries, documents))
     sides = (_function(sources[0]), _function(sources[-1]))
     seed = assembly.config.study.seed
-    with _kept(keep) as kept:
+    with keeping(keep, say=note) as kept:
         return ask_by_turns(sides, contexts, queries, seed=seed, keep=kept)
-
-
-def _contexts(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> list[str]:
-    """Return the passages that each query retrieves, best first, a blank line between them."""
-    retriever, params = assembly.answering(choice)
-    retriever.prepare(queries)
-    rankings = retriever.retrieve(queries, params)
-    texts = {
-        document.id: f"{document.title}\n{document.text}".strip()
-        for document in assembly.dataset.corpus.documents
-    }
-    return [
-        "\n\n".join(texts[id_] for id_ in rankings.ids(row) if id_ in texts)
-        for row in range(len(queries))
-    ]
 
 
 def _function(name: str) -> Answerer:
@@ -163,72 +146,6 @@ def _is_file(source: str) -> bool:
 
 def _is_dataset(config: str) -> bool:
     return config.startswith("builtin:") or not config.endswith((".yaml", ".yml"))
-
-
-def _read(path: Path, dataset: Dataset) -> Answers:
-    """Read ``{"id": …, "answer": …}`` a line, or one object of id and answer.
-
-    Raises:
-        InputError: lines that are wrong, an id twice, or no id of the data set.
-    """
-    from tuner.datasets.lines import ProblemLog, read_text
-    from tuner.scoring.answers import Answers
-
-    log = ProblemLog()
-    texts: dict[str, str] = {}
-    for line, record in _records(read_text(path.expanduser(), log) or "", path, log):
-        id_ = next((str(record[key]) for key in _ID_KEYS if record.get(key) is not None), None)
-        if id_ is None or "answer" not in record:
-            there = ", ".join(record) or "none"
-            log.add("keys", f"needs an id and an answer; the keys are: {there}", path, line)
-        elif id_ in texts:
-            log.add("twice", f"query {id_!r} is answered twice", path, line)
-        else:
-            texts[id_] = "" if record["answer"] is None else str(record["answer"])
-    known = {query.id for query in dataset.queries}
-    if not log.mentions(path) and not known & texts.keys():
-        some = f", such as {next(iter(texts))!r}" if texts else ""
-        message = f"answers no query of the data set {dataset.name!r}: it holds {len(texts)} ids"
-        log.add("none", f"{message}{some}", path)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
-    if len(texts.keys() - known):
-        note(f"note: {path}: {len(texts.keys() - known)} ids are of no query and left out")
-    return Answers(texts, {})
-
-
-def _records(
-    text: str, path: Path, log: ProblemLog
-) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-    from tuner.datasets.tables import json_rows
-
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, dict) and "answer" not in whole:
-        return iter([(None, {"id": id_, "answer": answer}) for id_, answer in whole.items()])
-    return json_rows(text, path, log)
-
-
-@contextmanager
-def _kept(folder: Path | None) -> Iterator[Callable[[int, str, str], None]]:
-    """Write every answer as soon as it is there: it may have cost money, and the next may fail."""
-    if folder is None:
-        yield lambda side, query_id, text: None  # noqa: ARG005
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / "a.jsonl", folder / "b.jsonl"]
-    for path in paths:
-        path.write_bytes(b"")
-
-    def keep(side: int, query_id: str, text: str) -> None:
-        record = {"id": query_id, "answer": text}
-        append_lines(paths[side], json_text(record))
-
-    yield keep
-    note(f"answers: {paths[0]}, {paths[1]}")
 
 
 def _looks(assembly: Assembly | None, part: str, answers: tuple[Answers, Answers]) -> list[str]:

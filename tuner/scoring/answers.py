@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.corpus import Query
+from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import FloatArray
+from tuner.core.trial import Params
+from tuner.retrieval.base import Retriever
 from tuner.scoring.answer_metrics import Similarity
 from tuner.stats import (
     GroupComparison,
@@ -93,6 +95,19 @@ class AnswerDuel:
             "by_type": [asdict(group) for group in self.by_type],
             "remarks": list(self.remarks),
         }
+
+
+def contexts_of(
+    retriever: Retriever, params: Params, queries: Sequence[Query], documents: Sequence[Document]
+) -> list[str]:
+    """Return the passages that each query retrieves, best first, a blank line between them."""
+    retriever.prepare(queries)
+    rankings = retriever.retrieve(queries, params)
+    texts = {document.id: f"{document.title}\n{document.text}".strip() for document in documents}
+    return [
+        "\n\n".join(texts[id_] for id_ in rankings.ids(row) if id_ in texts)
+        for row in range(len(queries))
+    ]
 
 
 def ask_by_turns(
