@@ -33,10 +33,10 @@ from tuner.abtest.quantile import (
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.abtest.ratio import linearised
 from tuner.abtest.sample_ratio import check_sample_ratio
 from tuner.abtest.size import unit_spread, units_any_look, units_one_look
 from tuner.abtest.table import Table
+from tuner.abtest.units import linearised
 from tuner.core.errors import InputError
 
 ALPHA = 0.05

@@ -18,9 +18,9 @@ from tuner.abtest.quantile import (
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.abtest.ratio import linearised
 from tuner.abtest.sample_ratio import check_sample_ratio
-from tuner.abtest.size import unit_spread, units_any_look, units_one_look, units_until
+from tuner.abtest.size import unit_spread, units_any_look, units_one_look
+from tuner.abtest.units import linearised
 from tuner.core.errors import InputError
 
 HALVES = {"control": 0.5, "treatment": 0.5}
@@ -425,13 +425,13 @@ def test_any_look_costs_more_than_one_planned_look_but_not_twice():
     assert one < many < 2 * one
 
 
-def test_units_until_is_where_the_interval_is_as_narrow():
+def test_half_the_power_is_where_the_interval_is_as_narrow():
     random = np.random.default_rng(15)
     left, right = random.normal(0, 1, 500), random.normal(0, 1, 500)
     found = compare_arms(left, right, planned_units=2000)
     spread = found.standard_error * math.sqrt(1000)
     low, high = found.always_valid_interval
-    assert units_until((high - low) / 2, spread, planned_units=2000) == pytest.approx(
+    assert units_any_look((high - low) / 2, spread, planned_units=2000, power=0.5) == pytest.approx(
         1000, rel=0.01
     )
 

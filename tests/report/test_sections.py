@@ -13,7 +13,7 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
 from tuner.report import comparison, convergence, failures, provenance, queries
-from tuner.report.compared import compare
+from tuner.report.comparison import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
 from tuner.report.headline import headline

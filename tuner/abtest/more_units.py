@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tuner.abtest.analysis import MetricResult
 from tuner.abtest.experiment import CONTROL, ExperimentConfig
-from tuner.abtest.size import units_until
+from tuner.abtest.size import units_any_look
 from tuner.core.errors import InputError
 
 
@@ -75,7 +75,9 @@ def _until(
     distance: float, spread: float, planned: float, alpha: float, *, sides: int = 2
 ) -> int | None:
     try:
-        return units_until(distance, spread, planned_units=planned, alpha=alpha, sides=sides)
+        return units_any_look(
+            distance, spread, planned_units=planned, alpha=alpha, power=0.5, sides=sides
+        )
     except InputError:
         return None
 

@@ -64,38 +64,15 @@ def units_any_look(
     in standard errors at N and z the normal quantile of ``power``; an earlier look may end the
     experiment sooner, with the same promise.
 
+    With a power of a half, z is 0: the units with which the interval is narrower than ``effect``.
+
     Raises:
         InputError: the effect is 0, or even 1e11 units would not tell.
     """
     from scipy import stats
 
     check_share("power", power)
-    return units_until(
-        effect,
-        spread,
-        planned_units=planned_units,
-        alpha=alpha,
-        sides=sides,
-        further=float(stats.norm.ppf(power)),
-    )
-
-
-def units_until(
-    effect: float,
-    spread: float,
-    *,
-    planned_units: float,
-    alpha: float = 0.05,
-    sides: int = 2,
-    further: float = 0.0,
-) -> int:
-    """Return the units with which the always-valid interval is narrower than ``effect``.
-
-    ``further`` standard errors are asked for beyond the interval's half width.
-
-    Raises:
-        InputError: the effect is 0, or even 1e11 units would not tell.
-    """
+    further = float(stats.norm.ppf(power))
     effect = abs(effect)
     if not (math.isfinite(effect) and effect > 0.0):
         raise InputError(f"effect={effect!r}: no sample shows it; give an effect other than 0")
