@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,6 +39,7 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
         _print_kinds(as_json=as_json)
         return
     from tuner.config.source import Source, with_overrides
+    from tuner.retrieval.knobs import constraints_of, space_of
     from tuner.run.systems import declared_knobs, options_of
 
     options = with_overrides(Source("", {}), settings).data
@@ -55,8 +56,8 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
         record = {
             "kind": kind,
             "knobs": [_record(knob) for knob in knobs],
-            "space": _space(knobs),
-            "space_constraints": _constraints(knobs),
+            "space": space_of(knobs),
+            "space_constraints": constraints_of(knobs),
             "options": [_option_record(option) for option in options_of(kind)],
         }
         echo(json_text(record, indent=2))
@@ -73,10 +74,12 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
 
 
 def _print_space(knobs: Sequence[Knob]) -> None:
+    from tuner.retrieval.knobs import constraints_of
+
     echo("\nspace:")
     for line in _space_lines(knobs):
         echo(line)
-    if constraints := _constraints(knobs):
+    if constraints := constraints_of(knobs):
         echo(f"space_constraints: {_in_one_line(constraints)}")
 
 
@@ -163,51 +166,12 @@ def _values(knob: Knob) -> str:
     return f"{low} to {high}" + (", log" if knob.scale == "log" else "")
 
 
-def _space(knobs: Sequence[Knob]) -> dict[str, dict[str, Any]]:
-    """Return the knobs that can be searched, as a space writes them.
-
-    A condition on a knob that is not searched itself is left out.
-    """
-    searched = {knob.name for knob in knobs if _has_range(knob)}
-    return {knob.name: _parameter(knob, searched) for knob in knobs if knob.name in searched}
-
-
-def _constraints(knobs: Sequence[Knob]) -> list[str]:
-    """Return the constraints between knobs that can be searched."""
-    from tuner.core.space.expression import UNKNOWN, Domain, parse
-
-    searched = {knob.name for knob in knobs if _has_range(knob)}
-    domains = {knob.name: Domain(UNKNOWN) for knob in knobs}
-    texts = dict.fromkeys(knob.constraint for knob in knobs if knob.constraint)
-    return [text for text in texts if set(parse(text, domains).names) <= searched]
-
-
-def _has_range(knob: Knob) -> bool:
-    """Say whether a knob has several values, between ends that are known."""
-    if knob.kind == "categorical":
-        return len(knob.choices) > 1
-    return knob.low is not None and knob.high is not None and knob.low < knob.high
-
-
-def _parameter(knob: Knob, searched: Collection[str]) -> dict[str, Any]:
-    from tuner.core.space import Categorical, Integer, Real
-
-    when = {name: values for name, values in knob.when.items() if name in searched}
-    if knob.kind == "categorical":
-        return Categorical(knob.choices, when=when).to_mapping()
-    low, high = knob.low or 0, knob.high or 0  # neither is None here
-    try:
-        if knob.kind == "integer":
-            return Integer(int(low), int(high), scale=knob.scale, when=when).to_mapping()
-        return Real(low, high, scale=knob.scale, when=when).to_mapping()
-    except InputError as error:  # a range that cannot be searched, such as a log scale from 0
-        raise InputError(f"knob {knob.name!r}: {error}") from error
-
-
 def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
     import yaml
 
-    space = _space(knobs)
+    from tuner.retrieval.knobs import space_of
+
+    space = space_of(knobs)
     for knob in knobs:
         name = yaml.safe_dump(knob.name).split("\n")[0]
         if knob.name not in space:

@@ -132,7 +132,7 @@ def command(
     from tuner.metrics import at_grades, listed
     from tuner.scoring.records import score_record, write_scores
     from tuner.scoring.run_files import read_files
-    from tuner.scoring.scores import compare_with_first, score_runs
+    from tuner.scoring.scores import compare_with_first, remarks_of, score_runs
 
     paths = [*runs, *more_runs]
     names = listed(",".join(metrics))
@@ -152,7 +152,7 @@ def command(
     )
     groups = {} if by_type is None else _groups(by_type, dataset, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
-    for remark in [*files.remarks, *_remarks(scores)]:
+    for remark in [*files.remarks, *remarks_of(scores)]:
         note(f"note: {remark}")
     if per_query is not None and per_query != _ON_SCREEN:
         write_scores(Path(per_query), scores)
@@ -278,30 +278,3 @@ def _queries_line(scores: Scores, undefined: str) -> str:
             rule = "a missing one counting 0 (trec_eval -c counts all: --undefined zero)"
         text += f", of which {without} {have} no relevant document and {counted}"
     return f"{text}; means over {scores.defined}, {rule}"
-
-
-def _remarks(scores: Scores) -> list[str]:
-    from tuner.evaluation.system_metrics import is_better_lower
-
-    remarks = []
-    for run in scores.runs:
-        if run.unjudged_share == 1.0:
-            remarks.append(
-                f"{run.name}: no document in any top 10 is judged; are the document ids of the "
-                "same kind in both files?"
-            )
-        elif run.unjudged_share is None:
-            remarks.append(f"{run.name}: nothing was retrieved for any judged query")
-    for metric in scores.metrics:
-        counts = sorted({run.count(metric) for run in scores.runs})
-        if counts != [scores.defined]:
-            only = " only" if counts[0] < scores.defined else ""
-            remarks.append(f"{metric} is defined for {' or '.join(map(str, counts))} queries{only}")
-    costs = [metric for metric in scores.metrics if is_better_lower(metric)]
-    remarks += [
-        f"{run.name}: {len(run.missing)} missing queries cost nothing, which makes "
-        f"{', '.join(costs)} look good"
-        for run in scores.runs
-        if costs and run.missing
-    ]
-    return remarks

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
+from tuner.core.space.expression import UNKNOWN, Domain, parse
 from tuner.core.trial import Params, Scalar
 
 Settings = TypeVar("Settings")
@@ -173,3 +174,40 @@ def _fixed(name: str, value: Scalar) -> Knob:
     if not is_number(value):
         return Knob(name, "categorical", value, choices=(value,))
     return Knob(name, "integer" if isinstance(value, int) else "real", value)
+
+
+def space_of(knobs: Sequence[Knob]) -> dict[str, dict[str, Any]]:
+    """Return the knobs that can be searched, as a space writes them.
+
+    A condition on a knob that is not searched itself is left out.
+    """
+    searched = {knob.name for knob in knobs if _has_range(knob)}
+    return {knob.name: _parameter(knob, searched) for knob in knobs if knob.name in searched}
+
+
+def constraints_of(knobs: Sequence[Knob]) -> list[str]:
+    """Return the constraints between knobs that can be searched."""
+    searched = {knob.name for knob in knobs if _has_range(knob)}
+    domains = {knob.name: Domain(UNKNOWN) for knob in knobs}
+    texts = dict.fromkeys(knob.constraint for knob in knobs if knob.constraint)
+    return [text for text in texts if set(parse(text, domains).names) <= searched]
+
+
+def _has_range(knob: Knob) -> bool:
+    """Say whether a knob has several values, between ends that are known."""
+    if knob.kind == "categorical":
+        return len(knob.choices) > 1
+    return knob.low is not None and knob.high is not None and knob.low < knob.high
+
+
+def _parameter(knob: Knob, searched: Collection[str]) -> dict[str, Any]:
+    when = {name: values for name, values in knob.when.items() if name in searched}
+    if knob.kind == "categorical":
+        return Categorical(knob.choices, when=when).to_mapping()
+    low, high = knob.low or 0, knob.high or 0  # neither is None here
+    try:
+        if knob.kind == "integer":
+            return Integer(int(low), int(high), scale=knob.scale, when=when).to_mapping()
+        return Real(low, high, scale=knob.scale, when=when).to_mapping()
+    except InputError as error:  # a range that cannot be searched, such as a log scale from 0
+        raise InputError(f"knob {knob.name!r}: {error}") from error

@@ -245,3 +245,29 @@ def _unjudged_share(qrels: Grades, run: Mapping[str, Answer]) -> float | None:
         for document in top
     )
     return unjudged / retrieved if retrieved else None
+
+
+def remarks_of(scores: Scores) -> list[str]:
+    """Return what a reader must know before believing the means."""
+    remarks = []
+    for run in scores.runs:
+        if run.unjudged_share == 1.0:
+            remarks.append(
+                f"{run.name}: no document in any top 10 is judged; are the document ids of the "
+                "same kind in both files?"
+            )
+        elif run.unjudged_share is None:
+            remarks.append(f"{run.name}: nothing was retrieved for any judged query")
+    for metric in scores.metrics:
+        counts = sorted({run.count(metric) for run in scores.runs})
+        if counts != [scores.defined]:
+            only = " only" if counts[0] < scores.defined else ""
+            remarks.append(f"{metric} is defined for {' or '.join(map(str, counts))} queries{only}")
+    costs = [metric for metric in scores.metrics if is_better_lower(metric)]
+    remarks += [
+        f"{run.name}: {len(run.missing)} missing queries cost nothing, which makes "
+        f"{', '.join(costs)} look good"
+        for run in scores.runs
+        if costs and run.missing
+    ]
+    return remarks
