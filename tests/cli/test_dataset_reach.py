@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tuner.cli.dataset.report import _reach
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
-from tuner.evalset.reach import graph_hops
+from tuner.evalset.reach import graph_hops, reach_of
 from tuner.evalset.statistics import relevant_documents
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.index import Index
@@ -39,7 +38,7 @@ def test_no_setting_of_the_engine_has_a_higher_recall(name: str, index_dir: Path
     if not name.startswith("builtin:") and not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")
     dataset = open_dataset(name if name.startswith("builtin:") else SHARED_DATA / name)
-    reach = _reach(dataset)
+    reach = reach_of(dataset)
     engine = Hybrid.build(dataset.corpus, cache_dir=index_dir)
     words = recall_at_100(engine, dataset, graph_weight=0.0)
     assert 0.5 < words <= reach.by_words

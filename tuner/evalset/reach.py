@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.datasets.dataset import Dataset
+from tuner.evalset.statistics import relevant_documents
 
 Walk = Callable[[Dataset, Sequence[tuple[str, str]]], list[int | None]]
 """Takes pairs of query and document id; returns the fewest hops from one to the other, or None."""
@@ -33,6 +34,22 @@ class Reach:
     by_words: float | None
     by_graph: Mapping[int, float | None]
     by_either: Mapping[int, float | None]
+
+
+def reach_of(dataset: Dataset) -> Reach | None:
+    """Measure the reach of words and of the built-in engine's graph; None without a corpus."""
+    if not dataset.corpus.documents:
+        return None
+    from tuner.retrieval.hybrid.propagation import MOST_HOPS
+    from tuner.retrieval.hybrid.text import analyse
+
+    return measure_reach(
+        dataset,
+        relevant_documents(dataset),
+        terms_of=analyse,
+        walk=graph_hops,
+        most_hops=MOST_HOPS,
+    )
 
 
 def measure_reach(

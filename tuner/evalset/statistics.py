@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from tuner.core.words import compare_key
 from tuner.datasets.dataset import Dataset, duplicate_queries, same_key
@@ -13,6 +14,8 @@ from tuner.evalset.facts import name_key
 from tuner.evalset.near_duplicates import Pair, near_duplicates
 
 CUT_OFFS = (5, 10, 20)
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,51 @@ def describe(
             if copy not in dataset.qrels[query]
         ),
     )
+
+
+def errors_of(dataset: Dataset, found: Statistics) -> list[str]:
+    """Return what would make scores wrong: queries of the same text that may be torn apart."""
+    group_of = {query.id: query.group for query in dataset.queries}
+    named = [
+        ", ".join(map(repr, ids))
+        for ids in found.duplicate_queries
+        if len({group_of[id_] for id_ in ids}) > 1 or not group_of[ids[0]]
+    ]
+    errors = [
+        f"queries {ids} have the same text: one may be tuned on and the other held out; "
+        "remove one, or give them the same group"
+        for ids in named[:_SHOWN]
+    ]
+    if named[_SHOWN:]:
+        rest = "; ".join(named[_SHOWN:])
+        errors.append(
+            f"and {len(named) - _SHOWN} more like this: queries {rest} ({len(named)} in all)"
+        )
+    return errors
+
+
+def warnings_of(found: Statistics) -> list[str]:
+    """Return what may make scores doubtful."""
+    near = [
+        f"{first!r} and {second!r} ({similarity:.2f})"
+        for first, second, similarity in found.near_duplicate_queries
+    ]
+    told = (
+        (near, "pairs of queries are worded nearly alike"),
+        (found.empty_gold, "relevant documents have no text"),
+        (found.duplicate_documents, "documents are in the corpus more than once"),
+        (found.twins, "copies of relevant documents are not judged, so finding one is no hit"),
+    )
+    return [f"{len(things)} {text}: {some(things)}" for things, text in told if things]
+
+
+def some(things: Sequence[Any]) -> str:
+    """Write the first few things, and how many more there are."""
+    shown = "; ".join(
+        thing if isinstance(thing, str) else ", ".join(map(str, thing)) for thing in things[:_SHOWN]
+    )
+    more = len(things) - _SHOWN
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _unknown(

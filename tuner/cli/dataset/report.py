@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tuner.evalset.reach import Reach
     from tuner.evalset.statistics import Spread, Statistics
 
-_SHOWN = 3
 _NOT_KNOWN = "not known: no corpus"
 
 
@@ -52,11 +51,13 @@ def stats(
     corpus), by matching words, by walks of 1, 2, ... steps through the graph that the built-in
     engine makes of the corpus, and by words and walks together. Only vectors may find the rest.
     """
+    from tuner.evalset.reach import reach_of
+
     dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     with showing("counting"):
         found = _describe(dataset, threshold)
     with showing("reach"):
-        reach = _reach(dataset)
+        reach = reach_of(dataset)
     if as_json:
         record = {
             "name": dataset.name,
@@ -93,9 +94,11 @@ def check(
 
     The exit code is 2 if there is an error, and with --strict also if there is a warning.
     """
+    from tuner.evalset.statistics import errors_of, warnings_of
+
     dataset = read_shown(path, format_name, qrels, relevant_from, is_strict=False)
     found = _describe(dataset, threshold)
-    errors, warnings = _errors(dataset, found), [*dataset.warnings, *_warnings(found)]
+    errors, warnings = errors_of(dataset, found), [*dataset.warnings, *warnings_of(found)]
     if strict:
         errors, warnings = [*errors, *warnings], []
     for warning in warnings:
@@ -117,66 +120,6 @@ def _describe(dataset: Dataset, threshold: float) -> Statistics:
     from tuner.evalset.statistics import describe
 
     return describe(dataset, count_tokens=count_tokens, threshold=threshold)
-
-
-def _reach(dataset: Dataset) -> Reach | None:
-    """Measure the reach of retrievers; None where there is no corpus."""
-    if not dataset.corpus.documents:
-        return None
-    from tuner.evalset.reach import graph_hops, measure_reach
-    from tuner.evalset.statistics import relevant_documents
-    from tuner.retrieval.hybrid.propagation import MOST_HOPS
-    from tuner.retrieval.hybrid.text import analyse
-
-    return measure_reach(
-        dataset,
-        relevant_documents(dataset),
-        terms_of=analyse,
-        walk=graph_hops,
-        most_hops=MOST_HOPS,
-    )
-
-
-def _errors(dataset: Dataset, found: Statistics) -> list[str]:
-    group_of = {query.id: query.group for query in dataset.queries}
-    named = [
-        ", ".join(map(repr, ids))
-        for ids in found.duplicate_queries
-        if len({group_of[id_] for id_ in ids}) > 1 or not group_of[ids[0]]
-    ]
-    errors = [
-        f"queries {ids} have the same text: one may be tuned on and the other held out; "
-        "remove one, or give them the same group"
-        for ids in named[:_SHOWN]
-    ]
-    if named[_SHOWN:]:
-        rest = "; ".join(named[_SHOWN:])
-        errors.append(
-            f"and {len(named) - _SHOWN} more like this: queries {rest} ({len(named)} in all)"
-        )
-    return errors
-
-
-def _warnings(found: Statistics) -> list[str]:
-    near = [
-        f"{first!r} and {second!r} ({similarity:.2f})"
-        for first, second, similarity in found.near_duplicate_queries
-    ]
-    told = (
-        (near, "pairs of queries are worded nearly alike"),
-        (found.empty_gold, "relevant documents have no text"),
-        (found.duplicate_documents, "documents are in the corpus more than once"),
-        (found.twins, "copies of relevant documents are not judged, so finding one is no hit"),
-    )
-    return [f"{len(things)} {text}: {_some(things)}" for things, text in told if things]
-
-
-def _some(things: Sequence[Any]) -> str:
-    shown = "; ".join(
-        thing if isinstance(thing, str) else ", ".join(map(str, thing)) for thing in things[:_SHOWN]
-    )
-    more = len(things) - _SHOWN
-    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _print(dataset: Dataset, found: Statistics, reach: Reach | None) -> None:
@@ -237,7 +180,9 @@ def _counted(things: Sequence[Any] | None) -> str:
         return _NOT_KNOWN
     if not things:
         return "0"
-    return f"{len(things)} ({_some(things)})"
+    from tuner.evalset.statistics import some
+
+    return f"{len(things)} ({some(things)})"
 
 
 def _spread(spread: Spread) -> str:
