@@ -69,3 +69,16 @@ def test_one_query_that_is_better_is_said_in_the_singular():
     result = compare_paired(little, values, seed=0)
     words = sentence([RunComparison("b", "a", "recall@10", result, result.p_value)])
     assert "; more queries will hardly show one" in words
+
+
+def test_check_cuts_what_is_too_long_to_be_read(run_here, tmp_path):
+    arms = "".join(f"  - {{kind: random, trials: 1, name: a{i}}}\n" for i in range(2_000))
+    (tmp_path / "c.yaml").write_text(
+        "dataset: {path: 'builtin:atlas'}\n"
+        "space: {graph_weight: {type: real, low: 0, high: 1}}\n"
+        f"backends:\n{arms}"
+    )
+    done = run_here(tmp_path, "check", "c.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "a0: 1, a1: 1" in done.stdout
+    assert len(done.stdout) < 20_000

@@ -9,6 +9,7 @@ import click
 from tuner.cli.options import config_argument, load_shown, set_option
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
+from tuner.core.shown import shortened
 
 
 @click.command("check", short_help="Check a configuration, its data and its retriever.")
@@ -38,7 +39,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
             if isinstance(value, dict)
             else value
         )
-        table.add_row(name.replace("_", " "), str(shown))
+        table.add_row(name.replace("_", " "), shortened(str(shown), 2_000))
     console().print(table)
     echo("ok")
 
