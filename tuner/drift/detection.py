@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -85,25 +85,27 @@ def find_drift(
     """
     if not measures and mix_effect is None:
         raise InputError("nothing is watched: name a measure")
-    tested: list[_Tested] = []
-    untested: list[str] = []
-    for measure in measures:
-        tested += _tests_of(observations, measure, windows, alpha, untested)
     kinds = _kinds(observations, windows)
+    found: list[_Tested | str] = []
+    for measure in measures:
+        found += _tests_of(observations, measure, windows, alpha)
     if len(kinds) > 1:
         if measures:
             part = _mix_part(observations, measures[0], kinds, windows)
-            tested = [
+            found = [
                 replace(one, mix_part=part)
-                if one.test == "window" and one.measure == measures[0].name
+                if isinstance(one, _Tested)
+                and (one.test, one.measure) == ("window", measures[0].name)
                 else one
-                for one in tested
+                for one in found
             ]
-            tested += _tests_by_type(observations, measures[0], kinds, windows, alpha, untested)
+            found += _tests_by_type(observations, measures[0], kinds, windows, alpha)
         if mix_effect is not None:
-            tested += _test_of_mix(observations, kinds, windows, mix_effect, untested)
+            found.append(_test_of_mix(observations, kinds, windows, mix_effect))
     elif mix_effect is not None and not measures:
-        untested.append("fewer than two query types: there is no mix to compare")
+        found.append("fewer than two query types: there is no mix to compare")
+    tested = [one for one in found if isinstance(one, _Tested)]
+    untested = tuple(one for one in found if isinstance(one, str))
     adjusted = correct_holm([one.p_value for one in tested]).tolist()
     findings = [
         Finding(
@@ -117,7 +119,7 @@ def find_drift(
     if any(finding.is_alarm for finding in findings):
         status = "alarm"
     ordered = sorted(findings, key=lambda finding: not finding.is_alarm)
-    return DriftReport(status, tuple(ordered), tuple(untested), windows, alpha)
+    return DriftReport(status, tuple(ordered), untested, windows, alpha)
 
 
 def _tests_of(
@@ -125,25 +127,25 @@ def _tests_of(
     measure: Measure,
     windows: Windows,
     alpha: float,
-    untested: list[str],
-) -> list[_Tested]:
+) -> Iterator[_Tested | str]:
+    """Yield the tests of a measure, and a sentence for each that cannot be made."""
     daily = by_day(observations, measure.name, percentile=measure.percentile)
     reason = _too_little(daily, windows)
     if reason:
-        untested.append(f"{measure.name}: {reason}")
-        return []
+        yield f"{measure.name}: {reason}"
+        return
     name, effect = measure.name, measure.min_effect
     change, paired = _window_change(observations, daily, measure, windows, alpha)
-    found = [_Tested(name, "window", "", effect, change)]
+    yield _Tested(name, "window", "", effect, change)
     line = paired or daily.within(windows.trend)
     if line.days.size < MIN_TREND_DAYS:
-        untested.append(
+        yield (
             f"{name}: {line.days.size} days with data are too few for a trend, which needs "
             f"{MIN_TREND_DAYS}"
         )
-        return found
+        return
     slope = trend(line.days, line.values, worse=measure.worse, confidence=1.0 - alpha)
-    return [*found, _Tested(name, "trend", "", effect, slope)]
+    yield _Tested(name, "trend", "", effect, slope)
 
 
 def _tests_by_type(
@@ -152,19 +154,16 @@ def _tests_by_type(
     kinds: Sequence[str],
     windows: Windows,
     alpha: float,
-    untested: list[str],
-) -> list[_Tested]:
-    found = []
+) -> Iterator[_Tested | str]:
     for kind in kinds:
         ours = [one for one in observations if one.query_type == kind]
         daily = by_day(ours, measure.name, percentile=measure.percentile)
         reason = _too_little(daily, windows)
         if reason:
-            untested.append(f"{measure.name} of {kind}: {reason}")
+            yield f"{measure.name} of {kind}: {reason}"
             continue
         change, _ = _window_change(ours, daily, measure, windows, alpha)
-        found.append(_Tested(measure.name, "window", kind, measure.min_effect, change))
-    return found
+        yield _Tested(measure.name, "window", kind, measure.min_effect, change)
 
 
 def _mix_part(
@@ -198,16 +197,14 @@ def _test_of_mix(
     kinds: Sequence[str],
     windows: Windows,
     effect: float,
-    untested: list[str],
-) -> list[_Tested]:
+) -> _Tested | str:
     before, after = (
         count_types(observations, window, kinds) for window in (windows.reference, windows.recent)
     )
     if len(before) + len(after) < MIN_DAYS or len(after) < MIN_RECENT_DAYS:
-        untested.append(f"{QUERY_MIX}: {_needed(len(before), len(after))}")
-        return []
+        return f"{QUERY_MIX}: {_needed(len(before), len(after))}"
     mix = compare_mix(kinds, before, after)
-    return [_Tested(QUERY_MIX, "mix", "", effect, mix=mix)]
+    return _Tested(QUERY_MIX, "mix", "", effect, mix=mix)
 
 
 def _window_change(
