@@ -139,6 +139,30 @@ def test_a_wrong_metric_is_named() -> None:
     assert "check_arguments_are_left_alone" in broken_by(check_metric, spoiled(writes))
 
 
+def what_is_broken(case: MetricCase) -> str:
+    with pytest.raises(AssertionError) as broken:
+        check_metric(case)
+    return str(broken.value)
+
+
+def test_an_author_of_a_metric_is_told_the_way_out() -> None:
+    recall = METRICS["recall"].function
+    too_large = what_is_broken(spoiled(lambda judged, k=None: 100 * recall(judged, k or 10)))
+    assert "values lie from 0 to `highest`, which is 1, got [" in too_large
+    assert "write MetricFamily(…, highest=…)" in too_large
+    waste = what_is_broken(spoiled(lambda judged, k=None: 1.0 - recall(judged, k or 10)))
+    assert "an empty result of a judged query is 0, got 1.0" in waste
+    assert "write MetricFamily(…, lower_is_better=True)" in waste
+
+    def first(judged: Any, k: int = 10) -> Any:
+        hit = judged.hits[:, 0]
+        return np.where(judged.is_defined, hit / 1.0, np.nan)
+
+    empty = what_is_broken(spoiled(first))
+    assert "IndexError" in empty
+    assert "had 0 columns here: an empty result has 0 columns" in empty
+
+
 class TestBeir(FormatContract):
     case = FormatCase(Beir, DATA / "musique")
 

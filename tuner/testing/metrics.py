@@ -18,6 +18,10 @@ _DOCUMENTS = [f"d{number:02d}" for number in range(12)]
 _UNDEFINED, _EMPTY = "q00", "q01"
 
 
+def _at(cutoff: int | None) -> str:
+    return "without a cut-off" if cutoff is None else f"@{cutoff}"
+
+
 @dataclass(frozen=True)
 class MetricCase:
     """One ranking metric to check.
@@ -69,9 +73,16 @@ class MetricCase:
 
     def values(self, judged: Judged, cutoff: int | None) -> FloatArray:
         """Return the metric by query."""
-        return (
-            self.family.function(judged) if cutoff is None else self.family.function(judged, cutoff)
-        )
+        metric = self.family.function
+        try:
+            return metric(judged) if cutoff is None else metric(judged, cutoff)
+        except IndexError as error:
+            depth = judged.gains.shape[1]
+            message = f"{_at(cutoff)}: the metric raised IndexError: {error}; `judged.hits` and "
+            message += f"`judged.gains` had {depth} column{'s' * (depth != 1)} here"
+            if depth == 0:
+                message += ": an empty result has 0 columns, so look at `judged.hits.shape[1]`"
+            raise AssertionError(message) from error
 
 
 def check_description(case: MetricCase) -> None:
@@ -89,12 +100,19 @@ def check_one_value_a_query(case: MetricCase) -> None:
         values = case.values(case.judged(case.runs), cutoff)
         wanted = (len(case.runs),)
         is_row = isinstance(values, np.ndarray) and values.shape == wanted
-        need(is_row, f"@{cutoff}: an array of shape {wanted} is needed, got {values!r:.80}")
+        need(is_row, f"{_at(cutoff)}: an array of shape {wanted} is needed, got {values!r:.80}")
         is_right = np.isnan(values).tolist() == (~is_defined).tolist()
-        need(is_right, f"@{cutoff}: NaN is for queries without a relevant document, and no other")
+        need(
+            is_right, f"{_at(cutoff)}: NaN is for queries without a relevant document, and no other"
+        )
         found = values[is_defined]
         is_within = bool(((found >= 0) & (found <= case.family.highest)).all())
-        need(is_within, f"@{cutoff}: values lie from 0 to {case.family.highest:g}, got {found}")
+        outside = found[~((found >= 0) & (found <= case.family.highest))]
+        need(
+            is_within,
+            f"{_at(cutoff)}: values lie from 0 to `highest`, which is {case.family.highest:g}, got "
+            f"{outside}; of a metric with larger values write MetricFamily(…, highest=…)",
+        )
 
 
 def check_nothing_found(case: MetricCase) -> None:
@@ -107,9 +125,11 @@ def check_nothing_found(case: MetricCase) -> None:
     row = list(case.runs).index(_EMPTY)
     for cutoff in case.depths:
         value = float(case.values(case.judged(case.runs), cutoff)[row])
-        need(value == 0.0, f"@{cutoff}: an empty result of a judged query is 0, got {value}")
+        others = "; of a metric where lower is better write MetricFamily(…, lower_is_better=True)"
+        what = f"{_at(cutoff)}: an empty result of a judged query"
+        need(value == 0.0, f"{what} is 0, got {value}{others}")
         value = float(case.values(case.judged({_EMPTY: []}), cutoff)[0])
-        need(value == 0.0, f"@{cutoff}: an empty result alone in its batch is 0, got {value}")
+        need(value == 0.0, f"{what}, alone in its batch, is 0, got {value}{others}")
 
 
 def check_queries_stand_alone(case: MetricCase) -> None:
@@ -121,7 +141,7 @@ def check_queries_stand_alone(case: MetricCase) -> None:
             for query, row in case.runs.items()
         ]
         is_same = np.allclose(together, alone, rtol=1e-12, atol=0, equal_nan=True)
-        need(is_same, f"@{cutoff}: a query alone has another value than within a batch")
+        need(is_same, f"{_at(cutoff)}: a query alone has another value than within a batch")
 
 
 def check_names_decide_nothing(case: MetricCase) -> None:
@@ -130,7 +150,9 @@ def check_names_decide_nothing(case: MetricCase) -> None:
     for cutoff in case.depths:
         before = case.values(case.judged(case.runs), cutoff)
         after = case.values(case.judged(case.runs, **renamed), cutoff)
-        need(np.array_equal(before, after, equal_nan=True), f"@{cutoff}: other ids, other values")
+        need(
+            np.array_equal(before, after, equal_nan=True), f"{_at(cutoff)}: other ids, other values"
+        )
 
 
 def check_depth(case: MetricCase) -> None:
@@ -142,12 +164,12 @@ def check_depth(case: MetricCase) -> None:
             cut = {query: row[:cutoff] for query, row in case.runs.items()}
             after = case.values(case.judged(cut), cutoff)
             is_same = np.allclose(before, after, rtol=1e-12, atol=0, equal_nan=True)
-            need(is_same, f"@{cutoff}: documents below the cut-off change the value")
+            need(is_same, f"{_at(cutoff)}: documents below the cut-off change the value")
         if not case.family.lower_is_better:
             after = case.values(case.judged(longer), cutoff)
             need(
                 np.allclose(before, after, rtol=1e-12, atol=0, equal_nan=True),
-                f"@{cutoff}: unjudged documents at the end change the value",
+                f"{_at(cutoff)}: unjudged documents at the end change the value",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -110,3 +111,12 @@ def test_tokens_are_counted_where_the_system_does_not_tell(corpus):
 def test_what_is_told_for_some_queries_only_is_refused():
     with pytest.raises(TunerError, match="graph_used was reported for some queries and not"):
         rankings({"results": ["a"], "graph_used": True}, ["b"])
+
+
+def test_a_document_of_another_library_is_told_where_its_id_may_stand():
+    document = SimpleNamespace(page_content="Lima", metadata={"source": "a.txt", "id": "7"})
+    with pytest.raises(TunerError) as raised:
+        read_answer([document], None)
+    assert "an id, or an id with a score, is needed" in str(raised.value)
+    assert 'return its .metadata["id"], or where its id stands' in str(raised.value)
+    assert "its metadata holds 'source', 'id'" in str(raised.value)

@@ -378,6 +378,10 @@ def test_knobs_of_the_space_have_its_kinds_and_no_bounds(make):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
+        (
+            "class R:\n    def invoke(self, query):\n        return []\nsearch = R()",
+            "        documents = search.invoke(query)\n        return [document.metadata",
+        ),
         ("search = 3", "is of type int: neither a function nor an object with `retrieve`"),
         ("def find(query): return []", "has no 'search'"),
         ("def serch(query): return []", "did you mean 'serch'?"),

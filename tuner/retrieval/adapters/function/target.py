@@ -135,6 +135,15 @@ class Target:
             message = (
                 f"{self.name!r} is of type {kind}: neither a function nor an object with `retrieve`"
             )
+            if callable(getattr(self.object, "invoke", None)):
+                module, _, thing = self.name.partition(":")
+                message += (
+                    f", but one with `invoke`, as LangChain's retrievers are. Put a function "
+                    f"around it into {module}.py, and name that:\n"
+                    f"    def {'find' if thing == 'search' else 'search'}(query, top_k=10):\n"
+                    f"        documents = {thing}.invoke(query)\n"
+                    '        return [document.metadata["id"] for document in documents[:top_k]]'
+                )
             raise InputError(message, key=KEY)
         return read_signature(self.object, self.name)
 
