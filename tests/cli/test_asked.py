@@ -80,6 +80,18 @@ def test_the_summary_page_and_note_say_what_timing_asked(counted):
     assert "55 to time queries in trials" in (run_dir / "report.html").read_text(encoding="utf-8")
 
 
+def test_what_is_not_tuned_is_as_in_the_baseline_in_every_view(counted):
+    done = counted("run", "config.yaml")
+    rows = [line for line in done.stdout.splitlines() if "title_weight=" in line]
+    assert len(rows) == 3  # the baseline, the arm and the winner
+    assert all(" top_k=4" in row for row in rows)
+    (run_dir,) = counted.runs()
+    page = (run_dir / "report.html").read_text(encoding="utf-8")
+    (row,) = (part for part in page.split("<tr>") if part.startswith('<th scope="row">top_k</th>'))
+    assert row.count(">4<") == 2
+    assert "changed" not in row
+
+
 def test_an_evaluation_says_what_it_asked(counted):
     record = json.loads(counted("evaluate", "config.yaml", "--json").stdout)
     assert record["queries_asked"] == {"evaluation": 10, "timed": 11}

@@ -10,16 +10,16 @@ from rich.table import Table
 from tuner.cli.console import console
 from tuner.cli.out import echo
 from tuner.core.shown import figure
-from tuner.core.study_facts import types_found
-from tuner.core.study_record import Standing, StudySummary
+from tuner.core.study_facts import types_found, whole_params
+from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.verdict.figures import in_queries
 
 
-def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
+def print_summary(header: StudyHeader, summary: StudySummary) -> None:
     """Print who won, by how much, and on which queries."""
-    console().print(_table(summary, metric_names))
+    console().print(_table(header, summary))
     if summary.front:
         console().print(_front(summary.front))
         for text in (*(one["sentence"] for one in summary.goals), *summary.front_notes):
@@ -32,7 +32,8 @@ def print_summary(summary: StudySummary, metric_names: Sequence[str]) -> None:
         print_guardrails(summary.verdict.get("guardrails", {}))
 
 
-def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
+def _table(header: StudyHeader, summary: StudySummary) -> Table:
+    metric_names = tuple(header.objective["maximize"])
     has_holdout = any(one.holdout_objective is not None for _, one, _ in _rows(summary))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
@@ -47,7 +48,9 @@ def _table(summary: StudySummary, metric_names: Sequence[str]) -> Table:
         figures = [figure(standing.tune_objective)]
         if has_holdout:
             figures += [figure(standing.holdout_objective), *metrics]
-        table.add_row(label, *figures, shown_params(standing.params), style=style)
+        table.add_row(
+            label, *figures, shown_params(whole_params(header, summary, standing)), style=style
+        )
     return table
 
 

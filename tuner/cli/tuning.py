@@ -68,7 +68,7 @@ def _print(tuned: Tuned, session: Session) -> None:
     summary, header = tuned.summary, session.study.header
     facts = study_facts(header, summary)
     if summary.best is not None:
-        print_summary(summary, tuple(header.objective["maximize"]))
+        print_summary(header, summary)
         echo()
     if summary.best is not None and summary.best.violation > 0:
         echo("no configuration met the constraints; `best` is the one closest to them")

@@ -13,6 +13,8 @@ from tuner.core.words import split_words
 
 _NOT_ONE = "not a policy as `tuner policy` writes it"
 
+# The parameter that names a policy where a study's baseline is one.
+POLICY = "policy"
 FIRST_WORD = "first word "
 HAS_NAME = "a capital after the first word"
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tuner.core.policy import POLICY
 from tuner.core.shown import counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
-from tuner.core.trial import Scalar
+from tuner.core.trial import Params, Scalar
 
 OBJECTIVE = "objective"
 
@@ -109,7 +110,7 @@ def study_facts(
         state=state,
         why=why,
         figures=tuple(_figures(header, summary, costs)),
-        changes=changes(summary),
+        changes=changes(header, summary),
         types=types_found(verdict),
         types_are_flattered="corrected" in (verdict or {}),
         trials=_trials(summary),
@@ -118,17 +119,23 @@ def study_facts(
     )
 
 
-def changes(summary: StudySummary) -> tuple[Change, ...]:
+def changes(header: StudyHeader, summary: StudySummary) -> tuple[Change, ...]:
     """Return every parameter of the chosen configuration and of the baseline."""
     chosen, baseline = summary.chosen, summary.baseline
     if chosen is None:
         return ()
     then: Mapping[str, Scalar] = {} if baseline is None else baseline.params
-    # What is not tuned is as in the baseline.
+    now = whole_params(header, summary, chosen)
     return tuple(
-        Change(name, then.get(name), chosen.params.get(name, then.get(name)))
-        for name in dict.fromkeys([*chosen.params, *then])
+        Change(name, then.get(name), now.get(name)) for name in dict.fromkeys([*now, *then])
     )
+
+
+def whole_params(header: StudyHeader, summary: StudySummary, standing: Standing) -> Params:
+    """Return a configuration's parameters with those that are not tuned: as in the baseline."""
+    baseline = {} if summary.baseline is None else summary.baseline.params
+    fixed = {n: v for n, v in baseline.items() if n not in header.space and n != POLICY}
+    return {**fixed, **standing.params}
 
 
 def types_found(verdict: Mapping[str, Any] | None) -> tuple[TypeFound, ...]:

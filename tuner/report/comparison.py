@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tuner.core.rankings import FloatArray
+from tuner.core.study_facts import whole_params
 from tuner.evaluation.objective import COMPOSITE, paid_metric
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
@@ -229,11 +231,13 @@ def _parameters(review: Review) -> tuple[Block, ...]:
     chosen, baseline, best = review.chosen, review.baseline, review.summary.best
     if chosen is None:
         return ()
-    sides = [(f"{review.called} ({chosen.arm} #{chosen.trial})", chosen.params)]
+    shown_sides = [(f"{review.called} ({chosen.arm} #{chosen.trial})", chosen)]
     if baseline is not None:
-        sides.append(("baseline", baseline.params))
+        shown_sides.append(("baseline", baseline))
     if best is not None and best.trial != chosen.trial:
-        sides.append((f"best ({best.arm} #{best.trial})", best.params))
+        shown_sides.append((f"best ({best.arm} #{best.trial})", best))
+    whole = partial(whole_params, review.header, review.summary)
+    sides = [(called, whole(standing)) for called, standing in shown_sides]
     names = dict.fromkeys(name for _, params in sides for name in params)
     rows = []
     for name in names:

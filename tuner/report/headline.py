@@ -136,7 +136,8 @@ def _changes(review: Review, found: StudyFacts) -> str:
     told = [
         f"{change.name} {shortened(then, LONGEST_VALUE)} → {shortened(now, LONGEST_VALUE)}"
         for change in found.changes
-        if (now := shown_param(change.chosen)) != (then := shown_param(change.baseline))
+        if change.chosen is not None  # not active: there is nothing to set
+        and (now := shown_param(change.chosen)) != (then := shown_param(change.baseline))
     ]
     return f"Set {', '.join(told)}. " if told else ""
 

@@ -14,7 +14,7 @@ from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
 from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
-from tuner.core.policy import Policy, is_policy
+from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
@@ -26,7 +26,7 @@ from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
-from tuner.retrieval.wrapped.policy import POLICY, PolicyRetriever, WithPolicy
+from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.planning import Plan, below

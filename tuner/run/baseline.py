@@ -11,12 +11,11 @@ from tuner.config.params import read_params_file
 from tuner.config.source import read_source
 from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
-from tuner.core.policy import Policy, is_policy
+from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.run_files import BEST_FILE
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.knobs import knob_params
-from tuner.retrieval.wrapped.policy import POLICY
 from tuner.verdict.tuned_on import TunedOn
 
 

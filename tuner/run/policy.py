@@ -12,11 +12,10 @@ import yaml
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.journal import JournalContent
-from tuner.core.policy import Policy
+from tuner.core.policy import POLICY, Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.core.steps import Say
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.retrieval.wrapped.policy import POLICY
 from tuner.run.assembly import Assembly
 from tuner.run.folder import last_summary
 from tuner.run.judge import judge, key_of, look, utilities

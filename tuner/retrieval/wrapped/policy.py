@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.policy import Policy
+from tuner.core.policy import POLICY, Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Explains, Retriever, serve_one, with_reasons
 from tuner.retrieval.knobs import Knob
 from tuner.retrieval.wrapped.around import Around
 
-POLICY = "policy"
 """The parameter by which a baseline says that it is a policy; its value tells policies apart."""
 
 Groups = Sequence[tuple[dict[str, Any], list[int]]]
