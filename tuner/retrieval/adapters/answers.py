@@ -188,9 +188,9 @@ def _id(value: Any, place: int) -> str:
         return str(value)
     if not isinstance(value, bool) and isinstance(value, Integral):
         return str(int(value))
-    hint = ""
-    if isinstance(getattr(value, "metadata", None), Mapping):
-        names = ", ".join(map(repr, value.metadata)) or "nothing"
+    hint, metadata = "", getattr(value, "metadata", None)
+    if isinstance(metadata, Mapping):
+        names = ", ".join(map(repr, metadata)) or "nothing"
         hint = f' (return its .metadata["id"], or where its id stands: its metadata holds {names})'
     wanted = "an id, or an id with a score, is needed"
     raise TunerError(f"result {place} is {_typed(value)}; {wanted}{hint}")
