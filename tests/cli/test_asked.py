@@ -98,3 +98,11 @@ def test_an_evaluation_says_what_it_asked(counted):
     assert asked(counted) == 21
     done = counted("evaluate", "config.yaml")
     assert "21 queries asked: 10 to evaluate, 11 to time queries" in done.stderr
+
+
+def test_a_check_asks_nothing_and_says_so(counted):
+    done = counted("check", "config.yaml")
+    line = "the system was not asked: tuner evaluate config.yaml asks it once"
+    assert done.stdout.splitlines()[-2:] == [line, "ok"]
+    assert json.loads(counted("check", "config.yaml", "--json").stdout)["system"] == line
+    assert asked(counted) == 0

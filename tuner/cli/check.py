@@ -11,6 +11,8 @@ from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.shown import shortened
 
+NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
+
 
 @click.command("check", short_help="Check a configuration, its data and its retriever.")
 @config_argument
@@ -19,7 +21,7 @@ from tuner.core.shown import shortened
 def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Check CONFIG: keys, data set, index, parameters, metrics, backends and their budgets.
 
-    Nothing is tuned. The index is built, and kept for the run.
+    Nothing is tuned, and the system is not asked. The index is built, and kept for the run.
     """
     from rich.table import Table
 
@@ -28,9 +30,9 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
-    facts = _facts(assembly)
+    facts, not_asked = _facts(assembly), NOT_ASKED.format(config=config)
     if as_json:
-        echo(json_text(facts, indent=2))
+        echo(json_text({**facts, "system": not_asked}, indent=2))
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in facts.items():
@@ -41,6 +43,7 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
         )
         table.add_row(name.replace("_", " "), shortened(str(shown), 2_000))
     console().print(table)
+    echo(not_asked)
     echo("ok")
 
 

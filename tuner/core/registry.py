@@ -135,7 +135,7 @@ def _load_outside(family: str, kind: str) -> Any:
         ) from error
     except AttributeError as error:
         raise InputError(f"module {module_name!r} has no {attribute!r}") from error
-    except Exception as error:  # whatever the module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
         reason = one_line(error)
         what = _ONE_OF.get(family, family)
         raise InputError(f"cannot import the {what} {kind!r}: {reason}") from error

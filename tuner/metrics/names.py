@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.errors import MetricError, did_you_mean
+from tuner.core.errors import MetricError, TunerError, did_you_mean, one_line
 from tuner.core.rankings import FloatArray
 from tuner.metrics.base import FILES, Judged, Kind, MetricFamily, MetricOptions
 
@@ -75,8 +76,21 @@ class Metric:
             self.check(getattr(options, self.takes), self.cutoff)
 
     def per_query(self, judged: Judged | JudgedGraph | JudgedContexts) -> FloatArray:
-        """Return one value a query, shape (queries,), NaN where undefined."""
-        return self.function(judged) if self.cutoff is None else self.function(judged, self.cutoff)
+        """Return one value a query, shape (queries,), NaN where undefined.
+
+        Raises:
+            MetricError: the function raised something, such as one of yours.
+        """
+        try:
+            return (
+                self.function(judged) if self.cutoff is None else self.function(judged, self.cutoff)
+            )
+        except (TunerError, MemoryError):
+            raise
+        except Exception as error:  # whatever an author's function does
+            raise MetricError(
+                f"metric {self.name!r} raised {one_line(error)} ({_where(error)})"
+            ) from error
 
 
 def parse(name: str) -> Metric:
@@ -170,7 +184,21 @@ def _metric(name: str, cutoff: int | None, family: MetricFamily) -> Metric:
 
 
 def _modules() -> tuple[ModuleType, ...]:
-    return tuple(map(importlib.import_module, FILES))
+    return tuple(map(_module, FILES))
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever an author's file does when it is imported
+        message = f"the metrics in {name} cannot be imported: {one_line(error)} ({_where(error)})"
+        raise MetricError(message) from error
+
+
+def _where(error: BaseException) -> str:
+    """Return the line that raised an error."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}:{frame.lineno}"
 
 
 @cache

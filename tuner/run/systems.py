@@ -126,8 +126,8 @@ def build_retriever(
     given = {"space": space, "baseline": _today(config), "advance": advance}
     with explained(config):
         built = _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
-    calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
-    _check_system(built, config.retriever.kind, calls)
+        calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
+        _check_system(built, config.retriever.kind, calls)
     return built
 
 
@@ -142,7 +142,7 @@ def measured(config: Config, space: SearchSpace) -> Measures:
     with explained(config):
         given = _named(kind.build_measure, {"space": space, "baseline": _today(config)})
         system: Measures = registry.construct(kind.build_measure, config.retriever.options, **given)
-    _check_system(system, config.retriever.kind, {"measure": (("params",), ())})
+        _check_system(system, config.retriever.kind, {"measure": (("params",), ())})
     return system
 
 

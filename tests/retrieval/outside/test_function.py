@@ -392,6 +392,11 @@ def test_knobs_of_the_space_have_its_kinds_and_no_bounds(make):
         ("def search(query, top_k, user): return []", "needs 'user': name it in the space"),
         ("import no_such_module_here", "cannot be imported: No module named 'no_such_module_here'"),
         ("def search(query, params) return []", "cannot be imported: SyntaxError"),
+        ("raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
+        (
+            "class search:\n  def __init__(self): raise OSError('no such index')",
+            "cannot be called without arguments: OSError: no such index",
+        ),
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         (
             "class search:\n  def __init__(self, path): ...\n  def retrieve(self, q, p): ...",

@@ -50,6 +50,9 @@ def load_object(name: str, search_path: tuple[str, ...]) -> Any:
             "or give the class a `build` and name it as the retriever's kind",
             key=KEY,
         ) from error
+    except (Exception, SystemExit) as error:  # whatever the user's class does
+        message = f"the class {name!r} cannot be called without arguments: {one_line(error)}"
+        raise InputError(message, key=KEY) from error
 
 
 def source_digest(name: str, search_path: tuple[str, ...]) -> str:
@@ -85,7 +88,7 @@ def _import(module_name: str, search_path: Sequence[str]) -> Any:
             raise InputError(f"no module {module_name!r} in {places}", key=KEY) from error
         message = f"module {module_name!r} cannot be imported: {error}"
         raise InputError(message, key=KEY) from error
-    except Exception as error:  # whatever the user's module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the user's module does when imported
         reason = one_line(error)
         message = f"module {module_name!r} cannot be imported: {reason}"
         raise InputError(message, key=KEY) from error
