@@ -63,7 +63,14 @@ def test_a_night_its_approval_and_the_history(small):
     again = small("nightly", "config.yaml", "--date", "2026-03-01")
     assert json.loads(again.stdout)["outcome"] == "nothing to do"
 
+    assert json.loads(again.stdout)["sentence"].endswith("is done: waiting for approval.")
+    assert "waiting for approval" in small("history", "config.yaml").stdout
+
     small("promote", "config.yaml", "--to", "2026-03-01", "--reason", "looks right")
+    again = json.loads(small("nightly", "config.yaml", "--date", "2026-03-01").stdout)
+    assert again["outcome"] == "nothing to do"
+    assert "it waited for approval, and study " in again["sentence"]
+    assert " was approved since (" in again["sentence"]
     second = small("nightly", "config.yaml", "--date", "2026-03-02", "-q", code=None)
     champion = json.loads(second.stdout)["champion"]
     assert champion["params"] == summary["challenger"]["params"]
@@ -73,10 +80,14 @@ def test_a_night_its_approval_and_the_history(small):
     assert "2026-03-02" in table
     (first_row,) = [line for line in table.splitlines() if line.startswith("2026-03-01")]
     assert "deploy" in first_row
+    assert "approved since, by " in first_row
+    assert "waiting for approval" not in first_row
     assert "looks right" in table
     assert (small.folder / "nights.png").read_bytes().startswith(b"\x89PNG")
     record = json.loads(small("history", "runs", "--json").stdout)
     assert [row["night"] for row in record["nights"]] == ["2026-03-01", "2026-03-02"]
+    assert record["nights"][0]["outcome"] == "waiting for approval"  # as the night left it
+    assert record["nights"][0]["approved"] == record["champions"][0]["who"]
     assert record["champions"][0]["why"] == "looks right"
     # keep: {studies: 1}: the first night's directory stays, as the champion is from there
     assert len(small.runs()) == 2

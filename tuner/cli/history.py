@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,9 +89,8 @@ def _print(history: History) -> None:
         if row.told is False:
             echo(f"{row.night} nobody was told: {row.why_not_told}")
     for move in history.promotions:
-        when = datetime.fromtimestamp(move.at, tz=UTC).strftime("%Y-%m-%d %H:%M")
         night = "" if move.night is None else f"night of {move.night}, "
-        echo(f"champion: {move.to.called} ({night}{when} UTC, by {move.who}: {move.why})")
+        echo(f"champion: {move.to.called} ({night}{move.when}, by {move.who}: {move.why})")
     if history.unreadable:
         note(f"note: {told_unreadable(history.unreadable)}")
 
@@ -111,6 +109,6 @@ def _cells(row: Row) -> list[str]:
         interval,
         "" if row.alpha is None else f"{row.alpha:.2g}",
         row.verdict,
-        row.outcome,
+        row.outcome if row.approved is None else f"approved since, by {row.approved}",
         row.drift,
     ]

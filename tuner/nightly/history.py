@@ -16,6 +16,7 @@ class Row:
     """One night; None where something was not measured, or the night did not end.
 
     ``error`` says why it failed. ``told`` is None where nobody was to be told.
+    ``approved`` is who made champion since what the night left to be approved.
     Scores are the objective on the tune queries; the difference is that of the verdict.
     """
 
@@ -33,6 +34,7 @@ class Row:
     error: str | None = None
     told: bool | None = None
     why_not_told: str | None = None
+    approved: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ def _history(records: Records) -> History:
         known = {score.night: score.mean for score in records.scores}
         summary = night.summary or {"outcome": "not finished"}
         # Of several attempts at a night the latest counts.
-        rows[night.night] = _row(night.night, night.champion.called, summary, known)
+        row = _row(night.night, night.champion.called, summary, known)
+        move = records.approval_of(night)
+        rows[night.night] = row if move is None else replace(row, approved=move.who)
     for day, (outcome, error) in records.failures.items():
         rows[day] = replace(rows.get(day, Row(day, "", "")), outcome=outcome, error=error)
     for day in rows:

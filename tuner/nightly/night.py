@@ -100,7 +100,7 @@ def run_night(
         records = read_records(runs_dir, study)
         done = records.of(night)
         if done is not None and done.is_settled:
-            return nothing_to_do(done, study, records.notice(night))
+            return nothing_to_do(records, done)
         last = max((one.night for one in records.nights), default=night)
         if night < last:
             raise Refused(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tuner.core.json_text import json_text
 from tuner.core.typed import read_as
 
 NIGHTS_FILE = "nights.jsonl"
+WAITING = "waiting for approval"
 _BEGINNING = '{"event":'
 
 
@@ -65,6 +66,11 @@ class Promotion:
     why: str
     night: date | None = None
     is_shown: bool = False
+
+    @property
+    def when(self) -> str:
+        """Return the time, for people."""
+        return datetime.fromtimestamp(self.at, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 @dataclass(frozen=True)
@@ -240,6 +246,13 @@ class Records:
         """Say whether a night made what it found the champion, and nobody has moved it since."""
         last = self.promotions[-1] if self.promotions else None
         return last is not None and (last.night, last.to.study_id) == (night.night, night.study_id)
+
+    def approval_of(self, night: Night) -> Promotion | None:
+        """Return how what a night left to be approved was made the champion; None if it was not."""
+        if (night.summary or {}).get("outcome") != WAITING:
+            return None
+        moves = (one for one in self.promotions if one.to.study_id == night.study_id)
+        return next(moves, None)
 
 
 def told_unreadable(lines: int) -> str:

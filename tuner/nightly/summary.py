@@ -19,7 +19,7 @@ from tuner.core.errors import (
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.study_record import Standing, StudySummary
 from tuner.drift.findings import DriftReport
-from tuner.nightly.records import Champion, Look, Night, Notice
+from tuner.nightly.records import Champion, Look, Night, Records
 from tuner.run.session import Tuned
 from tuner.verdict.ruling import Names
 from tuner.verdict.words import retold
@@ -136,16 +136,23 @@ def summarise_night(said: Said) -> dict[str, Any]:
     }
 
 
-def nothing_to_do(night: Night, study: str, notice: Notice | None) -> dict[str, Any]:
-    """Say that a night was done already, with what it said, and whether that was told."""
+def nothing_to_do(records: Records, night: Night) -> dict[str, Any]:
+    """Say that a night was done already, with what it said, and what became of it since."""
     summary = dict(night.summary or {})
+    sentence = f"The night of {night.night} is done: {summary.get('outcome')}."
+    notice, approval = records.notice(night.night), records.approval_of(night)
+    if approval is not None:
+        sentence = (
+            f"The night of {night.night} is done; it waited for approval, and {approval.to.called} "
+            f"was approved since ({approval.when}, by {approval.who})."
+        )
     return {
         **summary,
         "night": night.night.isoformat(),
-        "study": study,
+        "study": records.study,
         "outcome": "nothing to do",
         "exit_code": EXIT_DONE,
-        "sentence": f"The night of {night.night} is done: {summary.get('outcome')}.",
+        "sentence": sentence,
         "told": None if notice is None else notice.is_told,
         "why_not_told": None if notice is None else notice.why,
     }

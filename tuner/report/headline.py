@@ -182,7 +182,10 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     if data:
         size = f"{data.get('documents', 0):,} documents"
         facts.append(("queries", f"{data.get('queries', 0):,}", f"of {data.get('name')}, {size}"))
-    facts.append(("took", duration(summary.seconds), _where_time_went(summary)))
+    took = duration(summary.seconds)
+    if summary.seconds_by_phase:  # of a study that was summed up, before its report was written
+        took += " up to the report"
+    facts.append(("took", took, _where_time_went(summary)))
     return tuple(facts)
 
 

@@ -26,6 +26,7 @@ from tuner.verdict.tuned_on import TunedOn
 ANSWERS_DIR = "answers"
 _TIMES = ("seconds", "seconds_by_phase", "seconds_in_all")
 SUMMARY_NOTE = "summary"
+SO_FAR = "# best so far, of an interrupted study: no verdict\n"
 TIMES_NOTE = "times"  # written last, when everything that takes time is over
 
 
@@ -151,7 +152,8 @@ def write_best(
         "verdict": None if summary.verdict is None else summary.verdict["sentence"],
     }
     text = yaml.safe_dump(without_undefined(record), sort_keys=False, allow_unicode=True)
-    write_whole(run_dir / BEST_FILE, text)
+    head = SO_FAR if summary.state == "interrupted" else ""
+    write_whole(run_dir / BEST_FILE, f"{head}{text}")
 
 
 def write_config(path: Path, assembly: Assembly) -> None:
