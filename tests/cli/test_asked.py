@@ -100,9 +100,127 @@ def test_an_evaluation_says_what_it_asked(counted):
     assert "21 queries asked: 10 to evaluate, 11 to time queries" in done.stderr
 
 
+def test_a_comparison_asks_each_side_once_and_says_so(counted):
+    b = '{"title_weight": 3.0, "top_k": 4}'
+    record = json.loads(counted("compare", "config.yaml", "--b", b, "--json").stdout)
+    assert record["queries_asked"] == {"verdict": 20, "asked_twice": 10}
+    assert asked(counted) == 30
+    done = counted("compare", "config.yaml", "--b", b)
+    assert "30 queries asked: 20 for the verdict, 10 to see whether the same" in done.stderr
+    asked(counted)
+    same = '{"title_weight": -3.0, "top_k": 4}'
+    record = json.loads(counted("compare", "config.yaml", "--b", same, "--json").stdout)
+    assert record["queries_asked"] == {"verdict": 10}
+    assert asked(counted) == 10
+
+
+def slow(tuner, seconds=0.004):
+    path = tuner.folder / "counting.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("    words =", f"    import time; time.sleep({seconds})\n    words ="),
+        encoding="utf-8",
+    )
+
+
+def test_a_comparison_takes_what_a_run_has_asked_from_its_directory(counted):
+    slow(counted)
+    counted("run", "config.yaml")
+    (run_dir,) = counted.runs()
+    asked(counted)
+    compare = ("compare", "config.yaml", "--b", str(run_dir), "--json")
+    record = json.loads(counted(*compare).stdout)
+    assert record["verdict"]["outcome"] == "deploy"
+    assert (record["queries_asked"], asked(counted)) == ({}, 0)
+
+
+def test_a_run_that_ended_is_resumed_without_a_query_and_judged_anew_where_it_must_be(counted):
+    slow(counted, 0.06)  # where a query by itself is timed
+    counted.edit("execution: {kind: inline}", "execution: {kind: threads, workers: 2}")
+    first = json.loads(counted("run", "config.yaml", "--json").stdout)
+    (run_dir,) = counted.runs()
+    assert first["queries_asked"]["query_time"] > 0
+    asked(counted)
+    again = json.loads(counted("resume", str(run_dir), "--json").stdout)
+    assert asked(counted) == 0
+    for name in ("verdict", "winner", "remarks", "queries_asked", "state"):
+        assert again[name] == first[name]
+    path = run_dir / "config.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("alpha: 0.05", "alpha: 0.01"), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != text
+    judged = json.loads(counted("resume", str(run_dir), "--json").stdout)
+    assert judged["verdict"] != first["verdict"]
+
+
 def test_a_check_asks_nothing_and_says_so(counted):
     done = counted("check", "config.yaml")
     line = "the system was not asked: tuner evaluate config.yaml asks it once"
     assert done.stdout.splitlines()[-2:] == [line, "ok"]
     assert json.loads(counted("check", "config.yaml", "--json").stdout)["system"] == line
     assert asked(counted) == 0
+
+
+def fails_above(tuner, limit):
+    path = tuner.folder / "counting.py"
+    text = path.read_text(encoding="utf-8")
+    fail = f"    if title_weight > {limit}: raise ValueError('too much')\n    words ="
+    path.write_text(text.replace("    words =", fail), encoding="utf-8")
+
+
+def summary_of(run_dir):
+    lines = (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    return [event for line in lines if (event := json.loads(line)).get("kind") == "summary"][-1]
+
+
+def test_a_run_that_failed_says_what_it_asked(counted):
+    fails_above(counted, -2.9)
+    done = counted("run", "config.yaml", code=1)
+    # Besides the 11 that time it, 10 tell why the baseline finds nothing.
+    assert "10 queries asked in trials, 21 besides: 11 to time queries in trials" in done.stdout
+    assert "; not counted: what 4 trials asked before failing" in done.stdout
+    (run_dir,) = counted.runs()
+    assert summary_of(run_dir)["queries_asked"]["trials"] == 10
+    record = json.loads(counted("run", "config.yaml", "--json", code=1).stdout)
+    assert record["queries_asked"]["timed_in_trials"] == 11
+
+
+AT_A_CALL = """
+COUNT = [0]
+
+
+def interrupted_at(number):
+    COUNT[0] += 1
+    if COUNT[0] == number and not (HERE / "once").exists():
+        import signal
+        (HERE / "once").touch()
+        signal.raise_signal(signal.SIGINT)
+
+
+"""
+
+
+def interrupt(tuner, call):
+    path = tuner.folder / "counting.py"
+    text = path.read_text(encoding="utf-8").replace("def search", f"{AT_A_CALL}def search")
+    text = text.replace("    words =", f"    interrupted_at({call})\n    words =")
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("call", "trials"), [(50, 2), (5 * 21 + 10 + 8, 5)], ids=["search", "verdict"]
+)
+def test_a_run_that_was_interrupted_says_what_it_asked(tuner, counted, call, trials):
+    interrupt(counted, call)
+    done = tuner("run", "config.yaml", code=130)
+    assert f"{10 * trials} queries asked in trials, " in done.stdout
+    assert "55 to time queries in trials" in done.stdout or trials == 2
+    assert "not counted: what was under way in trials that did not end" in done.stdout
+    (run_dir,) = counted.runs()
+    told = summary_of(run_dir)["queries_asked"]
+    assert told["trials"] == 10 * trials
+    best = (run_dir / "best.yaml").read_text(encoding="utf-8")
+    assert best.startswith("# best so far, of an interrupted study: no verdict\nparams:")
+    again = json.loads(tuner("resume", str(run_dir), "--json").stdout)
+    assert again["state"] == "finished"
+    assert not (run_dir / "best.yaml").read_text(encoding="utf-8").startswith("#")

@@ -7,9 +7,8 @@ import pytest
 from tuner.bench.load import closed_loop
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
-from tuner.evaluation.system_metrics import served_ms
+from tuner.evaluation.system_metrics import PAIRED_REPEATS, paired_latency_ms, served_ms
 from tuner.retrieval.base import serve_one
-from tuner.run.judge import LATENCY_REPEATS, paired_latency_ms
 
 QUERIES = [Query(f"q{number}", f"question {number}") for number in range(4)]
 
@@ -75,6 +74,6 @@ def test_the_guard_rail_serves_both_by_turns_so_that_load_hits_both_alike():
     times = paired_latency_ms(QUERIES, (first, {"top_k": 1}), (second, {"top_k": 2}))
     assert [one.shape for one in times] == [(4,), (4,)]
     # one each ahead of the clock, then each of the 4 queries by both in turn, three times
-    assert order == ["first", "second"] * (1 + 4 * LATENCY_REPEATS)
-    assert first.asked[1:] == [(query.id, {"top_k": 1}) for query in QUERIES] * LATENCY_REPEATS
-    assert second.asked[1:] == [(query.id, {"top_k": 2}) for query in QUERIES] * LATENCY_REPEATS
+    assert order == ["first", "second"] * (1 + 4 * PAIRED_REPEATS)
+    assert first.asked[1:] == [(query.id, {"top_k": 1}) for query in QUERIES] * PAIRED_REPEATS
+    assert second.asked[1:] == [(query.id, {"top_k": 2}) for query in QUERIES] * PAIRED_REPEATS

@@ -11,11 +11,13 @@ import click
 from tuner.cli.options import config_argument, load_shown, note, set_option, showing
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
+from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
+    from tuner.run.assembly import Assembly
     from tuner.run.judge import Duel
     from tuner.verdict.tuned_on import TunedOn
 
@@ -106,14 +108,32 @@ def command(
     b = assembly.choice(read_params(second, "--b"))
     origin = assembly.baseline_tuned_on if first is None else _tuned_on(first)
     origins = (origin, _tuned_on(second))
+    assembly = _remembering(assembly, (first, second))
     with showing("comparison"):
         result = duel(assembly, a, b, part, tuned_on=origins)
     if result.looks is not None:
         note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:
-        echo(json_text(result.to_record(), indent=2))
+        record = {**result.to_record(), "queries_asked": dict(assembly.calls)}
+        echo(json_text(record, indent=2))
         return
     _print(result, assembly.part(part))
+    note(calls_sentence(assembly.calls) or "no query was asked: the run had every answer")
+
+
+def _remembering(assembly: Assembly, written: Sequence[str | None]) -> Assembly:
+    """Let what the run of a run directory asked be taken from there, and not be asked again."""
+    from tuner.core.run_files import BEST_FILE, JOURNAL_FILE
+    from tuner.run.session import remembering
+
+    for one in written:
+        if one is None or one.lstrip()[:1] in ("{", "["):
+            continue
+        path = Path(one).expanduser()
+        run_dir = path.parent if path.name == BEST_FILE else path
+        if (run_dir / JOURNAL_FILE).is_file():
+            return remembering(assembly, run_dir)
+    return assembly
 
 
 def _tuned_on(written: str) -> TunedOn | None:

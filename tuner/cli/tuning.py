@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli.out import echo
-from tuner.core.calls import calls_sentence
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.steps import Phases, duration, where_it_went
-from tuner.core.study_facts import NextStep, StudyFacts, study_facts
+from tuner.core.study_facts import NextStep, StudyFacts, asked_told, study_facts
 from tuner.report import write_study_report
 from tuner.run.progress import Progress, progress_for
 
@@ -82,7 +81,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         *_exhausted(tuned, session),
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
-        *([calls] if (calls := calls_sentence(summary.queries_asked)) else []),
+        *([calls] if (calls := asked_told(header, summary)) else []),
         *_places(tuned),
         *_next_steps(tuned, session, facts),
     ):

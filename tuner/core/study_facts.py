@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tuner.core.calls import TRIALS, calls_sentence
 from tuner.core.policy import POLICY
 from tuner.core.shown import counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
@@ -136,6 +137,21 @@ def whole_params(header: StudyHeader, summary: StudySummary, standing: Standing)
     baseline = {} if summary.baseline is None else summary.baseline.params
     fixed = {n: v for n, v in baseline.items() if n not in header.space and n != POLICY}
     return {**fixed, **standing.params}
+
+
+def asked_told(header: StudyHeader, summary: StudySummary) -> str:
+    """Say how many queries were asked, and what for, whatever became of the study."""
+    told = calls_sentence(summary.queries_asked)
+    if not header.dataset or TRIALS not in summary.queries_asked:
+        return told
+    uncounted = []
+    if summary.failed_trials:
+        uncounted.append(f"what {counted(summary.failed_trials, 'trial')} asked before failing")
+    if summary.state == "interrupted":
+        uncounted.append("what was under way in trials that did not end")
+    if not uncounted:
+        return told
+    return f"{told or 'no query answered in trials'}; not counted: {', '.join(uncounted)}"
 
 
 def types_found(verdict: Mapping[str, Any] | None) -> tuple[TypeFound, ...]:

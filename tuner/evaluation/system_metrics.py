@@ -18,8 +18,14 @@ from tuner.retrieval.base import Retriever, serve_one
 # Serving latency is taken from this many queries, evenly spread: enough for a p95 that tells 20 ms
 # from 200 ms, few enough that a trial of the built-in engine stays in the tens of milliseconds.
 LATENCY_QUERIES = 20
+# Two against each other take more: enough for a p95 with ten queries above it, asked three times
+# each so that a pause of the machine does not count as the system's.
+PAIRED_QUERIES = 200
+PAIRED_REPEATS = 3
 # The stage of an evaluation in which they are asked; one that has it has been timed.
 LATENCY_PASS = "latency_pass"
+
+Answering = tuple[Retriever, Params]
 
 
 @dataclass(frozen=True)
@@ -157,8 +163,8 @@ def timed_queries(queries: int) -> int:
     return 1 + len(_spread(queries)) if queries else 0
 
 
-def _spread(queries: int) -> IntArray:
-    return np.unique(np.linspace(0, queries - 1, LATENCY_QUERIES).astype(np.int64))
+def _spread(queries: int, count: int = LATENCY_QUERIES) -> IntArray:
+    return np.unique(np.linspace(0, queries - 1, count).astype(np.int64))
 
 
 def served_ms(
@@ -176,3 +182,25 @@ def served_ms(
     begin = clock()
     serve_one(retriever, query, params)
     return (clock() - begin) * 1000.0
+
+
+def paired_latency_ms(
+    queries: Sequence[Query], first: Answering, second: Answering
+) -> tuple[FloatArray, FloatArray]:
+    """Time two configurations by turns on the same single queries, so that load hits both alike.
+
+    Returns:
+        milliseconds of each, shape (at most ``PAIRED_QUERIES``,): the fastest of
+        ``PAIRED_REPEATS`` answers to a query.
+    """
+    spread = _spread(len(queries), PAIRED_QUERIES)
+    both = (first, second)
+    fastest = np.full((2, len(spread)), np.inf)
+    for retriever, params in both:
+        serve_one(retriever, queries[0], params)
+    for _ in range(PAIRED_REPEATS):
+        for place, index in enumerate(spread):
+            for side, (retriever, params) in enumerate(both):
+                elapsed = served_ms(retriever, queries[index], params)
+                fastest[side, place] = min(fastest[side, place], elapsed)
+    return fastest[0], fastest[1]

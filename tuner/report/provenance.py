@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tuner.core.calls import calls_sentence
 from tuner.core.run_files import CONFIG_FILE
 from tuner.core.shown import counted
+from tuner.core.study_facts import asked_told
 from tuner.report.parts import Block, Command, Section, Table, Text
 from tuner.report.review import Review
 
@@ -47,7 +47,7 @@ def _study(review: Review) -> Table:
         ("objective", _written(header.objective)),
         ("read from", review.source),
     ]
-    if calls := calls_sentence(review.summary.queries_asked):
+    if calls := asked_told(review.header, review.summary):
         rows.append(("queries asked", calls))
     return Table("Study", ("what", "value"), tuple(rows))
 

@@ -68,12 +68,18 @@ class Conclusion:
             rows = self._put_side_by_side(summary)
             summary = self._with_goals(summary, rows)
         except OutageError as error:
-            study.stopped_by = f"the system does not answer: {' '.join(str(error).split())}"
-            self.say(study.stopped_by)
-            study.note(ENDING, state="interrupted", reason=study.stopped_by)
-            summary = self._summarise("interrupted")
+            reason = f"the system does not answer: {' '.join(str(error).split())}"
+            summary = self._interrupted(reason)
+        except KeyboardInterrupt:  # what was asked until then is told, too
+            summary = self._interrupted("Ctrl-C after the search, before there was a verdict")
         calls = {**self.assembly.calls, **asked_in_trials(study.header, study.trials)}
         return replace(summary, queries_asked=calls)
+
+    def _interrupted(self, reason: str) -> StudySummary:
+        self.study.stopped_by = reason
+        self.say(reason)
+        self.study.note(ENDING, state="interrupted", reason=reason)
+        return self._summarise("interrupted")
 
     def _summarise(self, state: str) -> StudySummary:
         """Return the summary without the times, which are known later."""

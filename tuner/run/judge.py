@@ -23,9 +23,8 @@ from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
     is_better_lower,
     largest_difference,
-    served_ms,
+    paired_latency_ms,
 )
-from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -43,13 +42,7 @@ from tuner.verdict.verdict import (
     decide,
 )
 
-# Enough for a p95 with ten queries above it, asked three times each so that a pause of the machine
-# does not count as the system's.
-LATENCY_QUERIES = 200
-LATENCY_REPEATS = 3
-
 Choice = Params | Policy
-Answering = tuple[Retriever, Params]
 # The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
 LevelOf = Callable[[Measured, Measured], float]
 # Remembers a look at held-out queries, and returns the earlier ones that a verdict is to warn of.
@@ -114,7 +107,7 @@ def duel(
     is_held_out = part == "holdout"
     called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
     seed = assembly.config.study.seed
-    a, b = (measure(assembly, choice, queries) for choice in (first, second))
+    b, a = both = _both(assembly, second, first, queries)
     looks = None  # counted now that there are answers to look at
     if part != "tune" and assembly.holdout_queries and first != second:
         looks = look(
@@ -137,6 +130,7 @@ def duel(
             first,
             queries,
             look_at=lambda: looks if is_held_out else None,
+            both=both,
             names=Names("B", "A", called, "A and B are the same"),
         ),
         {
@@ -218,14 +212,22 @@ def judge(
     look_at: LookAt | None = None,
     names: Names = THE_WINNER,
     level_of: LevelOf | None = None,
+    both: tuple[Measured, Measured] | None = None,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide; see ``decide``.
+
+    ``both`` are their values where they were measured already; then each is asked no more for them.
 
     ``look_at`` counts this look at the queries; without answers there is none.
     ``level_of`` takes the place of the configured alpha.
     """
     section = assembly.config.verdict
-    pair = measured_pair(assembly, winner, baseline, queries)
+    if both is None:
+        pair = measured_pair(assembly, winner, baseline, queries)
+    else:
+        pair = _timed(assembly, winner, baseline, queries, both)
+    # Two that are the same do not differ, whatever the system does.
+    is_moot = both is not None and winner == baseline
     looks = None if look_at is None else look_at()
     return decide(
         *pair,
@@ -239,7 +241,7 @@ def judge(
         if names.queries == HELD_OUT
         else None,
         largest=largest_difference(assembly.plan.objective.weights),
-        run_shift=_run_shift(assembly, baseline, queries, pair[1]),
+        run_shift=0.0 if is_moot else _run_shift(assembly, baseline, queries, pair[1]),
         seed=assembly.config.study.seed,
     )
 
@@ -323,8 +325,27 @@ def measured_pair(
     assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
 ) -> tuple[Measured, Measured]:
     """Measure two configurations on the same queries, by turns where a guard-rail is a latency."""
+    both = _both(assembly, winner, baseline, queries)
+    return _timed(assembly, winner, baseline, queries, both)
+
+
+def _both(
+    assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
+) -> tuple[Measured, Measured]:
+    """Ask each side once; once in all where they are the same."""
     assembly = assembly.counting(calls.VERDICT)
-    pair = (measure(assembly, winner, queries), measure(assembly, baseline, queries))
+    first = measure(assembly, winner, queries)
+    return first, first if winner == baseline else measure(assembly, baseline, queries)
+
+
+def _timed(
+    assembly: Assembly,
+    winner: Choice,
+    baseline: Choice,
+    queries: Sequence[Query],
+    pair: tuple[Measured, Measured],
+) -> tuple[Measured, Measured]:
+    """Add to both what a latency's guard-rail compares, where there is one."""
     timed = [g.metric for g in guardrails(assembly) if g.metric.startswith("latency_")]
     if not timed:
         return pair
@@ -353,28 +374,6 @@ def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Mea
         objective.by_query(outcome.per_query) if is_known else None,
         {name: float(outcome.metrics[name]) for name in paid} if is_known else {},
     )
-
-
-def paired_latency_ms(
-    queries: Sequence[Query], first: Answering, second: Answering
-) -> tuple[FloatArray, FloatArray]:
-    """Time two configurations by turns on the same single queries, so that load hits both alike.
-
-    Returns:
-        milliseconds of each, shape (at most ``LATENCY_QUERIES``,): the fastest of
-        ``LATENCY_REPEATS`` answers to a query.
-    """
-    spread = np.unique(np.linspace(0, len(queries) - 1, LATENCY_QUERIES).astype(np.int64))
-    both = (first, second)
-    fastest = np.full((2, len(spread)), np.inf)
-    for retriever, params in both:
-        serve_one(retriever, queries[0], params)
-    for _ in range(LATENCY_REPEATS):
-        for place, index in enumerate(spread):
-            for side, (retriever, params) in enumerate(both):
-                elapsed = served_ms(retriever, queries[index], params)
-                fastest[side, place] = min(fastest[side, place], elapsed)
-    return fastest[0], fastest[1]
 
 
 def look(runs_dir: Path, assembly: Assembly, configurations: Sequence[str]) -> EarlierLooks:

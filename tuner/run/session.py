@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tuner.config import Config, load_config
 from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
-from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.steps import (
     REPORT,
     SEARCH,
@@ -50,7 +50,7 @@ from tuner.run.folder import (
     write_config,
 )
 from tuner.run.inspection import NothingFound
-from tuner.run.judge import LevelOf
+from tuner.run.judge import LevelOf, utilities
 from tuner.run.planning import make_plan, waits
 from tuner.run.versions import versions
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
@@ -92,13 +92,15 @@ class Tuned:
 class Session:
     """A study that is open and ready to run; made by ``begin`` or ``reopen``.
 
-    ``earlier_s`` is what the sessions before this one took.
+    ``earlier_s`` is what the sessions before this one took. ``ended`` is the summary of one that
+    came to the end with a verdict: where nothing is left to do, the system is not asked again.
     """
 
     assembly: Assembly
     study: Study
     run_dir: Path
     earlier_s: float = 0.0
+    ended: StudySummary | None = None
 
     def asked(self, arm: str) -> int:
         """Return how many trials an arm has asked for."""
@@ -143,7 +145,7 @@ class Session:
                     probe=None if is_measured else partial(probe, self.assembly),
                 )
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
-                summary = conclusion.sum_up(state)
+                summary = self._ended(state, level_of) or conclusion.sum_up(state)
             summary = _timed(summary, phases, self.earlier_s)
             study.note(SUMMARY_NOTE, **summary.to_record())
             write_best(self.run_dir, study.header, summary, self.assembly.params)
@@ -165,6 +167,16 @@ class Session:
             None if tracker is None else tracker.run_url,
             None if tracker is None else tracker.status.is_whole,
         )
+
+    def _ended(self, state: str, level_of: LevelOf | None) -> StudySummary | None:
+        """Return the summary of the session before, where this one has added nothing to it."""
+        before = self.ended
+        if before is None or state != "finished" or level_of is not None:
+            return None
+        trials, damaged = self.study.trials, list[str]()
+        utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=damaged.append)
+        is_same = sum(trial.is_told for trial in trials) == before.told_trials
+        return before if is_same and not damaged else None
 
     def _queries_asked(self) -> Callable[[], tuple[int, int]]:
         """Return what tells how many queries the verdict has asked, and of how many."""
@@ -202,7 +214,7 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     if assembly.baseline_tuned_on is not None:
         # The study's own copy of the configuration holds the parameters, not their file.
         study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
-    return Session(_remembering(assembly, run_dir), study, run_dir)
+    return Session(remembering(assembly, run_dir), study, run_dir)
 
 
 def reopen(
@@ -246,7 +258,26 @@ def reopen(
     if summary is not None:
         asked = summary.queries_asked.items()
         assembly.calls.update({purpose: n for purpose, n in asked if purpose not in OF_TRIALS})
-    return Session(_remembering(assembly, run_dir), study, run_dir, earlier_seconds(content))
+    is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
+    is_ended = (
+        summary is not None
+        and (summary.state, summary.verdict is not None) == ("finished", True)
+        and not retry_failed
+        and is_same
+        and (run_dir / QUERIES_FILE).is_file()
+    )
+    return Session(
+        remembering(assembly, run_dir),
+        study,
+        run_dir,
+        earlier_seconds(content),
+        summary if is_ended else None,
+    )
+
+
+def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a configuration a summary may depend on."""
+    return {name: part for name, part in config.items() if name not in ("execution", "tracking")}
 
 
 def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
@@ -286,7 +317,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
     )
 
 
-def _remembering(assembly: Assembly, run_dir: Path) -> Assembly:
+def remembering(assembly: Assembly, run_dir: Path) -> Assembly:
     """Let answers be kept in the run directory, but for the engine's, which come from memory."""
     if isinstance(assembly.retriever, Measures | Explains):
         return assembly

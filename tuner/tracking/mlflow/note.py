@@ -10,7 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tuner.core.calls import calls_sentence
 from tuner.core.run_files import (
     BEST_FILE,
     FIGURES_DIR,
@@ -21,7 +20,7 @@ from tuner.core.run_files import (
 )
 from tuner.core.shown import shortened, shown
 from tuner.core.steps import duration
-from tuner.core.study_facts import NextStep, StudyFacts, study_facts
+from tuner.core.study_facts import NextStep, StudyFacts, asked_told, study_facts
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 
@@ -73,7 +72,7 @@ def study_note(
         _parameters(summary, facts),
         _by_type(facts),
         _arms(header, summary),
-        _remarks(summary),
+        _remarks(header, summary),
     ]
     end = _next(facts, files, links, run_dir)
     text = "\n\n".join(head)
@@ -200,8 +199,8 @@ def _arms(header: StudyHeader, summary: StudySummary) -> str:
     )
 
 
-def _remarks(summary: StudySummary) -> str:
-    calls = calls_sentence(summary.queries_asked)
+def _remarks(header: StudyHeader, summary: StudySummary) -> str:
+    calls = asked_told(header, summary)
     lines = [*summary.remarks, *([calls] if calls else [])]
     return "\n".join(f"- {_plain(line)}" for line in lines)
 
