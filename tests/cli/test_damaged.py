@@ -101,6 +101,12 @@ CASES = [
           ('"event": "scored"', with_("x", "by_query")),
       )),
     ("nights/nights.jsonl", deep, NIGHT, 0),
+    *(("nights/nights.jsonl", record_with(change, kind), NIGHT, 0)
+      for kind, change in (
+          ('"event": "begun"', with_("x", "data", "fingerprints")),
+          ('"event": "queries"', with_([], "types")),
+          ('"event": "queries"', with_([1, "x"], "types")),
+      )),
     *((f"{PLAIN}/best.yaml", way, PAIR, 2) for way in (noise, other, empty)),
     *((f"{PLAIN}/config.yaml", way, ("resume", PLAIN), 2) for way in (noise, other, empty)),
     *((POLICY, way, ("evaluate", "config.yaml", "--params", POLICY), 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,3 +100,23 @@ def test_of_those_as_good_the_cheapest_then_the_best_then_the_first_wins():
     assert chosen((0.70, 500.0, 3.0), (0.72, 500.0, 9.0)) == 1
     assert chosen((0.72, 500.0, 9.0), (0.70, 500.0, 3.0)) == 0
     assert chosen((0.72, 500.0, 9.0), (0.72, 500.0, 3.0)) == 0
+
+
+@pytest.mark.parametrize("baseline", [None, 0])
+def test_both_rules_take_what_differs_by_rounding_as_equal(baseline):
+    values = np.full((3, 4), 0.5)
+    trials = trials_of(values, [100.0] * 3, baseline=baseline)
+    trials[2] = replace(trials[2], objective=0.5 + 2e-16)
+    assert trials[2].objective > trials[0].objective  # in the last digit
+    chosen = choose_winner(trials, {one.number: values[one.number] for one in trials})
+    assert chosen.number == int(winner_rule(trials)(values, np.ones((1, 4)))[0]) == 0
+
+
+@pytest.mark.parametrize("unknown", [{}, {"context_tokens": float("nan")}])
+def test_what_costs_nobody_knows_is_not_cheap(unknown):
+    values = np.full((3, 4), 0.5)
+    values[0] = 0.0
+    trials = trials_of(values, [10.0, 900.0, 0.0])
+    trials[2] = replace(trials[2], metrics=unknown)
+    chosen = choose_winner(trials, {one.number: values[one.number] for one in trials})
+    assert chosen.number == int(winner_rule(trials)(values, np.ones((1, 4)))[0]) == 1

@@ -95,7 +95,11 @@ def construct(make: Any, options: Mapping[str, Any], **given: Any) -> Any:
     if not callable(make):
         kind = type(make).__name__
         raise InputError(f"a class is needed, or a function that makes one; got a {kind}")
-    parameters = inspect.signature(make).parameters
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError) as error:  # as of some that are written in C
+        name = getattr(make, "__name__", make)
+        raise InputError(f"{name!r} does not tell which options it takes") from error
     is_open = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     known = [
         name
@@ -127,15 +131,14 @@ def _table(family: str) -> Mapping[str, str]:
 
 def _load_outside(family: str, kind: str) -> Any:
     module_name, _, attribute = kind.partition(":")
+    what = _ONE_OF.get(family, family)
     try:
-        return getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except ImportError as error:
-        raise InputError(
-            f"cannot import the {_ONE_OF.get(family, family)} {kind!r}: {error}"
-        ) from error
+        raise InputError(f"cannot import the {what} {kind!r}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+        raise InputError(f"cannot import the {what} {kind!r}: {one_line(error)}") from error
+    try:
+        return getattr(module, attribute)
     except AttributeError as error:
         raise InputError(f"module {module_name!r} has no {attribute!r}") from error
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
-        reason = one_line(error)
-        what = _ONE_OF.get(family, family)
-        raise InputError(f"cannot import the {what} {kind!r}: {reason}") from error

@@ -71,10 +71,13 @@ class StudyHeader:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> StudyHeader:
-        """Read a header back; unknown keys, from a later version, are left out."""
-        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
-        known["arms"] = tuple(ArmRecord(**arm) for arm in record["arms"])
-        return cls(**known)
+        """Read a header back; unknown keys, from a later version, are left out.
+
+        Raises:
+            ValueError: a part that is missing or of another type, by its name.
+        """
+        header: StudyHeader = read_as(cls, record)
+        return header
 
 
 @dataclass(frozen=True)

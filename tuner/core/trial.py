@@ -10,6 +10,7 @@ from typing import Any
 
 from tuner.core.json_text import metrics_of
 from tuner.core.rankings import FloatArray
+from tuner.core.typed import read_as
 
 Scalar = bool | int | float | str | None
 Params = dict[str, Scalar]
@@ -177,7 +178,7 @@ class Trial:
             shared_from=record.get("shared_from"),
             asked_at=record.get("asked_at", 0.0),
             told_at=record.get("told_at"),
-            race=Race(**record["race"]) if record.get("race") else None,
+            race=read_as(Race | None, record.get("race"), "race"),
         )
 
 

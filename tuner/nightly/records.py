@@ -175,6 +175,16 @@ class _Decided:
 
 
 @dataclass(frozen=True)
+class _Data:
+    """What is recorded of a night's data, and read by the next one."""
+
+    documents: int
+    queries: int
+    judgements: int
+    fingerprints: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class _Ended:
     """What the summary of a night that came to its end holds."""
 
@@ -318,10 +328,13 @@ def _take(records: Records, record: dict[str, Any]) -> None:
 def _add(records: Records, record: dict[str, Any]) -> None:
     match record["event"]:
         case "queries":
-            part = Part(tuple(record["digests"]), tuple(record["types"]))
+            part = read_as(Part, record)
+            if len(part.digests) != len(part.types):
+                raise ValueError("a query without its type")
             records.parts[str(record["part"])] = part
         case "begun":
             night = date.fromisoformat(record["night"])
+            read_as(_Data, record["data"])
             records.failures.pop(night, None)
             records.nights.append(
                 Night(

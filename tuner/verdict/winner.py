@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,24 +15,32 @@ from tuner.stats import Choose, Rows, within_one_standard_error
 from tuner.stats.pairs import ROUNDING
 from tuner.study.results import BASELINE_ARM
 
+_UNKNOWN = sys.float_info.max
+
 
 def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) -> Trial | None:
     """Return the trial to use, by the tune queries alone; None where no trial is scored.
 
     ``utilities`` maps a trial's number to its objective on each query, shape (queries,). Among the
     feasible trials whose paired difference to the best is within one standard error, the one with
-    the fewest context tokens is chosen, then the best; never one that is not above the baseline.
-    The baseline is chosen only where nothing has a higher objective. Without utilities the best
-    wins. A latency that was measured once for each trial decides nothing here: that of equals is
-    chance, and would be another in a second run.
+    the fewest context tokens is chosen, then the best, then the earliest; never one that is not
+    above the baseline. The baseline is chosen only where nothing has a higher objective. Without
+    utilities the best wins. A latency that was measured once for each trial decides nothing here:
+    that of equals is chance, and would be another in a second run.
     """
     best = best_trial(list(trials))
     if best is None or best.number not in utilities or best.arm == BASELINE_ARM:
         return best
+    objectives = [_number(trial.objective) for trial in trials]
+    # Less than what sums differ by that are added up in another order.
+    margin = ROUNDING * max(*(abs(one) for one in objectives if one > -math.inf), 1.0)
     at_least = max(
-        (trial.objective for trial in trials if trial.arm == BASELINE_ARM and trial.is_feasible),
-        default=None,
-        key=_number,
+        (
+            objective + margin
+            for trial, objective in zip(trials, objectives, strict=True)
+            if trial.arm == BASELINE_ARM and trial.is_feasible
+        ),
+        default=-math.inf,
     )
     candidates = [
         trial
@@ -38,14 +48,20 @@ def choose_winner(trials: Sequence[Trial], utilities: Mapping[int, FloatArray]) 
         if trial.number in utilities
         and trial.is_feasible
         and trial.arm != BASELINE_ARM
-        and (at_least is None or _number(trial.objective) > at_least)
+        and _number(trial.objective) > at_least
     ]
     if best not in candidates:
-        return best
+        # Above the baseline by rounding alone is not above it.
+        kept = (one for one in trials if one.arm == BASELINE_ARM and one.is_feasible)
+        return best if _number(best.objective) > at_least else next(kept, best)
     matrix = np.stack([utilities[trial.number] for trial in candidates])
     is_as_good = within_one_standard_error(matrix, candidates.index(best))
     good = [trial for trial, is_in in zip(candidates, is_as_good, strict=True) if is_in]
-    return min(good, key=_cost)
+    fewest = min(map(_tokens, good))
+    cheapest = [trial for trial in good if _tokens(trial) == fewest]
+    highest = max(_number(trial.objective) for trial in cheapest) - margin
+    equals = (trial for trial in cheapest if _number(trial.objective) >= highest)
+    return min(equals, key=lambda trial: trial.number)
 
 
 def winner_rule(trials: Sequence[Trial]) -> Choose:
@@ -91,12 +107,10 @@ def winner_rule(trials: Sequence[Trial]) -> Choose:
 
 
 def _tokens(trial: Trial) -> float:
-    return trial.metrics.get(CONTEXT_TOKENS, 0.0)
-
-
-def _cost(trial: Trial) -> tuple[float, float, int]:
-    return _tokens(trial), -_number(trial.objective), trial.number
+    """Return what a trial's contexts cost; where that is not known, more than any."""
+    tokens = trial.metrics.get(CONTEXT_TOKENS, math.nan)
+    return _UNKNOWN if math.isnan(tokens) else tokens
 
 
 def _number(objective: float | None) -> float:
-    return -float("inf") if objective is None else objective
+    return -math.inf if objective is None else objective
