@@ -403,21 +403,23 @@ def number_range(kind: Any) -> str:
 
 # docs/metrics.md
 
-NEEDS = {
+NEEDS: dict[str, str] = {
     "ranking": "judgements",
-    "grades": "judgements",
-    "context": "judgements",
+    "graph": "labelled names or paths",
+    "text": "texts",
+}
+"""By what a metric reads (``MetricFamily.kind``)."""
+NEEDS_MORE = {
     "entity_recall": "labelled names",
     "path_recall": "labelled paths",
     "route_recall": "labelled paths",
     "graphrag_recall": "one of: judgements, labelled names, labelled paths",
     "graphrag_recall_by_route": "one of: judgements, labelled names, labelled paths",
     "density": "texts, judgements",
-    "redundancy": "texts",
-    "coverage": "texts",
-    "budget_use": "texts",
     "context_efficiency": "texts, judgements",
 }
+PLACES = {"ranking": "ranking", "graph": "graph", "text": "efficiency"}
+"""In which table a metric stands whose file has no table of its own, by what it reads."""
 SOURCES = {
     "context_tokens": "the retriever, or a count of the texts",
     "retrieved": "the ranking",
@@ -427,26 +429,29 @@ SOURCES = {
 
 
 def metric_parts() -> dict[str, list[str]]:
-    """Return a table for each file of metrics, for the answering and answers, and what is waste."""
+    """Return a table for each subject, for the answering and answers, and what is waste."""
     spelled: dict[str, list[str]] = {}
     for name in sorted(known_names(), key=len):
         spelled.setdefault(name.partition("@")[0], []).append(name)
     rows: dict[str, list[tuple[str, ...]]] = {}
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    places = {found[1] for found in _PART.findall(page)}
     lower = [name for name in SYSTEM_METRICS if is_better_lower(name)]
     for family, text in descriptions().items():
         metric = parse(spelled[family][0].replace("@k", "@10"))
         function = metric.function
         while isinstance(function, partial):
             function = function.func
-        subject = function.__module__.rpartition(".")[2]
+        file = function.__module__.rpartition(".")[2]
         row = (
             ", ".join(map(code, spelled[family])),
             sentence(text),
             f"0 to {metric.highest:g}",
             "lower" if metric.lower_is_better else "higher",
-            NEEDS.get(family) or NEEDS[subject],
+            NEEDS_MORE.get(family, NEEDS[metric.kind]),
         )
-        rows.setdefault(subject, []).append(row)
+        place = file if file in places else PLACES[metric.kind]
+        rows.setdefault(place, []).append(row)
         lower += spelled[family] if metric.lower_is_better else []
     head = ("metric", "what it measures", "range", "better", "needs")
     answering = [
@@ -464,7 +469,7 @@ def metric_parts() -> dict[str, list[str]]:
         for name, of in SIMILARITIES.items()
     ]
     return {
-        **{subject: table(head, found) for subject, found in rows.items()},
+        **{place: table(head, found) for place, found in rows.items()},
         "answering": table((*head[:-1], "comes from"), answering),
         "answers": table(("similarity", "what it measures"), answers),
         "lower": [f"Lower is better for: {', '.join(map(code, sorted(lower)))}."],

@@ -1,7 +1,8 @@
-"""The examples of docs/extending.md: short, within their contracts, one line in a table each."""
+"""The examples of docs/extending.md: short, typed, within their contracts, one line in a table."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +20,9 @@ FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, flags=re.DOTA
 def checkout(tmp_path: Path) -> Path:
     """Return a folder with a copy of the package, to add kinds to."""
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "tuner", tmp_path / "tuner", ignore=ignored)
+    for folder in ("tuner", "docs", "configs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
 
@@ -29,12 +32,22 @@ def add_line(file: Path, after: str, line: str) -> None:
     file.write_text(text.replace(after, f"{after}\n    {line}"), encoding="utf-8")
 
 
-def run_python(folder: Path, code: str) -> str:
+def run(folder: Path, *command: str) -> str:
+    """Run Python with a command's words, on the package of a folder; return what it printed."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
+
+
+def run_python(folder: Path, code: str) -> str:
+    return run(folder, "-c", code)
 
 
 def test_each_example_has_20_to_50_lines() -> None:
@@ -63,6 +76,10 @@ def test_a_metric_is_one_file_and_one_line(checkout: Path) -> None:
         encoding="utf-8",
     )
     assert '"rbp@10"' in run_python(checkout, evaluate)
+    assert run(checkout, "docs/generate.py") == "docs/metrics.md is new"
+    ranking = (checkout / "docs" / "metrics.md").read_text(encoding="utf-8")
+    ranking = ranking.partition("### The ranking")[2].partition("\n### ")[0]
+    assert "| `rbp`, `rbp@k` | Precision for a reader who may stop at each rank. |" in ranking
 
 
 def test_a_search_is_one_file_and_one_line(checkout: Path) -> None:
@@ -76,9 +93,27 @@ def test_a_search_is_one_file_and_one_line(checkout: Path) -> None:
     )
     code = (
         "from tuner.core import registry\n"
-        "print(registry.kinds('backends'), registry.load('backends', 'forest').__name__)"
+        "assert 'forest' in registry.kinds('backends')\n"
+        "print(registry.load('backends', 'forest').__name__)"
     )
-    assert run_python(checkout, code) == "['forest', 'gp', 'grid', 'random', 'tpe'] Forest"
+    assert run_python(checkout, code) == "Forest"
+
+
+@pytest.mark.slow
+def test_the_examples_are_typed_and_in_house_style(checkout: Path) -> None:
+    places = {
+        "rbp.py": "tuner/metrics/rbp.py",
+        "my_forest.py": "tuner/backends/my_forest.py",
+        "my_tsv.py": "tuner/datasets/my_tsv.py",
+        "my_execution.py": "tuner/execution/local/my_execution.py",
+    }
+    for name, place in places.items():
+        (checkout / place).write_text(FILES[name], encoding="utf-8")
+    run(checkout, "-m", "ruff", "check", *places.values())
+    run(checkout, "-m", "ruff", "format", "--check", *places.values())
+    modules = [place.removesuffix(".py").replace("/", ".") for place in places.values()]
+    named = [word for module in modules for word in ("-p", module)]
+    run(checkout, "-m", "mypy", "--strict", "--follow-imports=silent", *named)
 
 
 @pytest.mark.slow

@@ -110,15 +110,22 @@ def test_every_kind_stands_in_its_page_with_its_options(family: str) -> None:
     listed = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", part, flags=re.MULTILINE))
     for kind in registry.kinds(family):
         options = dict(options_of(family, kind))
-        assert set(re.findall(r"`(\w+)`", listed[kind])) == set(options), kind
+        names = ", ".join(f"`{name}`" for name in options) or "–"
+        wanted = f"write into docs/configuration.md, below `{family}`: "
+        row = f"{wanted}| `{kind}` | what it does | {names} |"
+        assert kind in listed, row
+        assert set(re.findall(r"`(\w+)`", listed[kind])) == set(options), row
         for name, default in options.items():
             if isinstance(default, int | float):
-                assert f"| `{name}` | `{kind}` | `{default}` |" in part
+                begun = f"| `{name}` | `{kind}` | `{default}` |"
+                assert begun in part, f"{wanted}{begun} what it does |"
 
 
 def test_every_kind_of_retriever_stands_in_its_page() -> None:
     for kind in registry.kinds("retrieval"):
-        assert f"#### `kind: {kind}`" in page("configuration.md")
+        assert f"#### `kind: {kind}`" in page("configuration.md"), (
+            f"{kind}: where it has a section in tuner/config, run `python docs/generate.py`"
+        )
 
 
 def test_every_metric_stands_in_its_page() -> None:
