@@ -353,6 +353,15 @@ def test_few_queries_are_decided_by_the_corrected_gain():
     assert "latency_mean_ms broke its guard-rail" in verdict.sentence
 
 
+def test_a_deployment_by_few_queries_that_differ_is_warned_of_where_none_is_held_out():
+    for differ in (16, 20):
+        gain = np.where(np.arange(40) < differ, 0.3 + np.arange(40) / 1000.0, 0.0)
+        verdict = few(gain, np.array([np.zeros(40), gain]))
+        assert verdict.outcome == "deploy"
+        is_warned = "Only 16 of the queries differ: the truth lies outside" in verdict.sentence
+        assert is_warned == (differ == 16)
+
+
 @pytest.mark.parametrize("queries", [0, 1, 2, 5, 9])
 def test_under_ten_queries_are_never_enough(queries):
     gains = np.full((3, queries), 0.3) + np.arange(queries) / 100.0

@@ -24,7 +24,7 @@ from tuner.stats.pairs import largest as largest_of
 from tuner.stats.power import MOST_TIMES
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, needed
 from tuner.verdict.outcome import Rail
-from tuner.verdict.price import RARE_LOSS, RULE_OF_THREE, is_as_good
+from tuner.verdict.price import FEWEST_THAT_DIFFER, RARE_LOSS, RULE_OF_THREE, is_as_good
 from tuner.verdict.ruling import (
     Caveat,
     CaveatKind,
@@ -121,11 +121,12 @@ def decide_without_holdout(
         alpha=alpha,
         min_effect=min_effect,
     )
-    remarks = (
-        (Caveat(CaveatKind.NO_SPREAD, {"remark": composite.remark}),)
-        if ruling.outcome == "deploy" and composite.remark and winner.objective is None
-        else ()
-    )
+    remarks: tuple[Caveat, ...] = ()
+    differ = composite.wins + composite.losses
+    if ruling.outcome == "deploy" and composite.remark and winner.objective is None:
+        remarks = (Caveat(CaveatKind.NO_SPREAD, {"remark": composite.remark}),)
+    elif ruling.outcome == "deploy" and differ < FEWEST_THAT_DIFFER:
+        remarks = (Caveat(CaveatKind.FEW_DIFFER, {"differ": differ}),)
     return FewQueriesVerdict(
         ruling,
         tell(ruling, remarks),
