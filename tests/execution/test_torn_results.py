@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,3 +93,46 @@ def test_a_worker_that_dies_before_it_has_read_anything_holds_up_no_other(
     assert not running.is_alive(), "it waits for a worker that is dead"
     assert "SIGKILL" in found[0][1].error
     assert found[1][1].metrics == {"size": 1_000_000.0}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are looked up in /proc")
+def test_a_worker_that_starts_is_out_of_reach_of_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
+    is_over = threading.Event()
+    known: set[int] = set()
+
+    def children() -> set[int]:
+        tasks = Path("/proc/self/task").glob("*/children")
+        return {int(pid) for task in tasks for pid in task.read_text().split()}
+
+    known |= children()
+    reached: list[int] = []
+
+    def interrupt() -> None:
+        while not is_over.wait(0.0005):
+            for pid in children() - known:
+                known.add(pid)
+                reached.append(pid)
+                with contextlib.suppress(ProcessLookupError):
+                    if os.getpgid(pid) == os.getpgid(0):  # not once it has a group of its own
+                        os.kill(pid, signal.SIGINT)
+
+    def evaluate(params: Any) -> Any:
+        import signal
+
+        from tuner.core.trial import Outcome
+
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+        return Outcome({"x": float(params["x"]), "deaf": float(signal.SIGINT in blocked)})
+
+    storm = threading.Thread(target=interrupt)
+    storm.start()
+    try:
+        given = [Trial(number, "arm", {"x": number}) for number in range(4)]
+        outcomes = [outcome for _, outcome in Processes(2).run(evaluate, given)]
+    finally:
+        is_over.set()
+        storm.join()
+    assert [outcome.error for outcome in outcomes] == [None] * 4
+    assert {outcome.metrics["deaf"] for outcome in outcomes} == {0.0}
+    assert len(reached) >= 2
+    assert "Traceback" not in capfd.readouterr().err

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from queue import LifoQueue
 from typing import Any
@@ -156,7 +157,8 @@ class _Process:
         try:
             if self._is_closed:  # in another thread, perhaps since this one looked
                 raise CannotSendError("the workers were told to end")
-            loading = self._executor.submit(load)
+            with _out_of_reach():
+                loading = self._executor.submit(load)
             self._process = _leave_results_to_the_worker(self._executor)
             self._pid, problem = loading.result(START_TIMEOUT_S)
         except TimeoutError:
@@ -264,6 +266,22 @@ def _leave_results_to_the_worker(executor: Any) -> Any:
         finally:
             os.close(nowhere)
     return workers[0] if workers else None
+
+
+@contextlib.contextmanager
+def _out_of_reach() -> Iterator[None]:
+    """Start processes that no Ctrl-C reaches until they have a group of their own; see ``enter``.
+
+    It would end them in the middle of Python's own start, with a traceback on the terminal.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _remove(file: str, process_id: int) -> None:

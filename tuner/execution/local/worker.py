@@ -52,9 +52,17 @@ def enter(worker: Worker) -> None:
         # evaluations end; and killing the group also ends whatever an evaluation started.
         with contextlib.suppress(PermissionError):  # leads a group already
             os.setsid()
+        _hear_interrupts_again()
         threading.Thread(target=_follow, args=(worker.parent_pid,), daemon=True).start()
     else:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _hear_interrupts_again() -> None:
+    """Take SIGINT again, which this process was started without, and forget one that came since."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, before)
 
 
 def load() -> tuple[int, str | None]:
