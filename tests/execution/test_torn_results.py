@@ -101,8 +101,11 @@ def test_a_worker_that_starts_is_out_of_reach_of_ctrl_c(capfd: pytest.CaptureFix
     known: set[int] = set()
 
     def children() -> set[int]:
-        tasks = Path("/proc/self/task").glob("*/children")
-        return {int(pid) for task in tasks for pid in task.read_text().split()}
+        found: set[int] = set()
+        for task in Path("/proc/self/task").glob("*/children"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                found |= {int(pid) for pid in task.read_text().split()}
+        return found
 
     known |= children()
     reached: list[int] = []

@@ -145,7 +145,7 @@ class _Process:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
         context = get_context("loky")
-        _start_tracker()
+        _start_trackers()
         self._started = context.Semaphore(0)
         self._executor = ProcessPoolExecutor(
             max_workers=1,
@@ -290,18 +290,26 @@ def _remove(file: str, process_id: int) -> None:
             os.unlink(file)
 
 
-def _start_tracker() -> None:
-    """Let loky's helper process, too, not run what only has the name of a module it imports."""
-    from joblib.externals.loky.backend import resource_tracker
+def _start_trackers() -> None:
+    """Start the helper processes of loky and of Python beforehand.
 
-    if SAFE_PATH in os.environ:
-        return
+    They, too, are not to run what only has the name of a module that they import; and each of them,
+    when it starts, lets Ctrl-C through again that ``_out_of_reach`` holds back.
+    """
+    from multiprocessing import resource_tracker as of_python
+
+    from joblib.externals.loky.backend import resource_tracker as of_loky
+
     with _TRACKER:
-        os.environ[SAFE_PATH] = "1"
+        is_safe = SAFE_PATH in os.environ
+        os.environ[SAFE_PATH] = os.environ.get(SAFE_PATH, "1")
         try:
-            resource_tracker.ensure_running()
+            of_loky.ensure_running()
+            if os.name == "posix":
+                of_python.ensure_running()
         finally:
-            os.environ.pop(SAFE_PATH, None)
+            if not is_safe:
+                os.environ.pop(SAFE_PATH, None)
 
 
 def _pickled(evaluate: Evaluate) -> bytes:
