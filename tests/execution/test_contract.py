@@ -21,6 +21,8 @@ from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.execution.base import Execution
 from tuner.execution.local.pool import CannotSendError, ProcessPool
+from tuner.testing import ExecutionCase
+from tuner.testing.executions import CHECKS
 
 KINDS = registry.kinds("execution")
 # Evaluations in the process itself share its fate, as their documentation says.
@@ -132,6 +134,14 @@ def wait_for_end(pid: int) -> None:
     while is_running(pid):
         assert time.monotonic() < deadline, f"process {pid} did not end"
         time.sleep(0.01)
+
+
+@each(*KINDS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_the_shipped_contract(kind: str, check: Any) -> None:
+    # Threads share a process, which cannot end one of them.
+    can_stop = kind not in ("inline", "threads")
+    check(ExecutionCase(lambda **options: make(kind, **options), can_stop=can_stop))
 
 
 @each(*KINDS, workers=(1, 2))

@@ -207,16 +207,6 @@ class TestThreads(ExecutionContract):
     case = ExecutionCase(registry.load("execution", "threads"), can_stop=False)
 
 
-def test_other_executions_keep_their_contract() -> None:
-    check_execution(ExecutionCase(registry.load("execution", "inline"), can_stop=False))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["processes", "auto"])
-def test_worker_processes_keep_their_contract(kind: str) -> None:
-    check_execution(ExecutionCase(registry.load("execution", kind)))
-
-
 def test_a_wrong_execution_is_named() -> None:
     class Careless(Inline):
         def run(self, evaluate: Any, trials: Any, **options: Any) -> Any:

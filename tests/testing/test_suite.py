@@ -15,7 +15,8 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.knobs import knob_params
-from tuner.testing import CHECKS, RetrieverCase, check_retriever
+from tuner.testing import RetrieverCase, check_retriever
+from tuner.testing.retrievers import CHECKS
 
 IDS = ("d1", "d2", "d3", "d4")
 QUERIES = (Query("q1", "red apple"), Query("q2", "green pear"), Query("q3", "nothing"))

@@ -13,14 +13,13 @@ With pytest each check becomes a test of its own:
 """
 
 from tuner.testing.backends import BackendCase, BackendContract, check_backend
-from tuner.testing.case import RetrieverCase
 from tuner.testing.executions import ExecutionCase, ExecutionContract, check_execution
 from tuner.testing.formats import FormatCase, FormatContract, check_format
 from tuner.testing.metrics import MetricCase, MetricContract, check_metric
-from tuner.testing.retrievers import CHECKS, RetrieverContract, check_retriever
+from tuner.testing.retriever_case import RetrieverCase
+from tuner.testing.retrievers import RetrieverContract, check_retriever
 
 __all__ = [
-    "CHECKS",
     "BackendCase",
     "BackendContract",
     "ExecutionCase",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tuner.testing import behaviour, shape
-from tuner.testing.case import RetrieverCase
+from tuner.testing import retriever_behaviour as behaviour
+from tuner.testing import retriever_shape as shape
 from tuner.testing.contract import Check, Contract, check_all
+from tuner.testing.retriever_case import RetrieverCase
 
 CHECKS: tuple[Check, ...] = (
     shape.check_knobs,

@@ -18,7 +18,8 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.space import Categorical, SearchSpace
 from tuner.retrieval.adapters.command import Command
 from tuner.retrieval.adapters.command.process import idle_processes
-from tuner.testing import CHECKS, RetrieverCase
+from tuner.testing import RetrieverCase
+from tuner.testing.retrievers import CHECKS
 
 # Ranks by shared words; fails in all the ways that a parameter tells it to.
 SCRIPT = """

@@ -23,7 +23,8 @@ from tuner.core.trial import Outcome, Trial
 from tuner.execution.local.processes import Processes
 from tuner.retrieval.adapters.function import Function
 from tuner.retrieval.wrapped.remembered import Remembered
-from tuner.testing import CHECKS, RetrieverCase
+from tuner.testing import RetrieverCase
+from tuner.testing.retrievers import CHECKS
 
 RANK = """
 import asyncio, os

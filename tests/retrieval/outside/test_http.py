@@ -24,7 +24,8 @@ from tuner.execution.local.threads import Threads
 from tuner.retrieval.adapters.http import Http
 from tuner.retrieval.adapters.http.connection import LONGEST_WAIT_S, retry_after_s
 from tuner.run.planning import make_plan
-from tuner.testing import CHECKS, RetrieverCase
+from tuner.testing import RetrieverCase
+from tuner.testing.retrievers import CHECKS
 
 TOKEN = "tok-4711-very-secret"
 TEXTS = {"d0": "lima rimac", "d1": "cairo nile", "d2": "paris seine", "d3": "rome tiber"}

@@ -12,9 +12,9 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.wrapped.policy import PolicyRetriever
-from tuner.testing.case import RetrieverCase
 from tuner.testing.contract import need
-from tuner.testing.shape import check_rows
+from tuner.testing.retriever_case import RetrieverCase
+from tuner.testing.retriever_shape import check_rows
 
 NO_KNOB = "no_such_knob"
 

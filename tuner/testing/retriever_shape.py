@@ -13,8 +13,8 @@ from tuner.core.checks import is_number
 from tuner.core.rankings import NO_DOCUMENT, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.knobs import Knob, knob_params
-from tuner.testing.case import RetrieverCase
 from tuner.testing.contract import need
+from tuner.testing.retriever_case import RetrieverCase
 
 
 def check_knobs(case: RetrieverCase) -> None:

@@ -28,7 +28,7 @@ class RetrieverCase:
     make: Callable[[], Retriever] = field(repr=False)
     queries: Sequence[Query]
     params: Sequence[Params] = ({},)
-    document_ids: Collection[str] = field(default=(), kw_only=True, repr=False)
+    document_ids: Collection[str] = field(kw_only=True, repr=False)
     is_deterministic: bool = field(default=True, kw_only=True)
 
     @cached_property
