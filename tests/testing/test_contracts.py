@@ -104,8 +104,7 @@ def ranking_metrics() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ranking_metrics())
 def test_every_ranking_metric_keeps_its_contract(name: str) -> None:
-    family = ranking_metrics()[name]
-    check_metric(MetricCase(family, () if family.cutoff == "none" else (1, 3, 10)))
+    check_metric(MetricCase(ranking_metrics()[name]))
 
 
 class TestRecall(MetricContract):
@@ -127,6 +126,9 @@ def test_a_wrong_metric_is_named() -> None:
             recall(judged, k or 10) / len(judged.gains)
         ),
         "check_depth": lambda judged, k=None: recall(judged, (k or 10) + 1),
+        "check_relevant_from": lambda judged, k=None: recall(
+            replace(judged, relevant_from=1.0), k or 10
+        ),
     }
     for check, function in wrong.items():
         assert check in broken_by(check_metric, spoiled(function)), check

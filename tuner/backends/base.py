@@ -37,7 +37,9 @@ class Backend(Protocol):
         ``[]`` means that no further point was found: the space is exhausted, or its constraints
         leave so little that tens of thousands of draws do not hit it.
 
-        The same arguments give the same answer, always, from any instance. ``history`` holds the
+        The same arguments give the same answer, always, from any instance; another ``seed`` gives
+        other points, or the same in another order. Where nothing is drawn at random, the seed can
+        choose where to begin, or in which order parameters are taken. ``history`` holds the
         arm's trials in the order of asking: finished, shared, raced out, failed and still running.
         Higher ``worth`` is better. No point of the history is suggested again while unseen ones
         remain.

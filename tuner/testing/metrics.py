@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from tuner.core.grades import RELEVANT_FROM, GradeScale
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.qrels import Qrels
@@ -28,7 +29,7 @@ class MetricCase:
 
     Attributes:
         family: its line of a table ``METRICS``.
-        cutoffs: those to try; none for a metric of whole rankings.
+        cutoffs: those to try; a metric of whole rankings (``cutoff="none"``) is tried without.
     """
 
     family: MetricFamily
@@ -36,8 +37,10 @@ class MetricCase:
 
     @property
     def depths(self) -> list[int | None]:
-        """Return the cut-offs, with None where there need be none."""
-        return [*self.cutoffs, *([None] if self.family.cutoff != "required" else [])]
+        """Return the cut-offs that its names may carry, with None where there need be none."""
+        if self.family.cutoff == "none":
+            return [None]
+        return [*self.cutoffs, *([None] if self.family.cutoff == "optional" else [])]
 
     @cached_property
     def qrels(self) -> dict[str, dict[str, float]]:
@@ -62,14 +65,27 @@ class MetricCase:
         runs[_EMPTY] = []
         return runs
 
-    def judged(self, runs: Mapping[str, Sequence[str]], **renamed: str) -> Judged:
-        """Return rankings with the grades of their documents, ids renamed as given."""
+    def judged(
+        self,
+        runs: Mapping[str, Sequence[str]],
+        *,
+        renamed: Mapping[str, str] | None = None,
+        relevant_from: float = RELEVANT_FROM,
+        graded: Callable[[float], float] = float,
+    ) -> Judged:
+        """Return rankings with the grades of their documents, each put through ``graded``.
+
+        Ids are ``renamed`` as given; documents are relevant from ``relevant_from`` on.
+        """
+        names = renamed or {}
         qrels = {
-            query: {renamed.get(id_, id_): grade for id_, grade in self.qrels[query].items()}
+            query: {names.get(id_, id_): graded(grade) for id_, grade in self.qrels[query].items()}
             for query in runs
         }
-        rows = [[renamed.get(id_, id_) for id_ in row] for row in runs.values()]
-        return Qrels.build(qrels, query_ids=list(runs)).judge(Rankings.from_ids(list(runs), rows))
+        rows = [[names.get(id_, id_) for id_ in row] for row in runs.values()]
+        scale = GradeScale(relevant_from)
+        built = Qrels.build(qrels, query_ids=list(runs), scale=scale)
+        return built.judge(Rankings.from_ids(list(runs), rows))
 
     def values(self, judged: Judged, cutoff: int | None) -> FloatArray:
         """Return the metric by query."""
@@ -149,10 +165,42 @@ def check_names_decide_nothing(case: MetricCase) -> None:
     renamed = dict(zip(_DOCUMENTS, reversed(_DOCUMENTS), strict=True))
     for cutoff in case.depths:
         before = case.values(case.judged(case.runs), cutoff)
-        after = case.values(case.judged(case.runs, **renamed), cutoff)
+        after = case.values(case.judged(case.runs, renamed=renamed), cutoff)
         need(
             np.array_equal(before, after, equal_nan=True), f"{_at(cutoff)}: other ids, other values"
         )
+
+
+def check_relevant_from(case: MetricCase) -> None:
+    """Check that what is relevant is asked of the data set, and not fixed at a grade.
+
+    A metric that reads the grades themselves, such as nDCG, may have them say what they say.
+    """
+
+    def marked(lowest: float) -> Judged:
+        """Return the judgements with 4 for what is relevant from a grade on, and 0 for the rest."""
+        return case.judged(case.runs, graded=lambda grade: 4.0 * (grade >= lowest))
+
+    plain = case.judged(case.runs)
+    # At one cut-off alone the documents may happen to have no grade that tells.
+    reads_grades = any(
+        not _is_same(case.values(plain, cutoff), case.values(marked(RELEVANT_FROM), cutoff))
+        for cutoff in case.depths
+    )
+    for cutoff in [] if reads_grades else case.depths:
+        for lowest in (0.5, 3.0, 5.0):  # nothing has a grade of 5
+            found = case.values(case.judged(case.runs, relevant_from=lowest), cutoff)
+            is_same = _is_same(found, case.values(marked(lowest), cutoff))
+            need(
+                is_same,
+                f"{_at(cutoff)}: with relevant_from={lowest:g} the values are not those of the "
+                "documents that are relevant then; read `judged.hits`, `judged.relevant_count` and "
+                "`judged.is_defined`, which know it",
+            )
+
+
+def _is_same(before: FloatArray, after: FloatArray) -> bool:
+    return np.allclose(before, after, rtol=1e-12, atol=0, equal_nan=True)
 
 
 def check_depth(case: MetricCase) -> None:
@@ -190,6 +238,7 @@ CHECKS: tuple[Check, ...] = (
     check_nothing_found,
     check_queries_stand_alone,
     check_names_decide_nothing,
+    check_relevant_from,
     check_depth,
     check_arguments_are_left_alone,
 )
