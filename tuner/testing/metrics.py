@@ -174,8 +174,11 @@ def check_names_decide_nothing(case: MetricCase) -> None:
 def check_relevant_from(case: MetricCase) -> None:
     """Check that what is relevant is asked of the data set, and not fixed at a grade.
 
-    A metric that reads the grades themselves, such as nDCG, may have them say what they say.
+    A metric that reads the grades themselves, such as nDCG, may have them say what they say, and
+    so may a metric of waste.
     """
+    if case.family.lower_is_better:
+        return
 
     def marked(lowest: float) -> Judged:
         """Return the judgements with 4 for what is relevant from a grade on, and 0 for the rest."""
