@@ -14,7 +14,15 @@ from tuner.verdict.caveats import caveats_of_failures
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import THE_WINNER, CaveatKind, Names, Outlook, Reason, Ruling
+from tuner.verdict.ruling import (
+    THE_WINNER,
+    CaveatKind,
+    Names,
+    Outlook,
+    Reason,
+    Ruling,
+    read_record,
+)
 from tuner.verdict.verdict import Guardrail, Measured, decide
 from tuner.verdict.words import retold, tell, weakened
 
@@ -677,6 +685,66 @@ def test_a_record_is_told_again_in_the_words_of_nights(name):
     assert "baseline" not in again
     if not name.endswith(("compared", "policy")):
         assert retold(record, THE_WINNER) == SAID[name]
-    # Of before what it is made of was recorded, a sentence stays as it was.
-    old = {key: value for key, value in record.items() if key != "prospect"}
-    assert retold(old, Names("the challenger", "the champion")) == record["sentence"]
+    ruling, caveats = read_record(record)
+    assert (ruling, caveats) == (verdict.ruling, tuple(verdict.caveats))
+
+
+CHALLENGER = Names("the challenger", "the champion")
+
+
+def record_of(name):
+    return json.loads(json.dumps(verdict_of(name).to_record()))
+
+
+@pytest.mark.parametrize("part", ["prospect", "figures", "caveats", "reason", "outcome"])
+@pytest.mark.parametrize("change", ["missing", None, 7, "of a later version", ["x"]])
+def test_a_record_that_is_not_made_as_here_keeps_its_sentence(part, change):
+    record = record_of("better, few queries")
+    record = {**record, part: change}
+    if change == "missing":
+        del record[part]
+    kept = record["sentence"]
+    if (part, change) == ("prospect", None):  # as it is where there is no advice
+        kept = kept.replace("the winner", "the challenger").replace("the baseline", "the champion")
+    assert retold(record, CHALLENGER) == kept
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_figure_that_is_lacking_or_null_is_no_traceback(name):
+    whole = record_of(name)
+    for figure in whole["figures"]:
+        null = {**whole, "figures": {**whole["figures"], figure: None}}
+        assert retold(null, CHALLENGER) == whole["sentence"]
+        rest = {key: value for key, value in whole["figures"].items() if key != figure}
+        for figures in (rest, {**rest, figure: []}, {**rest, figure: "x"}):
+            assert retold({**whole, "figures": figures}, CHALLENGER)
+    for field in whole["prospect"] or {}:
+        rest = {key: value for key, value in whole["prospect"].items() if key != field}
+        for prospect in (rest, {**rest, field: None}, {**rest, field: "x"}):
+            assert retold({**whole, "prospect": prospect}, CHALLENGER)
+    for caveat in whole["caveats"]:
+        for broken in ({**caveat, "kind": "later"}, {**caveat, "figures": {}}, {"kind": "later"}):
+            assert retold({**whole, "caveats": [broken]}, CHALLENGER)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_key_of_a_later_version_changes_nothing(name):
+    record = record_of(name)
+    later = {**record, "later": 1, "figures": {**record["figures"], "later": 1}}
+    later["caveats"] = [{**caveat, "later": 1} for caveat in record["caveats"]]
+    later["prospect"] = record["prospect"] and {**record["prospect"], "later": 1}
+    assert retold(later, CHALLENGER) == retold(record, CHALLENGER)
+
+
+def test_what_cannot_be_read_is_named():
+    record = record_of("better, few queries")
+    for part, value, named in (
+        ("reason", "later", "reason is 'later'"),
+        ("outcome", None, "outcome is None"),
+        ("caveats", [{"kind": "later", "figures": {}}], r"caveats\[0\].kind is 'later'"),
+        ("figures", {"difference": None}, "figures.difference is None"),
+        ("prospect", {}, "prospect.outlook is missing"),
+        ("prospect", {"outlook": "later"}, "prospect.outlook is 'later'"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            read_record({**record, part: value})

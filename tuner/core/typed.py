@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -27,6 +28,10 @@ def read_as(kind: Any, value: object, name: str = "") -> Any:
         return value
     if isinstance(kind, type) and is_dataclass(kind):
         return _dataclass(kind, value, name)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        if value in tuple(kind):
+            return kind(value)
+        raise ValueError(f"{name or 'it'} is {reprlib.repr(value)}")
     if origin in (Union, UnionType):
         # Null first: what else is wrong is told of the other.
         if value is None and NoneType in parts:

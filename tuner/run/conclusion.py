@@ -37,10 +37,10 @@ from tuner.verdict.caveats import caveats_of_failures
 from tuner.verdict.few_queries import FewQueriesVerdict
 from tuner.verdict.goals import chance_of, front_notes, goal_changes, ran_beside
 from tuner.verdict.looks import EarlierLooks
-from tuner.verdict.ruling import Reason, Ruling
+from tuner.verdict.ruling import Reason, Ruling, to_record
 from tuner.verdict.verdict import Verdict
 from tuner.verdict.winner import choose_winner
-from tuner.verdict.words import tell, to_record, weakened
+from tuner.verdict.words import tell, weakened
 
 Result = TypeVar("Result")
 

@@ -28,6 +28,7 @@ from tuner.verdict.price import FEWEST_THAT_DIFFER, RARE_LOSS, RULE_OF_THREE, is
 from tuner.verdict.ruling import (
     Caveat,
     CaveatKind,
+    Decided,
     Figures,
     Outlook,
     Prospect,
@@ -36,7 +37,7 @@ from tuner.verdict.ruling import (
 )
 from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured
 from tuner.verdict.winner import winner_rule
-from tuner.verdict.words import Decided, tell
+from tuner.verdict.words import tell
 
 # Among equal configurations 5 % of the searches on 3 queries were deployed, from 10 on at most 1 %
 # (experiments/statistics/README.md). Below 10 nobody can tell how far off it may be elsewhere.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from tuner.core.typed import read_as
 from tuner.verdict.figures import HELD_OUT
 
 Outcome = Literal["deploy", "keep the baseline", "not enough queries"]
@@ -126,3 +127,106 @@ class Caveat:
 
     kind: CaveatKind
     figures: Figures = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A verdict in words.
+
+    Attributes:
+        sentence: all of it.
+        finding: the outcome's reason alone, a sentence with a capital and a full stop.
+        advice: what to do about it, "" where that is plain.
+        caveats: what weakens it, a sentence or two each.
+    """
+
+    sentence: str
+    finding: str
+    advice: str
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What there is to say of every verdict, with held-out queries or without.
+
+    Both kinds add their figures to it: a base, since callers ask either for the same.
+
+    Attributes:
+        ruling: the outcome, its reason and figures, and what more queries would do.
+        told: the same in words, with the caveats.
+        caveats: why the figures promise less than they seem to.
+    """
+
+    ruling: Ruling
+    told: Told
+    caveats: tuple[Caveat, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
+        return self.ruling.outcome
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people, with the difference and its interval."""
+        return self.told.sentence
+
+    @property
+    def more_queries(self) -> int | None:
+        """Return how many more would show ``difference_to_show`` with 80 % power."""
+        return self.ruling.more_queries
+
+    @property
+    def difference_to_show(self) -> float | None:
+        """Return what ``more_queries`` would show."""
+        return self.ruling.difference_to_show
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-ready mapping."""
+        parts = asdict(self)
+        for name in ("ruling", "told", "caveats"):
+            del parts[name]
+        return to_record(self.ruling, self.told, self.caveats, parts)
+
+
+def to_record(
+    ruling: Ruling, told: Told, caveats: Sequence[Caveat], parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a verdict as a JSON-ready mapping: what was decided and said, then its ``parts``."""
+    return {
+        "outcome": ruling.outcome,
+        "sentence": told.sentence,
+        "reason": ruling.reason.value,
+        "figures": dict(ruling.figures),
+        "finding": told.finding,
+        "advice": told.advice,
+        "caveats": [
+            {"kind": caveat.kind.value, "text": text, "figures": dict(caveat.figures)}
+            for caveat, text in zip(caveats, told.caveats, strict=True)
+        ],
+        "outlook": None if ruling.prospect is None else ruling.prospect.outlook.value,
+        "prospect": None if ruling.prospect is None else asdict(ruling.prospect),
+        "more_queries": ruling.more_queries,
+        "difference_to_show": ruling.difference_to_show,
+        **parts,
+    }
+
+
+def read_record(record: Mapping[str, Any]) -> tuple[Ruling, tuple[Caveat, ...]]:
+    """Return what a record of ``to_record`` was made of: the ruling, and the caveats.
+
+    Raises:
+        ValueError: a part that is missing, of another type or null, by its name; or a reason, an
+            outlook or a caveat that this version does not know.
+    """
+    for name in ("figures", "prospect", "caveats"):  # the first records had the words alone
+        if name not in record:
+            raise ValueError(f"{name} is missing")
+    ruling: Ruling = read_as(Ruling, record)
+    caveats: tuple[Caveat, ...] = read_as(tuple[Caveat, ...], record["caveats"], "caveats")
+    for part in (ruling, *caveats):
+        undefined = [name for name, value in part.figures.items() if value is None]
+        if undefined:
+            raise ValueError(f"figures.{undefined[0]} is None")
+    return ruling, caveats

@@ -22,8 +22,8 @@ from tuner.verdict.caveats import caveats
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Evidence, Rail, rule
 from tuner.verdict.price import Price
-from tuner.verdict.ruling import THE_WINNER, Caveat, CaveatKind, Names, Reason, Ruling
-from tuner.verdict.words import Decided, tell
+from tuner.verdict.ruling import THE_WINNER, Caveat, CaveatKind, Decided, Names, Reason, Ruling
+from tuner.verdict.words import tell
 
 ALPHA = 0.05
 # A difference below this is not worth a deployment, unless the configuration says otherwise.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from tuner.verdict.caveats import caveat_record, told_caveat
@@ -13,76 +12,13 @@ from tuner.verdict.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, advise
 from tuner.verdict.ruling import (
     THE_WINNER,
     Caveat,
-    CaveatKind,
     Figures,
     Names,
-    Outcome,
-    Outlook,
-    Prospect,
     Reason,
     Ruling,
+    Told,
+    read_record,
 )
-
-
-@dataclass(frozen=True)
-class Told:
-    """A verdict in words.
-
-    Attributes:
-        sentence: all of it.
-        finding: the outcome's reason alone, a sentence with a capital and a full stop.
-        advice: what to do about it, "" where that is plain.
-        caveats: what weakens it, a sentence or two each.
-    """
-
-    sentence: str
-    finding: str
-    advice: str
-    caveats: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Decided:
-    """What there is to say of every verdict, with held-out queries or without.
-
-    Both kinds add their figures to it: a base, since callers ask either for the same.
-
-    Attributes:
-        ruling: the outcome, its reason and figures, and what more queries would do.
-        told: the same in words, with the caveats.
-        caveats: why the figures promise less than they seem to.
-    """
-
-    ruling: Ruling
-    told: Told
-    caveats: tuple[Caveat, ...]
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return ``"deploy"``, ``"keep the baseline"`` or ``"not enough queries"``."""
-        return self.ruling.outcome
-
-    @property
-    def sentence(self) -> str:
-        """Return it for people, with the difference and its interval."""
-        return self.told.sentence
-
-    @property
-    def more_queries(self) -> int | None:
-        """Return how many more would show ``difference_to_show`` with 80 % power."""
-        return self.ruling.more_queries
-
-    @property
-    def difference_to_show(self) -> float | None:
-        """Return what ``more_queries`` would show."""
-        return self.ruling.difference_to_show
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the verdict as a JSON-ready mapping."""
-        parts = asdict(self)
-        for name in ("ruling", "told", "caveats"):
-            del parts[name]
-        return to_record(self.ruling, self.told, self.caveats, parts)
 
 
 def tell(ruling: Ruling, caveats: Sequence[Caveat] = (), names: Names = THE_WINNER) -> Told:
@@ -102,38 +38,18 @@ def tell(ruling: Ruling, caveats: Sequence[Caveat] = (), names: Names = THE_WINN
     return Told(" ".join(parts), f"{finding[0].upper()}{finding[1:]}.", advice, remarks)
 
 
-def to_record(
-    ruling: Ruling, told: Told, caveats: Sequence[Caveat], parts: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a verdict as a JSON-ready mapping: what was decided and said, then its ``parts``."""
-    return {
-        "outcome": ruling.outcome,
-        "sentence": told.sentence,
-        "reason": ruling.reason.value,
-        "figures": dict(ruling.figures),
-        "finding": told.finding,
-        "advice": told.advice,
-        "caveats": [*map(caveat_record, caveats)],
-        "outlook": None if ruling.prospect is None else ruling.prospect.outlook.value,
-        "prospect": None if ruling.prospect is None else asdict(ruling.prospect),
-        "more_queries": ruling.more_queries,
-        "difference_to_show": ruling.difference_to_show,
-        **parts,
-    }
-
-
 def retold(record: Mapping[str, Any], names: Names) -> str:
     """Return a recorded verdict's sentence with other names for the two.
 
-    One of before records held what it is made of keeps its own.
+    One that is not made of what this version knows, such as an earlier or a later one's, keeps its
+    own sentence.
     """
-    if "prospect" not in record:
-        return str(record["sentence"])
-    found = record["prospect"]
-    prospect = found and Prospect(**{**found, "outlook": Outlook(found["outlook"])})
-    ruling = Ruling(record["outcome"], Reason(record["reason"]), record["figures"], prospect)
-    caveats = [Caveat(CaveatKind(one["kind"]), one["figures"]) for one in record["caveats"]]
-    return tell(ruling, caveats, names).sentence
+    try:
+        decided = read_record(record)
+        return tell(*decided, names).sentence
+    # A figure of another type fails in whatever way the words use it.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return str(record.get("sentence", ""))
 
 
 def weakened(record: Mapping[str, Any], caveats: Sequence[Caveat]) -> dict[str, Any]:
