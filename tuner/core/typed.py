@@ -29,7 +29,7 @@ def read_as(kind: Any, value: object, name: str = "") -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         return _dataclass(kind, value, name)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if value in tuple(kind):
+        if isinstance(value, str) and value in tuple(kind):
             return kind(value)
         raise ValueError(f"{name or 'it'} is {reprlib.repr(value)}")
     if origin in (Union, UnionType):

@@ -225,8 +225,8 @@ def read_record(record: Mapping[str, Any]) -> tuple[Ruling, tuple[Caveat, ...]]:
             raise ValueError(f"{name} is missing")
     ruling: Ruling = read_as(Ruling, record)
     caveats: tuple[Caveat, ...] = read_as(tuple[Caveat, ...], record["caveats"], "caveats")
-    for part in (ruling, *caveats):
-        undefined = [name for name, value in part.figures.items() if value is None]
+    for figures in (ruling.figures, *(caveat.figures for caveat in caveats)):
+        undefined = [name for name, value in figures.items() if value is None]
         if undefined:
             raise ValueError(f"figures.{undefined[0]} is None")
     return ruling, caveats
