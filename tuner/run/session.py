@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from tuner.config import Config, load_config
 from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
-from tuner.core.journal import read_journal
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.steps import (
     REPORT,
@@ -211,10 +210,11 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
     study = Study.create(header, _spec(assembly, earlier), run_dir / JOURNAL_FILE)
-    if assembly.baseline_tuned_on is not None:
-        # The study's own copy of the configuration holds the parameters, not their file.
-        study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
-    return Session(remembering(assembly, run_dir), study, run_dir)
+    with _closed_on_error(study):
+        if assembly.baseline_tuned_on is not None:
+            # The study's own copy of the configuration holds the parameters, not their file.
+            study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
+        return Session(remembering(assembly, run_dir), study, run_dir)
 
 
 def reopen(
@@ -242,37 +242,50 @@ def reopen(
     )
     spec = _spec(assembly, read_earlier(run_dir))
     study = Study.resume(make_header(assembly), spec, run_dir / JOURNAL_FILE)
-    if retry_failed:
-        again = study.retry_failed()
-        some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
-        say(some if again else "no trial failed, so there is none to evaluate again")
-    content = read_journal(run_dir / JOURNAL_FILE)
+    with _closed_on_error(study):
+        if retry_failed:
+            again = study.retry_failed()
+            some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
+            say(some if again else "no trial failed, so there is none to evaluate again")
+        content = study.earlier
+        if content is None:  # a study that is resumed has one
+            return Session(remembering(assembly, run_dir), study, run_dir)
+        try:
+            for told in content.notes:
+                if told.get("kind") == BASELINE_NOTE:
+                    origin = TunedOn.from_record(told.get("tuned_on"))
+                    assembly = replace(assembly, baseline_tuned_on=origin)
+            summary = last_summary(content)
+        except InputError:  # this run writes another one
+            summary = None
+        if summary is not None:
+            asked = summary.queries_asked.items()
+            assembly.calls.update({purpose: n for purpose, n in asked if purpose not in OF_TRIALS})
+        is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
+        is_ended = (
+            summary is not None
+            and (summary.state, summary.verdict is not None) == ("finished", True)
+            and not retry_failed
+            and is_same
+            and (run_dir / QUERIES_FILE).is_file()
+        )
+        return Session(
+            remembering(assembly, run_dir),
+            study,
+            run_dir,
+            earlier_seconds(content),
+            summary if is_ended else None,
+        )
+
+
+@contextmanager
+def _closed_on_error(study: Study) -> Iterator[None]:
+    """Let go of the journal where a session does not come about: its lock would stay held."""
     try:
-        for told in content.notes:
-            if told.get("kind") == BASELINE_NOTE:
-                origin = TunedOn.from_record(told.get("tuned_on"))
-                assembly = replace(assembly, baseline_tuned_on=origin)
-        summary = last_summary(content)
-    except InputError:  # this run writes another one
-        summary = None
-    if summary is not None:
-        asked = summary.queries_asked.items()
-        assembly.calls.update({purpose: n for purpose, n in asked if purpose not in OF_TRIALS})
-    is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
-    is_ended = (
-        summary is not None
-        and (summary.state, summary.verdict is not None) == ("finished", True)
-        and not retry_failed
-        and is_same
-        and (run_dir / QUERIES_FILE).is_file()
-    )
-    return Session(
-        remembering(assembly, run_dir),
-        study,
-        run_dir,
-        earlier_seconds(content),
-        summary if is_ended else None,
-    )
+        yield
+    except BaseException:
+        study.close()
+        raise
 
 
 def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class Study:
         self.header = header
         self.spec = spec
         self.journal = journal
+        # What earlier sessions left in the journal; None for a study that begins.
+        self.earlier = content
         # Numbers of trials that have failed once and are asked again, or were.
         again = () if content is None else content.superseded
         self.failed_before = frozenset(trial.number for trial in again)

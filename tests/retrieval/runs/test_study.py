@@ -150,6 +150,29 @@ def test_a_study_is_resumed_from_another_folder(
     assert again.assembly.retriever.fingerprint == assembly.retriever.fingerprint
 
 
+def test_a_session_that_does_not_come_about_holds_no_lock(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(cache)
+    assembly, _ = assembled(folder, dataset="{path: 'builtin:atlas'}", cache=cache)
+
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    runs_dir = Path(assembly.config.study.runs_dir)
+    before = set(runs_dir.glob("*"))
+    with monkeypatch.context() as broken:
+        broken.setattr("tuner.run.session.remembering", full)
+        # Its traceback keeps the study, so nothing but `close` lets go of the lock.
+        with pytest.raises(OSError, match="the disk is full") as begun:
+            begin(assembly)
+        (run_dir,) = {*runs_dir.glob("*-*")} - before
+        with pytest.raises(OSError, match="the disk is full") as resumed:
+            reopen(run_dir, say=lambda message: None)
+    reopen(run_dir, say=lambda message: None).study.close()
+    assert begun.tb is not resumed.tb
+
+
 def test_a_broken_leg_ends_the_command_with_code_2(
     folder: Path, tmp_path: Path, run_here: Callable[..., CompletedProcess[str]]
 ) -> None:
