@@ -69,7 +69,7 @@ def _print(history: History) -> None:
     from rich.table import Table
 
     from tuner.cli.console import console
-    from tuner.nightly.records import told_unreadable
+    from tuner.nightly.history import told_unreadable
 
     echo(f"nights of {history.study}", bold=True)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")

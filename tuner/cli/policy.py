@@ -37,8 +37,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     from tuner.run.assembly import assemble
     from tuner.run.folder import read_run
     from tuner.run.planning import make_plan
-    from tuner.run.policy import derive_policy, write_policy
-    from tuner.run.session import check_same_data
+    from tuner.run.policy import check_same_data, derive_policy, write_policy
 
     content, _ = read_run(run_dir)
     config, source = load_config(run_dir / CONFIG_FILE)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from tuner.nightly.records import Promotion, Records, read_records, studies_in
+from tuner.nightly.records import NIGHTS_FILE, Promotion, Records, read_records, studies_in
 
 
 @dataclass(frozen=True)
@@ -118,3 +118,14 @@ def _row(
         str((summary.get("drift") or {}).get("status", "")),
         summary.get("error"),
     )
+
+
+def told_unreadable(lines: int) -> str:
+    """Say that lines of the nights cannot be read.
+
+    >>> told_unreadable(1)
+    '1 line of nights.jsonl cannot be read and is left out'
+    """
+    if lines == 1:
+        return f"1 line of {NIGHTS_FILE} cannot be read and is left out"
+    return f"{lines} lines of {NIGHTS_FILE} cannot be read and are left out"

@@ -265,17 +265,6 @@ class Records:
         return next(moves, None)
 
 
-def told_unreadable(lines: int) -> str:
-    """Say that lines of the nights cannot be read.
-
-    >>> told_unreadable(1)
-    '1 line of nights.jsonl cannot be read and is left out'
-    """
-    if lines == 1:
-        return f"1 line of {NIGHTS_FILE} cannot be read and is left out"
-    return f"{lines} lines of {NIGHTS_FILE} cannot be read and are left out"
-
-
 def studies_in(runs_dir: Path) -> list[str]:
     """Return the names of the studies that have nights here, in the order of their first."""
     names = (record.get("study") for record, _ in _events(runs_dir) if record is not None)

@@ -15,6 +15,7 @@ from tuner.core.journal import JournalContent
 from tuner.core.policy import POLICY, Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.core.steps import Say
+from tuner.core.study_record import StudyHeader
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.run.assembly import Assembly
 from tuner.run.folder import last_summary
@@ -146,3 +147,17 @@ def write_policy(run_dir: Path, result: PolicyResult) -> Path:
     path = run_dir / POLICY_FILE
     write_whole(path, yaml.safe_dump(record, sort_keys=False, allow_unicode=True))
     return path
+
+
+def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
+    """Refuse to mix a study's values with data, a split or an index that have changed since.
+
+    Raises:
+        InputError: names what has changed.
+    """
+    now = assembly.fingerprints()
+    changed = [name for name, then in header.fingerprints.items() if now.get(name) != then]
+    if changed:
+        raise InputError(
+            f"the study was run on something else: {', '.join(changed)} changed since; run it anew"
+        )

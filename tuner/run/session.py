@@ -293,20 +293,6 @@ def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in config.items() if name not in ("execution", "tracking")}
 
 
-def check_same_data(header: StudyHeader, assembly: Assembly) -> None:
-    """Refuse to mix a study's values with data, a split or an index that have changed since.
-
-    Raises:
-        InputError: names what has changed.
-    """
-    now = assembly.fingerprints()
-    changed = [name for name, then in header.fingerprints.items() if now.get(name) != then]
-    if changed:
-        raise InputError(
-            f"the study was run on something else: {', '.join(changed)} changed since; run it anew"
-        )
-
-
 def make_header(assembly: Assembly) -> StudyHeader:
     """Describe the study that this assembly would run, with a fresh identity."""
     config = assembly.config
