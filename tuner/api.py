@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
@@ -22,12 +21,12 @@ from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster
 from tuner.execution.building import available_cores, make_execution
-from tuner.run.folder import SUMMARY_NOTE
+from tuner.run.lifecycle import carry_through, open_study
 from tuner.run.planning import below
-from tuner.run.progress import progress_here
+from tuner.run.progress import Progress, progress_here
 from tuner.run.versions import versions
 from tuner.study.arms import Arm
-from tuner.study.loop import Event, run_study
+from tuner.study.loop import Event, State, run_study
 from tuner.study.results import summarise
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study
@@ -208,55 +207,54 @@ def tune(
         versions=versions(),
         ahead=_whole("ahead", ahead, least=0),
     )
-    journal = None if run_dir is None else Path(run_dir) / JOURNAL_FILE
-    spec = StudySpec(arms, search_space, objective)
-    if journal is not None and journal.is_file():
-        study = Study.resume(header, spec, journal)
-    else:
-        study = Study.create(header, spec, journal)
+    shown = progress_here(is_wanted=progress)
+    folder = None if run_dir is None else Path(run_dir)
+    study = open_study(header, StudySpec(arms, search_space, objective), folder)
     begin = time.monotonic()
-    heard = _Heard(on_trial, study)
-    try:
-        with progress_here(is_wanted=progress) as shown:
-            shown.follow(study.header.arms, study.trials)
+    heard = _Heard(on_trial, study, shown)
 
-            def on_event(event: Event) -> None:
-                shown.show(event)
-                heard.take(event)
+    def search() -> State:
+        shown.follow(study.header.arms, study.trials)
+        return run_study(study, runner, _Reported(evaluate), tracker=tracker, on_event=heard.take)
 
-            if tracker is not None and run_dir is not None:
-                tracker.start(study.header, Path(run_dir))
-            state = run_study(
-                study, runner, _Reported(evaluate), tracker=tracker, on_event=on_event
-            )
-        told, seconds = study.trials, time.monotonic() - begin
-        stopped_by = study.stopped_by
-        summary = summarise(state, study.header, told, seconds=seconds, stopped_by=stopped_by)
-        study.note(SUMMARY_NOTE, **summary.to_record())
-        if tracker is not None:
-            tracker.finish(summary)
-    finally:
-        study.close()
+    def sum_up(state: State) -> StudySummary:
+        seconds, reason = time.monotonic() - begin, study.stopped_by
+        return summarise(state, study.header, study.trials, seconds=seconds, stopped_by=reason)
+
+    summary = carry_through(
+        study,
+        search,
+        sum_up,
+        tracker=tracker,
+        meanwhile=shown,
+        afterwards=partial(_finished, tracker),
+    )
     if heard.error is not None:
         raise heard.error
-    if state == "interrupted" and summary.reason:
+    if summary.state == "interrupted" and summary.reason:
         others = "without run_dir nothing is kept for another one"
         how = others if run_dir is None else "the same call goes on where it stopped"
         warnings.warn(f"{summary.reason}; {how}", stacklevel=2)
     mlflow_run_id = None if tracker is None else tracker.run_id
-    return TunedStudy(study.best, tuple(told), summary, journal, mlflow_run_id)
+    journal = None if study.journal is None else study.journal.path
+    return TunedStudy(study.best, tuple(study.trials), summary, journal, mlflow_run_id)
 
 
 @dataclass
 class _Heard:
-    """Calls the user's function with each trial that ends, until it raises: then the study ends."""
+    """Shows each event, and calls the user's function with each trial that ends.
+
+    Where that raises, the study ends.
+    """
 
     on_trial: Callable[[Trial], None] | None
     study: Study
+    shown: Progress
     error: Exception | None = None
 
     def take(self, event: Event) -> None:
         """Take one event of the study's loop."""
+        self.shown.show(event)
         if event.trial is None or self.on_trial is None or self.error is not None:
             return
         try:
@@ -264,6 +262,12 @@ class _Heard:
         except Exception as error:  # raised when the study is safe
             self.error = error
             self.study.stop()
+
+
+def _finished(tracker: Mlflow | None, summary: StudySummary) -> StudySummary:
+    if tracker is not None:
+        tracker.finish(summary)
+    return summary
 
 
 def _tracker(given: str | Mapping[str, str] | None, run_dir: str | Path | None) -> Mlflow | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from tuner.config import Config, load_config
 from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
+from tuner.core.shown import counted
 from tuner.core.steps import (
     REPORT,
     SEARCH,
@@ -36,7 +37,6 @@ from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
     ANSWERS_DIR,
-    SUMMARY_NOTE,
     TIMES_NOTE,
     earlier_seconds,
     last_summary,
@@ -50,11 +50,12 @@ from tuner.run.folder import (
 )
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
+from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.planning import make_plan, waits
 from tuner.run.versions import versions
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
-from tuner.study.loop import Event, run_study
+from tuner.study.loop import Event, State, run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study, never
 from tuner.tracking.mlflow.tracker import Mlflow
@@ -125,40 +126,48 @@ class Session:
         """
         phases = phases or Phases()
         tracker = _tracker(self.assembly.config, say)
-        study = self.study
-        is_measured = isinstance(self.assembly.retriever, Measures)
-        conclusion = Conclusion(self.assembly, study, self.run_dir, say, level_of)
+        study, assembly = self.study, self.assembly
+        is_measured = isinstance(assembly.retriever, Measures)
+        conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
-        try:
-            with phases.phase(SEARCH), _system_metrics(tracker):
-                if tracker is not None:
-                    tracker.start(study.header, self.run_dir)
-                state = run_study(
-                    study,
-                    self.assembly.plan.execution,
-                    self.assembly.trial_evaluator(),
-                    tracker=tracker,
-                    on_event=on_event,
-                    doubt=NothingFound(self.assembly, study.trials),
-                    is_time_up=is_time_up,
-                    probe=None if is_measured else partial(probe, self.assembly),
-                )
+        def search() -> State:
+            return run_study(
+                study,
+                assembly.plan.execution,
+                assembly.trial_evaluator(),
+                tracker=tracker,
+                on_event=on_event,
+                doubt=NothingFound(assembly, study.trials),
+                is_time_up=is_time_up,
+                probe=None if is_measured else partial(probe, assembly),
+            )
+
+        def sum_up(state: State) -> StudySummary:
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
                 summary = self._ended(state, level_of) or conclusion.sum_up(state)
-            summary = _timed(summary, phases, self.earlier_s)
-            study.note(SUMMARY_NOTE, **summary.to_record())
-            write_best(self.run_dir, study.header, summary, self.assembly.params)
+            return _timed(summary, phases, self.earlier_s)
+
+        def show(summary: StudySummary) -> StudySummary:
+            write_best(self.run_dir, study.header, summary, assembly.params)
             if write_report is not None:
                 with phases.phase(REPORT) as advance:
                     self._report(write_report, say, advance)
             if tracker is not None:
                 with phases.phase(TRACKING) as advance:
-                    summary = _timed(summary, phases, self.earlier_s)
-                    _finish(tracker, summary, self.run_dir, say, advance)
+                    timed = _timed(summary, phases, self.earlier_s)
+                    _finish(tracker, timed, self.run_dir, say, advance)
             summary = _timed(summary, phases, self.earlier_s)
             study.note(TIMES_NOTE, **times_record(summary))
-        finally:
-            study.close()
+            return summary
+
+        summary = carry_through(
+            study,
+            search,
+            sum_up,
+            tracker=tracker,
+            meanwhile=_searching(phases, tracker),
+            afterwards=show,
+        )
         return Tuned(
             summary,
             self.run_dir,
@@ -209,8 +218,8 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
-    study = Study.create(header, _spec(assembly, earlier), run_dir / JOURNAL_FILE)
-    with _closed_on_error(study):
+    study = open_study(header, _spec(assembly, earlier), run_dir)
+    with closed_on_error(study):
         if assembly.baseline_tuned_on is not None:
             # The study's own copy of the configuration holds the parameters, not their file.
             study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
@@ -241,15 +250,13 @@ def reopen(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
     spec = _spec(assembly, read_earlier(run_dir))
-    study = Study.resume(make_header(assembly), spec, run_dir / JOURNAL_FILE)
-    with _closed_on_error(study):
+    study = open_study(make_header(assembly), spec, run_dir)
+    with closed_on_error(study):
         if retry_failed:
-            again = study.retry_failed()
-            some = f"{len(again)} failed trial{'s' * (len(again) != 1)} will be evaluated again"
-            say(some if again else "no trial failed, so there is none to evaluate again")
+            again = len(study.retry_failed())
+            none = "no trial failed, so there is none to evaluate again"
+            say(f"{counted(again, 'failed trial')} will be evaluated again" if again else none)
         content = study.earlier
-        if content is None:  # a study that is resumed has one
-            return Session(remembering(assembly, run_dir), study, run_dir)
         try:
             for told in content.notes:
                 if told.get("kind") == BASELINE_NOTE:
@@ -276,16 +283,6 @@ def reopen(
             earlier_seconds(content),
             summary if is_ended else None,
         )
-
-
-@contextmanager
-def _closed_on_error(study: Study) -> Iterator[None]:
-    """Let go of the journal where a session does not come about: its lock would stay held."""
-    try:
-        yield
-    except BaseException:
-        study.close()
-        raise
 
 
 def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -352,16 +349,15 @@ def _tracker(config: Config, say: Say) -> Mlflow | None:
 
 
 @contextmanager
-def _system_metrics(tracker: Mlflow | None) -> Iterator[None]:
-    """Show in MLflow what the machine and the study's processes use meanwhile."""
-    if tracker is None:
-        yield
-        return
+def _searching(phases: Phases, tracker: Mlflow | None) -> Iterator[None]:
+    """Take the time, and show in MLflow what the machine and the study's processes use."""
 
     def hand_over(sample: ResourceSample) -> None:
-        tracker.record_system(sample.at, sample.system_metrics())
+        if tracker is not None:
+            tracker.record_system(sample.at, sample.system_metrics())
 
-    with ResourceMonitor(on_sample=hand_over):
+    monitor = nullcontext() if tracker is None else ResourceMonitor(on_sample=hand_over)
+    with phases.phase(SEARCH), monitor:
         yield
 
 

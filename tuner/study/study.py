@@ -66,13 +66,12 @@ class Study:
         self.header = header
         self.spec = spec
         self.journal = journal
-        # What earlier sessions left in the journal; None for a study that begins.
-        self.earlier = content
+        # What earlier sessions left in the journal; nothing for a study that begins.
+        self.earlier = content = content or JournalContent(header, {})
         # Numbers of trials that have failed once and are asked again, or were.
-        again = () if content is None else content.superseded
-        self.failed_before = frozenset(trial.number for trial in again)
+        self.failed_before = frozenset(trial.number for trial in content.superseded)
         # Numbers of trials that were under way when a run died: one of them may have killed it.
-        self.suspects = frozenset[int]() if content is None else content.suspects
+        self.suspects = content.suspects
         self._rival = None if spec.by_query is None else Rival(spec.by_query)
         self._arms = spec.arms_of(header)
         self._lock = threading.RLock()
@@ -81,7 +80,7 @@ class Study:
         # Why a run ended early, but for a signal: the system gave no answer, or nothing is to hope
         # for. Empty where it did not.
         self.stopped_by = ""
-        self._trials: list[Trial] = [] if content is None else list(content.trials.values())
+        self._trials = list(content.trials.values())
         # Every trial with a number below it is told.
         self._told_before = 0
         self._count_told()
