@@ -37,8 +37,8 @@ from graphrag_vectors.lancedb import LanceDBVectorStore
 
 from tuner.datasets import open_dataset
 from tuner.retrieval.adapters.ms_graphrag_local import MsGraphragLocal
+from tuner.retrieval.adapters.ms_graphrag_local.adapter import labels
 from tuner.retrieval.adapters.ms_graphrag_local.builder import entity_texts
-from tuner.retrieval.adapters.ms_graphrag_local.index import labels
 from tuner.retrieval.adapters.ms_graphrag_local.options import read_params
 
 OUTPUT = make_fixture.DATA / "output"

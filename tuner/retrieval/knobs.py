@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from tuner.core.checks import is_number
@@ -40,6 +40,26 @@ class Knob:
     when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
     constraint: str = ""
     is_guess: bool = False
+
+
+def knob(
+    description: str,
+    default: float | str,
+    *,
+    within: tuple[float | None, float | None] = (None, None),
+    **more: Any,
+) -> Any:
+    """Return the field of a record of settings that is a knob; ``more`` are parts of ``Knob``."""
+    kind = {float: "real", int: "integer", str: "categorical"}[type(default)]
+    low, high = within
+    about = {"kind": kind, "low": low, "high": high, "description": description, **more}
+    return field(default=default, metadata=about)
+
+
+def knobs_of(settings: type) -> tuple[Knob, ...]:
+    """Return the knobs that the fields of a record of settings are, made by ``knob``."""
+    found: tuple[Any, ...] = fields(settings)
+    return tuple(Knob(one.name, default=one.default, **one.metadata) for one in found)
 
 
 def knob_problems(space: SearchSpace, knobs: Sequence[Knob]) -> list[Problem]:

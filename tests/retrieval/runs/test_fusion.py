@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.retrieval.adapters.runs.fusion import best, fuse
-from tuner.retrieval.adapters.runs.knobs import make_knobs, read_params
+from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Answer, Run, Table
 
 A = {"d1": 4.0, "d2": 3.0, "d3": 2.0}

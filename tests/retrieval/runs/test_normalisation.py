@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.retrieval.adapters.runs.normalisation import NORMALISATIONS, missing, normalise
+from tuner.retrieval.adapters.runs.fusion import NORMALISATIONS, missing, normalise
 
 # mean 3, sd = sqrt((1 + 0 + 1) / 3)
 THREE = [4.0, 3.0, 2.0]

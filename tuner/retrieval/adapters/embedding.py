@@ -15,6 +15,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import Float32Array
 from tuner.core.registry import call_problem
@@ -126,6 +127,27 @@ def load_embedder(name: str) -> Embedder:
         raise InputError(message, key=("embedder",))
     embedder: Embedder = found
     return embedder
+
+
+def passage_text(document: Document) -> str:
+    """Return what is stored and embedded of a document: title and text, a line each."""
+    return f"{document.title}\n{document.text}".strip()
+
+
+def passages(corpus: Corpus) -> dict[str, str]:
+    """Return the ``passage_text`` of every document, by id.
+
+    Raises:
+        InputError: no document, or two with one id.
+    """
+    found: dict[str, str] = {}
+    for document in corpus.documents:
+        if document.id in found:
+            raise InputError(f"document id {document.id!r} occurs twice in the corpus")
+        found[document.id] = passage_text(document)
+    if not found:
+        raise InputError("the corpus has no documents")
+    return found
 
 
 def open_embedder(name: str, directory: Path) -> Embedder:

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 
-def with_path_from_root(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return options with the path called ``name`` from the root; it starts at the current folder.
+def path_from_root(name: str, default: str | None = None) -> Any:
+    """Return a ``resolve_options`` that writes the path called ``name`` from the root.
 
-    One that is not there, or is no text, is left as it is.
+    It starts at the current folder. One that is no text is left as it is.
     """
-    path = options.get(name)
-    if not isinstance(path, str):
-        return dict(options)
-    return {**options, name: str(Path(path).expanduser().resolve())}
+
+    def resolve_options(_: type, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG001
+        path = options.get(name, default)
+        if not isinstance(path, str):
+            return dict(options)
+        return {**options, name: str(Path(path).expanduser().resolve())}
+
+    return classmethod(resolve_options)

@@ -29,7 +29,7 @@ from tuner.retrieval.adapters.answers import (
     shown,
 )
 from tuner.retrieval.adapters.command.process import Process, idle_processes
-from tuner.retrieval.adapters.options import with_path_from_root
+from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 
@@ -43,6 +43,8 @@ class Command:
     anything else it is killed, the trial fails, and the next one starts it anew. As many processes
     run as trials do at once.
     """
+
+    resolve_options = path_from_root("working_dir", default=".")
 
     command: tuple[str, ...]
     working_dir: str
@@ -99,11 +101,6 @@ class Command:
             _fingerprint(corpus, words, folder),
             passage_tokens(corpus),
         )
-
-    @classmethod
-    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
-        """Return the options with an absolute working folder: where the tuner was started."""
-        return with_path_from_root({"working_dir": ".", **options}, "working_dir")
 
     @classmethod
     def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003

@@ -1,11 +1,14 @@
-"""The user's function or object by its name, and what can be known of it without asking it."""
+"""The user's function or object by its name, and what can be known of it without asking it.
+
+A function takes a query, parameters as one mapping, or parameters by their names.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,12 +17,104 @@ from tuner.core.digests import text_digest
 from tuner.core.errors import InputError, OutageError, Problem
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Params
+from tuner.core.trial import Params, Scalar
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
-from tuner.retrieval.adapters.function.signature import Signature, missing_names, read_signature
 from tuner.retrieval.adapters.function.threads import run_in_threads
 from tuner.retrieval.knobs import Knob, space_knobs
+
+QUERY, PARAMS = "query", "params"
+_WAYS = (
+    "write f(query, params), f(query, top_k=10, …) with the parameters' names, or f(params) for a "
+    "function that returns metrics"
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a function wants to be called.
+
+    Attributes:
+        takes_query: whether it answers one query; else it measures itself.
+        takes_params: whether it takes all parameters as one mapping.
+        names: the parameters that it takes by name; None: any.
+        defaults: what it takes where such a parameter is left out.
+        is_async: whether calling it gives an awaitable.
+    """
+
+    takes_query: bool
+    takes_params: bool
+    names: tuple[str, ...] | None
+    defaults: Mapping[str, Scalar] = field(default_factory=dict)
+    is_async: bool = False
+
+    def arguments(self, params: Params) -> dict[str, Any]:
+        """Return the keyword arguments for some parameters, beside the query."""
+        given: dict[str, Any] = {PARAMS: dict(params)} if self.takes_params else {}
+        if self.takes_params and self.names is None:
+            return given
+        return {**given, **{n: v for n, v in params.items() if self.takes(n)}}
+
+    def takes(self, name: str) -> bool:
+        """Say whether a parameter is handed over by its name."""
+        return self.names is None or name in self.names
+
+    @property
+    def knob_names(self) -> tuple[str, ...] | None:
+        """Return the only parameters that the function can be given; None: any."""
+        return None if self.takes_params else self.names
+
+
+def read_signature(function: Any, name: str) -> Signature:
+    """Look at a function's parameters: ``query``, ``params``, and those named like a knob.
+
+    Raises:
+        InputError: parameters that can only be given by position, or no parameter at all.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name!r} does not tell its parameters; {_WAYS}", key=KEY) from error
+    empty = inspect.Parameter.empty
+    for parameter in parameters:
+        if parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is empty:
+            shown = f"{name}{inspect.signature(function)}"
+            raise InputError(f"{shown}: a parameter has no name to give it by; {_WAYS}", key=KEY)
+    by_name = {
+        parameter.name: parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+    is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    named = {n: p.default for n, p in by_name.items() if n not in (QUERY, PARAMS)}
+    if not named and PARAMS not in by_name and not is_open:
+        shown = f"{name}{inspect.signature(function)}"
+        raise InputError(f"{shown} takes no parameter to tune; {_WAYS}", key=KEY)
+    call = getattr(function, "__call__", None)  # noqa: B004  # an instance with an async __call__
+    return Signature(
+        takes_query=QUERY in by_name,
+        takes_params=PARAMS in by_name,
+        names=None if is_open else tuple(named),
+        defaults={n: default for n, default in named.items() if _is_scalar(default)},
+        is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call),
+    )
+
+
+def missing_names(function: Any, known: tuple[str, ...]) -> list[str]:
+    """Return the parameters without a default that no knob gives a value."""
+    parameters = inspect.signature(function).parameters.values()
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.default is parameter.empty
+        and parameter.name not in (QUERY, PARAMS, *known)
+    ]
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
 
 ASYNC_CONCURRENCY = 8
 ASYNC_TIMEOUT_S = 60.0

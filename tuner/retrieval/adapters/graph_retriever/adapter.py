@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, Self
@@ -13,9 +16,10 @@ import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.digests import digest_of
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
+from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
     EmbedderName,
@@ -23,26 +27,94 @@ from tuner.retrieval.adapters.embedding import (
     embed,
     identity,
     make_embedder,
-)
-from tuner.retrieval.adapters.graph_retriever.opening import (
-    Opened,
-    open_index,
-    open_store,
-    open_tokens,
+    open_embedder,
     passage_text,
-    write_documents,
+    passages,
 )
 from tuner.retrieval.adapters.graph_retriever.options import (
     KNOBS,
     MENTIONS,
     Settings,
+    mentions,
     read_edges,
 )
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
-from tuner.retrieval.adapters.vectors import Kept
-from tuner.retrieval.hybrid.cache import ensure, write_array
+from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob, knob_settings
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """An index: its store in the library's form, and the vectors of queries."""
+
+    adapter: Any
+    vectors: Vectors
+
+
+def write_documents(directory: Path, corpus: Corpus) -> None:
+    """Write each document's names and its length in words."""
+    record = {
+        "ids": [document.id for document in corpus.documents],
+        "mentions": mentions(corpus),
+        "tokens": [count_tokens(passage_text(document)) for document in corpus.documents],
+    }
+    (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+def _read_documents(directory: Path) -> dict[str, list[Any]]:
+    try:
+        record: dict[str, list[Any]] = json.loads(
+            (directory / "documents.json").read_text(encoding="utf-8")
+        )
+    except FileNotFoundError as error:
+        raise TunerError(f"the index in {directory} is gone: build the retriever again") from error
+    return record
+
+
+@lru_cache(maxsize=8)
+def open_tokens(directory: Path) -> Mapping[str, int]:
+    """Return each document's length in words."""
+    record = _read_documents(directory)
+    return dict(zip(record["ids"], record["tokens"], strict=True))
+
+
+@lru_cache(maxsize=8)
+def open_index(directory: Path, embedder: str) -> Opened:
+    """Open the index in ``directory``, once a process however many retrievers point at it."""
+    from tuner.retrieval.adapters.graph_retriever.corpus_store import CorpusStore
+
+    record = _read_documents(directory)
+    stored = read_array(directory, "vectors")
+    model = open_embedder(embedder, directory)
+    vectors = Vectors(model, stored.shape[1])
+    adapter = CorpusStore(record["ids"], stored, record["mentions"], vectors.known.__getitem__)
+    return Opened(adapter, vectors)
+
+
+@lru_cache(maxsize=8)
+def open_store(name: str, process: int) -> Any:  # noqa: ARG001  # a fork has its own connection
+    """Call the user's function for a store, once a process.
+
+    Raises:
+        InputError: there is no such function, it failed, or it returned something else.
+    """
+    from graph_retriever.adapters import Adapter
+
+    module, colon, attribute = name.partition(":")
+    try:
+        if not colon:
+            raise AttributeError("write package.module:function")
+        adapter = getattr(importlib.import_module(module), attribute)()
+    except Exception as error:
+        message = f"cannot open the store {name!r}: {one_line(error)}"
+        raise InputError(message, key=("store",)) from error
+    if not isinstance(adapter, Adapter):
+        message = f"{name!r} returned {type(adapter).__name__}, no adapter of graph-retriever's"
+        raise InputError(message, key=("store",))
+    return adapter
+
 
 Edges = tuple[tuple[str, str], ...]
 _BATCH = 100  # documents asked for at once
@@ -92,12 +164,7 @@ class GraphRetriever:
         """
         version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
         parts = [version, code_digest("graph_retriever"), corpus_fingerprint(corpus)]
-        ids = [document.id for document in corpus.documents]
-        if not ids:
-            raise InputError("the corpus has no documents")
-        if len(set(ids)) < len(ids):
-            twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-            raise InputError(f"document id {twice!r} occurs twice in the corpus")
+        texts = passages(corpus)
         if store is not None:
             return cls._over_store(corpus, store, edges, parts, Path(cache_dir))
         if edges is not None:
@@ -108,9 +175,8 @@ class GraphRetriever:
         directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
 
         def write(unfinished: Path) -> None:
-            texts = [passage_text(document) for document in corpus.documents]
-            model = make_embedder(embedder, texts)
-            vectors = embed(model, texts, lambda row: f"passage {ids[row]!r}")
+            ids, model = list(texts), make_embedder(embedder, texts.values())
+            vectors = embed(model, list(texts.values()), lambda row: f"passage {ids[row]!r}")
             write_array(unfinished, "vectors", vectors)
             write_documents(unfinished, corpus)
             if isinstance(model, HashedWords):

@@ -9,81 +9,50 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, Problem
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.names import own_names, phrases
-from tuner.retrieval.knobs import Knob
+from tuner.retrieval.knobs import knob, knobs_of
 
 MENTIONS = "mentions"
 """The metadata field of a corpus's documents: the names found in each."""
-
-KNOBS = (
-    Knob(
-        "strategy",
-        "categorical",
-        "eager",
-        choices=("eager", "mmr", "scored"),
-        description="which documents are taken. eager: all that are found, step by step "
-        "(breadth first); mmr: those that are relevant and unlike the ones taken; "
-        "scored: the most similar first",
-    ),
-    Knob(
-        "select_k",
-        "integer",
-        5,
-        low=1,
-        high=200,
-        scale="log",
-        description="how many documents are returned at most",
-    ),
-    Knob(
-        "start_k",
-        "integer",
-        4,
-        low=1,
-        high=200,
-        scale="log",
-        description="how many documents the vector search begins with; those above select_k "
-        "are found for nothing",
-        constraint="start_k <= select_k",
-    ),
-    Knob(
-        "adjacent_k",
-        "integer",
-        10,
-        low=1,
-        high=200,
-        scale="log",
-        description="how many linked documents are looked at in each step",
-    ),
-    Knob(
-        "max_depth",
-        "integer",
-        10,
-        low=0,
-        high=10,
-        description="how many steps from the start; 0: none; 10 is in effect the library's own "
-        "default, no limit",
-    ),
-    Knob(
-        "lambda_mult",
-        "real",
-        0.5,
-        low=0.0,
-        high=0.99,  # the library divides by 1 - lambda_mult
-        description="what counts: near 1 relevance, at 0 diversity alone",
-        when={"strategy": ("mmr",)},
-    ),
-)
 
 
 @dataclass(frozen=True)
 class Settings:
     """One trial's parameters, checked."""
 
-    strategy: str
-    select_k: int
-    start_k: int
-    adjacent_k: int
-    max_depth: int
-    lambda_mult: float
+    strategy: str = knob(
+        "which documents are taken. eager: all that are found, step by step "
+        "(breadth first); mmr: those that are relevant and unlike the ones taken; "
+        "scored: the most similar first",
+        "eager",
+        choices=("eager", "mmr", "scored"),
+    )
+    select_k: int = knob("how many documents are returned at most", 5, within=(1, 200), scale="log")
+    start_k: int = knob(
+        "how many documents the vector search begins with; those above select_k "
+        "are found for nothing",
+        4,
+        within=(1, 200),
+        scale="log",
+        constraint="start_k <= select_k",
+    )
+    adjacent_k: int = knob(
+        "how many linked documents are looked at in each step", 10, within=(1, 200), scale="log"
+    )
+    max_depth: int = knob(
+        "how many steps from the start; 0: none; 10 is in effect the library's own "
+        "default, no limit",
+        10,
+        within=(0, 10),
+    )
+    lambda_mult: float = knob(
+        "what counts: near 1 relevance, at 0 diversity alone",
+        0.5,
+        within=(0.0, 0.99),  # the library divides by 1 - lambda_mult
+        when={"strategy": ("mmr",)},
+    )
+
+
+KNOBS = knobs_of(Settings)
 
 
 def read_edges(edges: object) -> tuple[tuple[str, str], ...]:

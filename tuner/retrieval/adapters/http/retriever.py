@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -125,8 +125,14 @@ class Http:
         service = Service(url, found, float(timeout_s), int(retries), float(retry_wait_s), rate)
         names = named_params(request)
         knobs = space_knobs(space, baseline, names=names)
-        if space is not None:
-            _refuse_unknown(names or (), knobs)
+        known = {knob.name for knob in knobs}
+        missing = [
+            Problem(f"params.{name} is neither in the space nor in the baseline", key=("request",))
+            for name in names or ()
+            if name not in known
+        ]
+        if missing and space is not None:
+            raise InputError(problems=missing)
         template = json.dumps(request)
         return cls(
             service,
@@ -214,15 +220,3 @@ class Http:
                 "query is needed (hits[*].id keeps the lists, hits[].id makes one of them)"
             )
         return [read_answer(one, self.known) for one in lists]
-
-
-def _refuse_unknown(names: Sequence[str], knobs: Sequence[Knob]) -> None:
-    missing = [name for name in names if name not in {knob.name for knob in knobs}]
-    if missing:
-        raise InputError(problems=_missing(missing))
-
-
-def _missing(names: Sequence[str]) -> Iterator[Problem]:
-    for name in names:
-        message = f"params.{name} is neither in the space nor in the baseline"
-        yield Problem(message, key=("request",))

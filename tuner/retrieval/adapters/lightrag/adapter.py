@@ -1,10 +1,14 @@
-"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph."""
+"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph.
+
+An index on disk holds LightRAG's files, which documents its chunks are, and the embedder's data.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -16,23 +20,110 @@ import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.digests import digest_of
-from tuner.core.errors import InputError
-from tuner.core.rankings import Rankings, RelationPath
+from tuner.core.errors import InputError, TunerError
+from tuner.core.rankings import Rankings, RelationPath, Step
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
-from tuner.retrieval.adapters.embedding import HASHED_WORDS, EmbedderName, identity, load_embedder
+from tuner.retrieval.adapters.embedding import (
+    HASHED_WORDS,
+    EmbedderName,
+    HashedWords,
+    embed,
+    identity,
+    load_embedder,
+    make_embedder,
+    open_embedder,
+    passage_text,
+)
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.lightrag import runtime
-from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index
+from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, read_knowledge
 from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
-from tuner.retrieval.adapters.lightrag.working_dir import FILES, check_model, read_working_dir
-from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.adapters.vectors import Kept
+from tuner.retrieval.adapters.lightrag.working_dir import (
+    FILES,
+    WorkingDir,
+    check_model,
+    read_working_dir,
+)
+from tuner.retrieval.adapters.once import once
+from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS
 from tuner.retrieval.knobs import Knob, knob_settings
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An index that is open in this process.
+
+    ``documents`` maps a chunk's id to the ids of its documents; ``steps`` two names, in
+    alphabetical order, to the corpus's facts between them.
+    """
+
+    opened: runtime.Opened
+    vectors: Vectors
+    documents: Mapping[str, Sequence[str]]
+    steps: Mapping[tuple[str, str], Sequence[Step]]
+
+    def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return the documents of ranked chunks."""
+        ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
+        return list(dict.fromkeys(ids))
+
+
+def write_index(
+    directory: Path,
+    corpus: Corpus,
+    embedder: str,
+    existing: WorkingDir | None,
+) -> None:
+    """Write an index into an empty directory: a working directory's copy, or a new one."""
+    model = make_embedder(embedder, map(passage_text, corpus.documents))
+    dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
+    steps: Mapping[tuple[str, str], Sequence[Step]] = {}
+    if existing is not None:
+        documents: Mapping[str, Sequence[str]] = existing.documents(corpus)
+        runtime.copy_files(existing.path, directory)
+    else:
+        knowledge = read_knowledge(corpus, runtime.normalise_name)
+        runtime.build(knowledge, model, dimensions, directory)
+        documents, steps = _documents(knowledge), knowledge.steps
+    record = {
+        "dimensions": dimensions,
+        "documents": documents,
+        "steps": [[*pair, facts] for pair, facts in steps.items()],
+    }
+    (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
+    if isinstance(model, HashedWords):
+        model.save(directory)
+
+
+def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
+    """Return the documents of each chunk; those with the same text share one."""
+    documents: dict[str, list[str]] = {}
+    for id_, text in knowledge.passages.items():
+        documents.setdefault(runtime.chunk_id(text), []).append(id_)
+    return documents
+
+
+@once(kept=8)
+def open_index(directory: Path, embedder: str) -> Index:
+    """Open the index in ``directory``, once a process however many retrievers point at it."""
+    try:
+        record = json.loads((directory / "documents.json").read_text(encoding="utf-8"))
+        model = open_embedder(embedder, directory)
+    except FileNotFoundError as error:
+        raise TunerError(f"the index in {directory} is gone: build the retriever again") from error
+    steps = {
+        (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
+    }
+    opened = runtime.open_index(directory, record["dimensions"])
+    vectors = Vectors(model, record["dimensions"], opened.vectors)
+    return Index(opened, vectors, record["documents"], steps)
+
 
 _log = logging.getLogger(__name__)
 
@@ -55,16 +146,12 @@ class Lightrag:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+    resolve_options = path_from_root("working_dir")
 
     directory: Path
     fingerprint: str
     embedder: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
-
-    @classmethod
-    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
-        """Return the options with the working directory from the root."""
-        return with_path_from_root(options, "working_dir")
 
     @classmethod
     def build(

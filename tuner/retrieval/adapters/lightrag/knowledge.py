@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.corpus import Corpus, Document, Triple
+from tuner.core.corpus import Corpus, Triple
 from tuner.core.errors import InputError
+from tuner.retrieval.adapters.embedding import passages
 from tuner.retrieval.hybrid.names import own_names, phrases
 
 # LightRAG has a language model shorten what many passages say of one entity; we stop reading.
@@ -92,22 +93,16 @@ def read_knowledge(corpus: Corpus, normalise: Callable[[str], str]) -> Knowledge
     Raises:
         InputError: no document, two documents with one id, or one without any text.
     """
-    passages: dict[str, str] = {}
-    for document in corpus.documents:
-        if document.id in passages:
-            raise InputError(f"document id {document.id!r} occurs twice in the corpus")
-        text = passage_text(document)
+    texts = passages(corpus)
+    for id_, text in texts.items():
         if not text:
-            raise InputError(f"document {document.id!r} has neither title nor text")
-        passages[document.id] = text
-    if not passages:
-        raise InputError("the corpus has no documents")
+            raise InputError(f"document {id_!r} has neither title nor text")
     entities: dict[str, Found] = {}
     pairs: dict[tuple[str, str], Found] = {}
     steps: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for triple in corpus.triples or _mentions(corpus):
         subject, object_ = normalise(triple.subject), normalise(triple.object)
-        if triple.document_id not in passages or not subject or not object_:
+        if triple.document_id not in texts or not subject or not object_:
             continue
         statement = f"{triple.subject} {triple.relation} {triple.object}"
         for name in dict.fromkeys((subject, object_)):
@@ -120,16 +115,9 @@ def read_knowledge(corpus: Corpus, normalise: Callable[[str], str]) -> Knowledge
             steps.setdefault(pair, {}).setdefault(step)
     for document_id, names in corpus.entities.items():
         for name in filter(None, map(normalise, names)):
-            if document_id in passages:
+            if document_id in texts:
                 entities.setdefault(name, Found()).add(document_id)
-    return Knowledge(
-        passages, entities, pairs, {pair: tuple(facts) for pair, facts in steps.items()}
-    )
-
-
-def passage_text(document: Document) -> str:
-    """Return what is stored and embedded of a document: title and text, a line each."""
-    return f"{document.title}\n{document.text}".strip()
+    return Knowledge(texts, entities, pairs, {pair: tuple(facts) for pair, facts in steps.items()})
 
 
 def _mentions(corpus: Corpus) -> Iterator[Triple]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -15,9 +15,14 @@ from tuner.core.digests import digest_of
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.ms_graphrag.judging import JudgedBy, judged_ids
-from tuner.retrieval.adapters.ms_graphrag.output import Output, OutputFolder, read_output
-from tuner.retrieval.adapters.options import with_path_from_root
+from tuner.retrieval.adapters.ms_graphrag.output import (
+    JudgedBy,
+    Output,
+    OutputFolder,
+    judged_ids,
+    read_output,
+)
+from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
 from tuner.retrieval.knobs import Knob
@@ -42,16 +47,12 @@ class MsGraphrag:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+    resolve_options = path_from_root("path")
 
     engine: Hybrid
     judged: tuple[str, ...]
     places: IntArray
     fingerprint: str
-
-    @classmethod
-    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
-        """Return the options with the output folder from the root."""
-        return with_path_from_root(options, "path")
 
     @classmethod
     def build(

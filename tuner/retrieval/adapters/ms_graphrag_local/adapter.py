@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+
+import numpy as np
 
 from tuner.core.checks import is_whole
 from tuner.core.corpus import Corpus, Query
@@ -15,23 +18,114 @@ from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.embedding import HASHED_WORDS, EmbedderName, identity
+from tuner.retrieval.adapters.embedding import (
+    HASHED_WORDS,
+    EmbedderName,
+    HashedWords,
+    embed,
+    identity,
+    make_embedder,
+    open_embedder,
+)
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
-from tuner.retrieval.adapters.ms_graphrag.judging import JudgedBy, judged_ids
-from tuner.retrieval.adapters.ms_graphrag.output import OutputFolder, read_output, table_path
-from tuner.retrieval.adapters.ms_graphrag_local.index import (
-    TABLES,
-    Index,
-    labels,
-    open_index,
-    write_index,
+from tuner.retrieval.adapters.ms_graphrag.output import (
+    JudgedBy,
+    OutputFolder,
+    judged_ids,
+    read_output,
+    table_path,
 )
-from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, read_params
-from tuner.retrieval.adapters.options import with_path_from_root
-from tuner.retrieval.adapters.vectors import Kept
-from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Settings, read_params
+from tuner.retrieval.adapters.once import once
+from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob
+
+if TYPE_CHECKING:
+    from tuner.retrieval.adapters.ms_graphrag_local.builder import Builder
+
+
+TABLES = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "communities",
+    "community_reports",
+)
+"""The files of an output folder on which an answer depends, without ``.parquet``."""
+
+
+def labels(queries: Sequence[Query]) -> dict[str, str]:
+    """Return every text that is embedded for the queries, and whose it is."""
+    return {query.text: f"query {query.id!r}" for query in reversed(queries)}
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """An open index; ``judged_by`` maps a text unit's human-readable id to what it is judged by."""
+
+    builder: Builder
+    vectors: Vectors
+    judged_by: Mapping[str, str]
+
+    def answer(self, queries: Sequence[Query], settings: Settings, started: float) -> Rankings:
+        """Build each query's context, its vector being known, and return what is in it."""
+        embedded = perf_counter()
+        contexts = [
+            self.builder.build(query.text, self.vectors.known[query.text], settings)
+            for query in queries
+        ]
+        return Rankings.from_ids(
+            [query.id for query in queries],
+            [[self.judged_by[id_] for id_ in context.sources] for context in contexts],
+            seconds={"embed": embedded - started, "search": perf_counter() - embedded},
+            context_tokens=np.array([float(context.tokens) for context in contexts]),
+            graph_used=np.array([bool(context.entities) for context in contexts], dtype=np.bool_),
+            entities=[context.entities for context in contexts],
+            paths=[[[step] for step in context.relationships] for context in contexts],
+        )
+
+
+def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], embedder: str) -> None:
+    """Embed the entities of an output folder and write what is needed to open it again.
+
+    Raises:
+        TunerError: the embedder failed, or gave a zero or NaN vector for an entity.
+    """
+    from tuner.retrieval.adapters.ms_graphrag_local.builder import entity_texts
+
+    units = read_output(folder).units
+    ids, texts = entity_texts(folder)
+    model = make_embedder(embedder, [*texts, *(unit.text for unit in units)])
+    if isinstance(model, HashedWords):
+        model.save(directory)
+    vectors = embed(model, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
+    write_array(directory, "entities", vectors)
+    record = {"ids": ids, "judged_by": {unit.short_id: judged_by[unit.id] for unit in units}}
+    (directory / "ids.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+@once(kept=2)
+def open_index(
+    directory: Path, folder: Path, embedder: str, community_level: int | None, encoding: str
+) -> Index:
+    """Open an index once a process, however many retrievers point at it."""
+    from tuner.retrieval.adapters.ms_graphrag_local.builder import open_builder
+
+    record = json.loads((directory / "ids.json").read_text(encoding="utf-8"))
+    entities = read_array(directory, "entities")
+    builder = open_builder(
+        folder,
+        record["ids"],
+        entities,
+        community_level=community_level,
+        encoding=encoding,
+    )
+    vectors = Vectors(open_embedder(embedder, directory), entities.shape[1])
+    return Index(builder, vectors, record["judged_by"])
 
 
 @dataclass(frozen=True)
@@ -46,6 +140,7 @@ class MsGraphragLocal:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+    resolve_options = path_from_root("path")
 
     directory: Path
     fingerprint: str
@@ -54,11 +149,6 @@ class MsGraphragLocal:
     community_level: int | None
     encoding: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
-
-    @classmethod
-    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
-        """Return the options with the output folder from the root."""
-        return with_path_from_root(options, "path")
 
     @classmethod
     def build(

@@ -7,75 +7,52 @@ from typing import Any
 
 from tuner.core.errors import InputError
 from tuner.core.trial import Params
-from tuner.retrieval.knobs import Knob, knob_params
+from tuner.retrieval.knobs import knob, knob_params, knobs_of
 
 _SHARES = "text_unit_prop + community_prop <= 1"
-
-KNOBS = (
-    Knob(
-        "text_unit_prop",
-        "real",
-        0.5,
-        low=0.0,
-        high=1.0,
-        description="share of the context for text units, which are what is judged",
-    ),
-    Knob(
-        "community_prop",
-        "real",
-        0.15,
-        low=0.0,
-        high=1.0,
-        description="share of the context for community reports; entities and relationships "
-        "get what the two shares leave",
-        constraint=_SHARES,
-    ),
-    Knob(
-        "top_k_mapped_entities",
-        "integer",
-        10,
-        low=1,
-        high=100,
-        scale="log",
-        description="how many entities a query starts from; GraphRAG takes up to twice as many",
-    ),
-    Knob(
-        "top_k_relationships",
-        "integer",
-        10,
-        low=1,
-        high=100,
-        scale="log",
-        description="how many relationships of each entity are in the context; this changes its "
-        "tokens only",
-    ),
-    Knob(
-        "max_context_tokens",
-        "integer",
-        12_000,
-        low=100,
-        high=128_000,
-        scale="log",
-        description="budget of the whole context, in GraphRAG's tokens",
-    ),
-)
-
-CLAIMS = "covariates"
-"""The file of extracted claims, without ``.parquet``; GraphRAG writes it only if told so."""
-
-# Two decimal fractions that add up to 1 may miss it in the last digit.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Settings:
     """One valid setting of the knobs."""
 
-    text_unit_prop: float
-    community_prop: float
-    top_k_mapped_entities: int
-    top_k_relationships: int
-    max_context_tokens: int
+    text_unit_prop: float = knob(
+        "share of the context for text units, which are what is judged", 0.5, within=(0.0, 1.0)
+    )
+    community_prop: float = knob(
+        "share of the context for community reports; entities and relationships "
+        "get what the two shares leave",
+        0.15,
+        within=(0.0, 1.0),
+        constraint=_SHARES,
+    )
+    top_k_mapped_entities: int = knob(
+        "how many entities a query starts from; GraphRAG takes up to twice as many",
+        10,
+        within=(1, 100),
+        scale="log",
+    )
+    top_k_relationships: int = knob(
+        "how many relationships of each entity are in the context; this changes its tokens only",
+        10,
+        within=(1, 100),
+        scale="log",
+    )
+    max_context_tokens: int = knob(
+        "budget of the whole context, in GraphRAG's tokens",
+        12_000,
+        within=(100, 128_000),
+        scale="log",
+    )
+
+
+KNOBS = knobs_of(Settings)
+
+CLAIMS = "covariates"
+"""The file of extracted claims, without ``.parquet``; GraphRAG writes it only if told so."""
+
+# Two decimal fractions that add up to 1 may miss it in the last digit.
+_ROUNDING = 1e-9
 
 
 def read_params(params: Params) -> Settings:

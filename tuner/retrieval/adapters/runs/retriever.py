@@ -19,8 +19,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.identity import code_digest
-from tuner.retrieval.adapters.runs.fusion import best, fuse
-from tuner.retrieval.adapters.runs.knobs import make_knobs, read_params
+from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob
