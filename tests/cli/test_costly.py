@@ -46,7 +46,7 @@ def test_trials_that_fall_behind_are_stopped_and_counted(tuner):
         assert race["low"] < race["estimate"] < race["high"]
     own = [event for event in told if event["shared_from"] is None]
     saved, total = sum(203 - event["race"]["queries"] for event in stopped), 203 * len(own)
-    share = f"{saved / total:.0%}"
+    share = f"{saved / total:.0%}".replace("%", " %")
     line = f"{saved:,} of {total:,} query evaluations ({share}) saved by racing"
     assert line in done.stdout
     best = max(event["objective"] or 0 for event in told)
@@ -60,7 +60,7 @@ def test_racing_over_too_few_queries_says_so(tuner):
     assert (racing["saved"], racing["of"]) == (0, record["finished_trials"] * 10)
     assert "of 10 queries to tune on, no rung has the 10 that it takes" in racing["note"]
     done = tuner("run", "config.yaml")
-    assert f"0 of {racing['of']:,} query evaluations (0%) saved by racing" in done.stdout
+    assert f"0 of {racing['of']:,} query evaluations (0 %) saved by racing" in done.stdout
     assert f"note           {racing['note']}" in done.stdout
 
 

@@ -199,7 +199,7 @@ def test_an_undefined_kappa_is_said_in_words_and_stops(build_set):
     fill_in("sheet.csv", "ben.csv", **every)
     done = build_set("agree", "anna.csv", "ben.csv", code=1)
     assert "kappa is undefined: the first annotator gave grade 1 to all" in done.output
-    assert "(100% are the same)" in done.output
+    assert "(100 % are the same)" in done.output
 
 
 def test_a_sheet_of_one_annotator_is_judged_with_a_note(build_set):

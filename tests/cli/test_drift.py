@@ -59,7 +59,7 @@ def test_a_csv_file_raises_an_alarm_with_a_sentence_a_picture_and_exit_code_20(d
     sentence = done.stdout.splitlines()[0]
     assert sentence.startswith("Alarm: score fell by 12.")
     assert "in the 7 days to 2024-03-31 against the 28 before" in sentence
-    assert "at most 5% of cases, all 2 tests together" in done.stdout
+    assert "at most 5 % of cases, all 2 tests together" in done.stdout
     assert "days old, of 2024-03-31" in done.stderr
     assert (tmp_path / "daily.png").read_bytes().startswith(b"\x89PNG")
 

@@ -196,7 +196,7 @@ def test_a_graph_that_is_mostly_silent_is_said(tuner_here):
     told = "context_tokens=tokens, graph_used=np.array([q.id.endswith('river') for q in queries]))"
     path.write_text(path.read_text().replace("context_tokens=tokens)", told))
     done = tuner_here("run", "config.yaml")
-    assert "the graph contributed to 50% of the queries at most" in done.stdout
+    assert "the graph contributed to 50 % of the queries at most" in done.stdout
 
 
 def test_a_system_that_answers_differently_every_time_is_said(tuner_here):
@@ -265,7 +265,7 @@ def test_a_study_of_which_most_trials_failed_gives_no_advice(tuner_here):
     assert "is too deep" in said
     assert "eploy" not in done.stdout
     assert "best.yaml" not in done.stdout
-    assert "8 failed (62%)" in done.stdout
+    assert "8 failed (62 %)" in done.stdout
     (run_dir,) = tuner_here.runs()
     assert (
         f"try again      tuner resume {run_dir.relative_to(tuner_here.folder)} --retry-failed"
@@ -292,7 +292,7 @@ def test_failures_below_the_limit_stand_in_the_verdict(tuner_here):
     done = tuner_here("run", "config.yaml")
     share = "2 of 13 trials, 15 %, failed, most often by: "
     assert share in done.stdout
-    assert "2 failed (15%)" in done.stdout
+    assert "2 failed (15 %)" in done.stdout
     assert "Error: query" not in done.stdout  # in words, without the name of a class
     (run_dir,) = tuner_here.runs()
     shown = f"tuner resume {run_dir.relative_to(tuner_here.folder)} --retry-failed"
@@ -302,7 +302,7 @@ def test_failures_below_the_limit_stand_in_the_verdict(tuner_here):
     assert share in yaml.safe_load((run_dir / "best.yaml").read_text())["verdict"]
     for shown in (page, note):
         assert share in shown
-        assert "2 failed (15%)" in shown
+        assert "2 failed (15 %)" in shown
         assert "--retry-failed" in shown
     assert share in run.tags["tuner.verdict"]
     assert run.metrics["failed_share"] == pytest.approx(2 / 13)

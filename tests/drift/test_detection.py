@@ -53,8 +53,8 @@ def test_a_drop_is_an_alarm_with_its_effect_and_interval():
     assert window.change.relative == pytest.approx(-0.125, abs=0.01)
     low, high = window.change.interval
     assert low < -0.1 < high < -0.05
-    assert report.sentence.startswith("Alarm: score fell by 13.0% in the 7 days to 2024-03-31")
-    assert "95% interval of the change -0.1" in report.sentence
+    assert report.sentence.startswith("Alarm: score fell by 13.0 % in the 7 days to 2024-03-31")
+    assert "95 % interval of the change -0.1" in report.sentence
 
 
 def test_no_drift_is_no_alarm():
@@ -271,7 +271,7 @@ def test_a_series_that_never_moves_stayed_where_it_is():
     report = look(scores([0.7] * 60, noise=0.0))
     assert report.status == "no alarm"
     assert report.sentence.startswith("No alarm: score stayed at 0.7 in the 7 days to 2024-03-31")
-    assert "0.0%" not in report.sentence
+    assert "0.0 %" not in report.sentence
     assert "better" not in report.sentence
 
 

@@ -117,7 +117,7 @@ def test_trials_that_were_stopped_early_are_shown_as_such(report):
     page = report(stopped=6)
     assert "stopped early 6 fell behind the best" in page.text
     # 6 trials were asked 8 of the 40 queries; baseline, grid and tpe are 1 + 12 + 20 trials
-    assert "192 of 1,320 query evaluations (15%) saved by racing." in page.text
+    assert "192 of 1,320 query evaluations (15 %) saved by racing." in page.text
     series = page.figures["slice-graph_weight"]["data"]
     (stopped,) = [one for one in series if one["name"] == "tpe, stopped early"]
     assert len(stopped["x"]) == 6

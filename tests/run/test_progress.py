@@ -57,10 +57,10 @@ def test_a_phase_that_is_over_soon_is_not_told(lines):
 
 def test_a_long_one_has_a_line_now_and_then_with_the_time_left(lines):
     lines(0.0, Step(INDEX))
-    assert lines(2.0, Step(INDEX, 20, 100)) == "index: 20%, about 8.0 s left\n"
+    assert lines(2.0, Step(INDEX, 20, 100)) == "index: 20 %, about 8.0 s left\n"
     assert lines(4.0, Step(INDEX, 40, 100)) == ""
-    assert lines(7.0, Step(INDEX, 70, 100)) == "index: 70%, about 3.0 s left\n"
-    assert lines(13.0) == "index: 70%, about 5.6 s left\n"
+    assert lines(7.0, Step(INDEX, 70, 100)) == "index: 70 %, about 3.0 s left\n"
+    assert lines(13.0) == "index: 70 %, about 5.6 s left\n"
     assert lines(19.0, Step(INDEX, 100, 100)) == "index: 19.0 s so far\n"  # what is left is unknown
 
 
@@ -104,7 +104,7 @@ def test_a_terminal_has_a_bar_for_a_long_phase_and_one_an_arm(monkeypatch):
     with Bars(shown_after_s=0.0) as progress:
         progress.say("[local] is no markup")
         progress.step(Step(INDEX, 1, 2))
-        while "50%" not in screen.getvalue():  # drawn five times a second
+        while "50 %" not in screen.getvalue():  # drawn five times a second
             threading.Event().wait(0.01)
         assert "index" in screen.getvalue()
         progress.step(Step(INDEX, is_over=True))

@@ -55,7 +55,7 @@ def test_a_study_is_described_from_the_verdict_to_what_next(judged):
         note
         == f"""**{SENTENCE}**
 
-3 trials evaluated, 1 shared with an equal one, 1 failed (20%), in 61.5 s, on atlas: {COUNTS}.
+3 trials evaluated, 1 shared with an equal one, 1 failed (20 %), in 61.5 s, on atlas: {COUNTS}.
 
 | measured | baseline | winner (tpe #5) | change |
 | --- | ---: | ---: | ---: |
@@ -116,7 +116,7 @@ def test_what_is_missing_is_left_out_and_said(study, summarize):
     assert "Go on with `tuner resume RUN_DIR`." in interrupted
     header = replace(study.header, dataset={}, arms=())
     assert (
-        "3 trials evaluated, 1 shared with an equal one, 1 failed (20%), in 61.5 s.\n"
+        "3 trials evaluated, 1 shared with an equal one, 1 failed (20 %), in 61.5 s.\n"
         in study_note(header, study.summary)
     )
 

@@ -15,7 +15,7 @@ from tuner.abtest.more_units import (
     units_for_primary,
 )
 from tuner.core.errors import InputError
-from tuner.core.shown import counted, joined
+from tuner.core.shown import as_percent, counted, joined
 
 Outcome = Literal["ship", "do not ship", "keep collecting", "stop"]
 
@@ -86,7 +86,7 @@ def shown_change(result: MetricResult) -> str:
         return "unknown"
     if comparison.relative is None or not comparison.is_share:
         return f"{comparison.difference:+.4g}"
-    return f"{comparison.relative:+.2%}".replace("%", " %")
+    return as_percent(comparison.relative, "+.2%")
 
 
 def _gain(analysis: Analysis, treatment: str | None) -> float:
@@ -277,7 +277,7 @@ def deciding_shares(config: ExperimentConfig, result: MetricResult) -> tuple[flo
 
 def _interval(config: ExperimentConfig, result: MetricResult) -> str:
     if (shares := deciding_shares(config, result)) is not None:
-        return f"{shares[0]:+.2%} to {shares[1]:+.2%}".replace("%", " %")
+        return " to ".join(as_percent(end, "+.2%") for end in shares)
     interval = deciding_interval(config, result)
     if interval is None:
         return "undefined"

@@ -17,7 +17,7 @@ from tuner.abtest.decision import (
     is_kept,
 )
 from tuner.abtest.experiment import ExperimentConfig
-from tuner.core.shown import figure, shown_p
+from tuner.core.shown import as_percent, figure, shown_p
 
 NOT_TESTED = "not tested"
 COLUMNS = (
@@ -117,7 +117,7 @@ def _note(config: ExperimentConfig, one: MetricResult) -> str:
     if one.adjusted_p is not None:
         notes.append(f"p (Holm) {shown_p(one.adjusted_p)}")
     if one.variance_reduction is not None:
-        notes.append(f"CUPED -{one.variance_reduction:.0%} variance")
+        notes.append(f"CUPED -{as_percent(one.variance_reduction)} variance")
     if one.remark is not None:
         notes.append(one.remark)
     return "; ".join(notes)
@@ -197,8 +197,9 @@ def _forest(config: ExperimentConfig, results: tuple[MetricResult, ...]) -> str:
         'aria-label="intervals">'
         f'<line x1="470" x2="470" y1="6" y2="{height - 22}" stroke-dasharray="3"/>'
         f'{"".join(lines)}<text x="470" y="{height - 6}" text-anchor="middle">no change</text>'
-        f'<text x="210" y="{height - 6}" text-anchor="middle">{-reach:+.1%}</text>'
-        f'<text x="730" y="{height - 6}" text-anchor="middle">{reach:+.1%}</text></svg></div>'
+        f'<text x="210" y="{height - 6}" text-anchor="middle">{as_percent(-reach, "+.1%")}</text>'
+        f'<text x="730" y="{height - 6}" text-anchor="middle">{as_percent(reach, "+.1%")}</text>'
+        "</svg></div>"
     )
 
 
@@ -218,7 +219,7 @@ def _params(params: Mapping[str, Any]) -> str:
 def _change(value: float | None, scale: float | None) -> str:
     if value is None or scale is None:
         return figure(value, "+.4g")
-    return f"{value / scale * 100:+.2f} %"
+    return as_percent(value / scale, "+.2%")
 
 
 _PAGE = """<!doctype html>

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from tuner.cli.console import console
 from tuner.cli.out import echo
-from tuner.core.shown import figure
+from tuner.core.shown import as_percent
 
 if TYPE_CHECKING:
     from tuner.drift.findings import DriftReport, Finding
@@ -21,7 +21,7 @@ def print_report(report: DriftReport) -> None:
     echo(report.sentence, bold=True)
     if report.findings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        interval = f"{1.0 - report.alpha:.0%} interval"
+        interval = f"{as_percent(1.0 - report.alpha)} interval"
         figures = ("before", "now", "change", interval, "relative", "p (Holm)")
         for name in ("", "test", *figures, "data", " "):
             table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
@@ -30,8 +30,8 @@ def print_report(report: DriftReport) -> None:
         echo()
         console().print(table)
         echo(
-            f"\nWithout drift a look raises an alarm in at most {report.alpha:.0%} of cases, all "
-            f"{len(report.findings)} tests together."
+            f"\nWithout drift a look raises an alarm in at most {as_percent(report.alpha)} of "
+            f"cases, all {len(report.findings)} tests together."
         )
         for sentence in report.untested:
             echo(f"not tested: {sentence}")
@@ -64,7 +64,7 @@ def _cells(finding: Finding) -> list[str]:
         f"{change.after:.4g}",
         f"{change.difference:+.4g}",
         interval,
-        figure(change.relative, "+.1%"),
+        as_percent(change.relative, "+.1%"),
         p_value,
         data,
         state,

@@ -10,6 +10,7 @@ from tuner.cli.options import FiniteRange
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.run_files import CONFIG_FILE
+from tuner.core.shown import as_percent
 from tuner.core.steps import VERDICT, Phases
 from tuner.run.progress import progress_for
 
@@ -61,7 +62,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
         table.add_row(choice.query_type or "–", str(choice.queries), f"{choice.gain:+.3f}", params)
     echo(f"winner  {shown_params(result.policy.default)}")
     console().print(table)
-    echo(f"the rule tells {result.accuracy:.0%} of the query types from words alone")
+    echo(f"the rule tells {as_percent(result.accuracy)} of the query types from words alone")
     if result.verdict is not None:
         echo(f"\n{result.verdict.sentence}", bold=True)
         print_types(result.verdict.to_record())

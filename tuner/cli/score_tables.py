@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from tuner.cli.console import console
-from tuner.core.shown import figure, shown_p
+from tuner.core.shown import as_percent, figure, shown_p
 from tuner.metrics import aggregate, aggregate_by
 from tuner.scoring.scores import (
     UNJUDGED_DEPTH,
@@ -165,7 +165,7 @@ def _difference(one: RunComparison) -> float:
 
 def unjudged(run: RunScore) -> str:
     """Return the share of unjudged documents as a percentage."""
-    return "–" if run.unjudged_share is None else f"{100 * run.unjudged_share:.1f} %"
+    return as_percent(run.unjudged_share, ".1%")
 
 
 def _table(*columns: str) -> Table:

@@ -45,6 +45,15 @@ def figure(value: float | None, form: str = ".4f") -> str:
     return "–" if value is None or value != value else format(value, form)
 
 
+def as_percent(value: float | None, form: str = ".0%") -> str:
+    """Write a share as percent, in a form of Python's for that, and a dash where it is undefined.
+
+    >>> as_percent(0.153), as_percent(-0.0712, "+.1%"), as_percent(None)
+    ('15 %', '-7.1 %', '–')
+    """
+    return figure(value, form).replace("%", " %")
+
+
 def shown_p(p_value: float | None) -> str:
     """Write a p-value to four digits; one that would round to 0 as ``<0.0001``."""
     return "<0.0001" if p_value is not None and p_value < 0.0001 else figure(p_value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tuner.core.calls import TRIALS, calls_sentence
 from tuner.core.policy import POLICY
-from tuner.core.shown import counted
+from tuner.core.shown import as_percent, counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 from tuner.core.trial import Params, Scalar
 
@@ -243,9 +243,9 @@ def _trials(summary: StudySummary) -> tuple[str, ...]:
     counts = (
         (summary.raced_out_trials, "stopped early, behind the best"),
         (summary.shared_trials, "shared with an equal one"),
-        (summary.failed_trials, f"failed ({summary.failed_share:.0%})"),
+        (summary.failed_trials, f"failed ({as_percent(summary.failed_share)})"),
     )
-    evaluated = f"{summary.finished_trials:,} trials evaluated"
+    evaluated = f"{counted(summary.finished_trials, 'trial')} evaluated"
     return (evaluated, *(f"{count:,} {what}" for count, what in counts if count))
 
 

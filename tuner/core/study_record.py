@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tuner.core.shown import as_percent
 from tuner.core.steps import duration
 from tuner.core.trial import Params
 from tuner.core.typed import read_as
@@ -112,7 +113,7 @@ class Savings:
     @property
     def sentence(self) -> str:
         """Return it for people."""
-        share = f" ({self.saved / self.of:.0%})" if self.of else ""
+        share = f" ({as_percent(self.saved / self.of)})" if self.of else ""
         return f"{self.saved:,} of {self.of:,} query evaluations{share} saved by racing"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from tuner.core.shown import as_percent
 from tuner.drift.mix import MixChange
 from tuner.drift.observations import Windows
 from tuner.drift.windows import Change
@@ -111,8 +112,8 @@ def _told(finding: Finding, report: DriftReport) -> str:
     most = max(range(len(moves)), key=lambda place: abs(moves[place]))
     return (
         f"the mix of query types moved by a stability index of {mix.stability_index:.3f} "
-        f"(p = {finding.adjusted_p:.2g}), {mix.kinds[most]} most, from {mix.before[most]:.1%} to "
-        f"{mix.after[most]:.1%}"
+        f"(p = {finding.adjusted_p:.2g}), {mix.kinds[most]} most, from "
+        f"{as_percent(mix.before[most], '.1%')} to {as_percent(mix.after[most], '.1%')}"
     )
 
 
@@ -127,7 +128,7 @@ def _of_the_mix(finding: Finding, report: DriftReport) -> str:
     of_types = [one for one in report.findings if one.group and one.measure == finding.measure]
     if share >= MOSTLY_MIX and not any(one.is_clear for one in of_types):
         return "; no query type changed by itself: it is the mix of queries that changed"
-    return f"; {min(share, 1.0):.0%} of that is the changed mix of query types"
+    return f"; {as_percent(min(share, 1.0))} of that is the changed mix of query types"
 
 
 def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
@@ -146,9 +147,11 @@ def _told_change(finding: Finding, change: Change, report: DriftReport) -> str:
     interval = "no spread to give an interval"
     if change.interval is not None:
         low, high = change.interval
-        interval = f"{change.confidence:.0%} interval of the change {low:+.4g} to {high:+.4g}"
+        interval = (
+            f"{as_percent(change.confidence)} interval of the change {low:+.4g} to {high:+.4g}"
+        )
     moved = f"from {change.before:.4g} to {change.after:.4g}"
-    size = "" if change.relative is None else f" by {abs(change.relative):.1%}"
+    size = "" if change.relative is None else f" by {as_percent(abs(change.relative), '.1%')}"
     verb = "fell" if change.difference < 0 else "rose"
     if change.difference == 0.0:
         return f"{subject} stayed at {change.after:.4g} {where} ({interval})"

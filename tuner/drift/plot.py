@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import InputError
+from tuner.core.shown import as_percent
 
 if TYPE_CHECKING:
     from tuner.drift.detection import Measure
@@ -69,5 +70,5 @@ def _draw_finding(axes: Any, finding: Finding, report: DriftReport, days: Sequen
         axes.axvspan(*window, color=color, alpha=0.08)
     if change.interval is not None:
         low, high = (change.before + end for end in change.interval)
-        label = f"{change.confidence:.0%} interval"
+        label = f"{as_percent(change.confidence)} interval"
         axes.fill_between(windows.recent, low, high, color="tab:orange", alpha=0.25, label=label)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from tuner.core.errors import InputError
+from tuner.core.shown import as_percent
 from tuner.monitoring.distribution import EXACT_SAMPLES, Distribution
 
 TOTAL = "total"
@@ -246,4 +247,5 @@ def _shown_ms(value: float) -> str:
 
 def _footnote(rows: Mapping[str, LatencySummary]) -> str:
     worst = max(row.relative_error for row in rows.values())
-    return f"milliseconds; percentiles {f'within {worst:.1%}' if worst else 'exact'}, linear"
+    exactness = f"within {as_percent(worst, '.1%')}" if worst else "exact"
+    return f"milliseconds; percentiles {exactness}, linear"

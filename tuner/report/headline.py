@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tuner.core.shown import counted, shortened
+from tuner.core.shown import as_percent, counted, shortened
 from tuner.core.steps import duration, where_it_went
 from tuner.core.study_facts import NextStep, StudyFacts, study_facts
 from tuner.core.study_record import StudySummary
@@ -177,7 +177,7 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     arms = ", ".join(review.arms)
     failed = f"{summary.failed_trials:,} failed"
     if summary.failed_trials:
-        failed += f" ({summary.failed_share:.0%})"
+        failed += f" ({as_percent(summary.failed_share)})"
     facts.append(("trials", f"{told:,}", f"{arms}; {failed}"))
     if data:
         size = f"{data.get('documents', 0):,} documents"

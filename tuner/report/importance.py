@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tuner.core.shown import joined
+from tuner.core.shown import as_percent, joined
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
 from tuner.report.fanova import FEWEST_TRIALS, FORESTS, Importance, importances, leader
 from tuner.report.parts import Block, Charts, Items, Section, Text
@@ -45,7 +45,7 @@ def _chart(found: Mapping[str, Importance]) -> Chart:
     ranked = list(found.items())[::-1]
     rows = tuple(float(row) for row in range(len(ranked)))
     described = [
-        f"{name} {_percent(one.share)} ({_percent(one.low)} to {_percent(one.high)})"
+        f"{name} {as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})"
         for name, one in ranked
     ]
     return Chart(
@@ -55,7 +55,7 @@ def _chart(found: Mapping[str, Importance]) -> Chart:
         " each fitted to trials drawn anew; the thin lines span all of them.",
         "; ".join(reversed(described)),
         Axis("share", SHARES, span=(0.0, 1.03 * max(one.high for one in found.values()))),
-        named_rows([f"{name}  {_percent(one.share)}" for name, one in ranked]),
+        named_rows([f"{name}  {as_percent(one.share)}" for name, one in ranked]),
         (
             Series(
                 "share",
@@ -82,7 +82,7 @@ def _reading(found: Mapping[str, Importance]) -> str:
     first, *others = found
     little = [name for name, one in found.items() if one.high < LITTLE]
     if leader(found) is not None:
-        text = f"{first} matters most, with {_percent(found[first].share)}."
+        text = f"{first} matters most, with {as_percent(found[first].share)}."
     elif not others:
         text = f"{first} is all that varies."
     else:
@@ -98,7 +98,3 @@ def _named(names: list[str]) -> str:
     if more > 0:
         return f"{', '.join(names[:MOST_NAMED])} and {more} more"
     return joined(names)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.core.shown import figure
+from tuner.core.shown import as_percent, figure
 from tuner.core.steps import SEARCH, Step, duration
 
 if TYPE_CHECKING:  # commands are listed without numpy
@@ -83,4 +83,6 @@ class Stand:
         if not self.of or not self.done or self.done >= self.of:
             return f"{duration(now - self.began)} so far"
         left = (now - self.began) * (self.of - self.done) / self.done
-        return f"{min(1.0, self.done / self.of):4.0%}, about {duration(max(left, 0.0))} left"
+        return (
+            f"{as_percent(min(1.0, self.done / self.of)):>5}, about {duration(max(left, 0.0))} left"
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from tuner.core import calls
 from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
+from tuner.core.shown import as_percent
 from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 from tuner.evaluation.system_metrics import served_ms
@@ -271,8 +272,8 @@ def _graph_remarks(trials: Sequence[Trial]) -> Iterator[str]:
     rates = [t.metrics["graph_used"] for t in trials if t.is_scored and "graph_used" in t.metrics]
     if rates and max(rates) < MOSTLY:
         yield (
-            f"the graph contributed to {max(rates):.0%} of the queries at most; the others were "
-            "answered without it"
+            f"the graph contributed to {as_percent(max(rates))} of the queries at most; the "
+            "others were answered without it"
         )
 
 

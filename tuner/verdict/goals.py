@@ -8,6 +8,7 @@ from typing import Any
 
 from tuner.core.journal import per_query_if_whole
 from tuner.core.rankings import FloatArray
+from tuner.core.shown import as_percent
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, Objective, composite_values
@@ -200,7 +201,7 @@ def _change(goal: str, mine: float, theirs: float, interval: tuple[float, float]
     is_share = is_better_lower(goal) and theirs > 0.0
 
     def written(value: float) -> str:
-        return f"{100 * value / theirs:+.0f} %" if is_share else f"{value:+.3f}"
+        return as_percent(value / theirs, "+.0%") if is_share else f"{value:+.3f}"
 
     text = written(mine - theirs)
     if interval is None:

@@ -7,7 +7,7 @@ import click
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
-from tuner.core.shown import counted
+from tuner.core.shown import as_percent, counted
 
 
 @click.command("plan", short_help="Say how many users and days an experiment needs.")
@@ -51,7 +51,7 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
             f"{one.effect:.3g}",
             f"{one.one_look:,}",
             f"{one.any_look:,}",
-            "" if saved is None else f"-{saved:.0%} variance",
+            "" if saved is None else f"-{as_percent(saved)} variance",
         )
     console().print(table)
     echo("units of the smallest arm; the effect of a guard-rail is the margin to be shown")

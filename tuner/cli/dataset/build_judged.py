@@ -11,6 +11,7 @@ from tuner.cli.options import FiniteRange, note
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_FAILED, InputError
 from tuner.core.json_text import json_text
+from tuner.core.shown import as_percent
 
 if TYPE_CHECKING:
     from tuner.evalset.adjudication import Comparison
@@ -165,6 +166,6 @@ def _print_comparison(compared: Comparison, sentence: str) -> None:
     agreement = compared.agreement
     echo(
         f"{len(compared.disagreements)} of {agreement.pairs} pairs differ "
-        f"({agreement.same:.0%} are the same)"
+        f"({as_percent(agreement.same)} are the same)"
     )
     echo(sentence)

@@ -20,7 +20,7 @@ from tuner.cli.options import note, showing
 from tuner.cli.out import echo
 from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import json_text
-from tuner.core.shown import figure
+from tuner.core.shown import as_percent
 
 if TYPE_CHECKING:
     from tuner.datasets import Dataset
@@ -157,15 +157,17 @@ def _rows(dataset: Dataset, found: Statistics, reach: Reach | None) -> list[tupl
         ("unjudged copies of gold", _counted(found.twins if has_corpus else None)),
         (
             "highest possible recall",
-            ", ".join(f"@{k}: {figure(value, '.1%')}" for k, value in found.recall_ceiling.items()),
+            ", ".join(
+                f"@{k}: {as_percent(value, '.1%')}" for k, value in found.recall_ceiling.items()
+            ),
         ),
     ]
     if reach is None:
         return [*rows, ("reach", _NOT_KNOWN)]
     return [
         *rows,
-        ("reach: in the corpus", figure(reach.in_corpus, ".1%")),
-        ("reach: by shared words", figure(reach.by_words, ".1%")),
+        ("reach: in the corpus", as_percent(reach.in_corpus, ".1%")),
+        ("reach: by shared words", as_percent(reach.by_words, ".1%")),
         ("reach: by graph, max_hops", _by_hops(reach.by_graph)),
         ("reach: by words or graph", _by_hops(reach.by_either)),
     ]
@@ -192,4 +194,4 @@ def _spread(spread: Spread) -> str:
 
 
 def _by_hops(shares: Mapping[int, float | None]) -> str:
-    return ", ".join(f"{hops}: {figure(share, '.1%')}" for hops, share in shares.items())
+    return ", ".join(f"{hops}: {as_percent(part, '.1%')}" for hops, part in shares.items())
