@@ -248,8 +248,9 @@ def test_without_a_kind_the_kinds_are_listed(tuner):
 
 def test_the_options_of_the_engine_are_shown_with_their_defaults(tuner):
     lines = tuner("knobs", "hybrid").stdout.splitlines()
-    (line,) = [line for line in lines if line.startswith(" bm25_k1")]
-    assert line.split()[1] == "1.5"
+    knob, option = [line.split() for line in lines if line.startswith(" bm25_k1")]
+    assert knob[1:7] == ["real", "1.5", "0.01", "to", "10", "index"]
+    assert option[1] == "1.5"
     options = {
         o["name"]: o for o in json.loads(tuner("knobs", "hybrid", "--json").stdout)["options"]
     }

@@ -13,6 +13,7 @@ from tuner.evalset.reach import graph_hops, reach_of
 from tuner.evalset.statistics import relevant_documents
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.index import Index
+from tuner.retrieval.hybrid.knobs import knobs_of, read_params
 from tuner.retrieval.hybrid.options import HybridOptions
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -59,7 +60,8 @@ def test_hops_are_where_the_engine_gives_a_score() -> None:
     told = np.array([99 if found is None else found for found in hops]).reshape(shape)
     texts = [query.text for query in queries]
     for most in (1, 2, 3):
-        scores = index.graph_scores(texts, temperature=10.0, max_hops=most)
+        settings = read_params({"temperature": 10.0, "max_hops": most}, knobs_of(index.options))
+        scores = index.graph_scores(texts, settings)
         np.testing.assert_array_equal(scores > 0, told <= most)
 
 

@@ -27,6 +27,7 @@ class HybridReference:
     k1: float = 1.5
     b: float = 0.75
     seeds: int = 8
+    hop_decay: float = 0.7
     documents: list[Document] = field(init=False)
     to_passages: dict[Name, Walk] = field(init=False)
     to_names: dict[str, dict[Name, float]] = field(init=False)
@@ -185,7 +186,7 @@ class HybridReference:
                 for document_id, part in self.to_passages[name].items():
                     at_passages[document_id] = at_passages.get(document_id, 0.0) + share * part
             for document_id, share in at_passages.items():
-                total[document_id] = total.get(document_id, 0.0) + 0.7**hop * share
+                total[document_id] = total.get(document_id, 0.0) + self.hop_decay**hop * share
             at_names = {}
             for document_id, share in at_passages.items():
                 for name, part in self.to_names[document_id].items():

@@ -41,12 +41,25 @@ def read(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in lines if line]
 
 
-def check(corpus: Corpus, queries: list[Query], params: dict[str, float], cache: Path) -> None:
+def check(
+    corpus: Corpus,
+    queries: list[Query],
+    params: dict[str, float],
+    cache: Path,
+    *,
+    hop_decay: float = 0.7,
+    seeds: int = 8,
+    **options: float,
+) -> None:
     """Compare every score, and the order as far as scores differ by more than the tolerance."""
     everything = max(100, len(corpus.documents))
-    plain = reference.HybridReference(corpus)
-    engine = Hybrid.build(corpus, cache_dir=cache, text_pool=everything, graph_pool=everything)
-    arguments = {**params, "top_k": 100}
+    renamed = {"bm25_k1": "k1", "bm25_b": "b"}
+    built = {renamed.get(name, name): value for name, value in options.items()}
+    plain = reference.HybridReference(corpus, hop_decay=hop_decay, seeds=seeds, **built)
+    engine = Hybrid.build(
+        corpus, cache_dir=cache, text_pool=everything, graph_pool=everything, **options
+    )
+    arguments = {**params, "top_k": 100, "hop_decay": hop_decay, "seeds": seeds, **options}
     live = engine.retrieve(queries, arguments)
     engine.prepare(queries)
     for rankings in (live, engine.retrieve(queries, arguments)):
@@ -84,8 +97,13 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
     graph_weight=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     max_hops=st.integers(1, 6),
     temperature=st.sampled_from([0.001, 0.05, 0.1, 1.0, 10.0]),
+    hop_decay=st.sampled_from([0.7, 0.05, 0.4, 1.0]),
+    seeds=st.sampled_from([8, 1, 3]),
+    bm25=st.sampled_from([{}, {"bm25_k1": 0.4, "bm25_b": 0.1}]),
 )
-def test_made_up_corpora(made, texts, facts, graph_weight, max_hops, temperature):
+def test_made_up_corpora(
+    made, texts, facts, graph_weight, max_hops, temperature, hop_decay, seeds, bm25
+):
     triples = tuple(
         Triple(str(number), subject, "knows", object_)
         for number, subject, object_ in facts
@@ -94,7 +112,8 @@ def test_made_up_corpora(made, texts, facts, graph_weight, max_hops, temperature
     params = {"graph_weight": graph_weight, "max_hops": max_hops, "temperature": temperature}
     queries = [Query(str(number), text) for number, text in enumerate(texts)]
     with TemporaryDirectory() as cache:
-        check(Corpus(made, triples), queries, params, Path(cache))
+        corpus = Corpus(made, triples)
+        check(corpus, queries, params, Path(cache), hop_decay=hop_decay, seeds=seeds, **bm25)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ class Knob:
         when: the values of other knobs beside which this one has an effect, as a space writes it.
         constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
             values are refused or searched in vain; empty where there is none.
+        is_open: whether a categorical one takes other texts than its ``choices``: names that only
+            the system itself can check.
         is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
     """
 
@@ -40,6 +42,7 @@ class Knob:
     when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
     constraint: str = ""
     is_guess: bool = False
+    is_open: bool = False
 
 
 def knob(
@@ -173,7 +176,7 @@ def _range_problems(parameter: Parameter, knob: Knob) -> list[Problem]:
 
 def _value_problem(value: Any, knob: Knob) -> str | None:
     if knob.kind == "categorical":
-        if value in knob.choices:
+        if value in knob.choices or (knob.is_open and isinstance(value, str) and value):
             return None
         return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}"
     if not is_number(value):

@@ -54,6 +54,31 @@ def test_dense_weight_mixes_the_two(build, vectors):
     assert scores(0.5)["a"] == pytest.approx(0.5 * (0.04994 + 0.70711) / span, abs=1e-4)
 
 
+def test_the_weight_of_vectors_is_tuned_on_prepared_queries(build, tmp_path):
+    random = np.random.default_rng(1)
+    words = "cat dog stock river tea night ferry film".split()
+    documents = [Document(f"{n:03}", "", " ".join(random.choice(words, 9))) for n in range(150)]
+    queries = [Query(str(n), " ".join(random.choice(words, 3))) for n in range(20)]
+    np.save(tmp_path / "documents.npy", random.normal(size=(150, 5)))
+    np.save(tmp_path / "queries.npy", random.normal(size=(20, 5)))
+    (tmp_path / "ids.txt").write_text("\n".join(query.id for query in queries))
+    names = {"matrix": "documents.npy", "queries": "queries.npy", "query_ids": "ids.txt"}
+    dense = {name: str(tmp_path / file) for name, file in names.items()}
+    engine = build(documents, dense=dense)
+    settings = [{"dense_weight": w, "graph_weight": 0.0} for w in (0.0, 0.1, 0.5, 0.9, 1.0)]
+    live = [engine.retrieve(queries, each) for each in settings]
+    engine.prepare(queries)
+    for each, expected in zip(settings, live, strict=True):
+        found = engine.retrieve(queries, each)
+        # Not all of the same order: scores that are equal but for rounding may change places.
+        np.testing.assert_allclose(found.scores, expected.scores, atol=3e-6)
+        built = build(documents, dense=dense, dense_weight=each["dense_weight"])
+        np.testing.assert_allclose(
+            built.serve(queries[3], {"graph_weight": 0}).scores[0], expected.scores[3], atol=3e-6
+        )
+    assert not np.allclose(live[1].scores, live[3].scores, atol=1e-3)
+
+
 def test_a_new_matrix_is_a_new_index(build, vectors):
     first = build(DOCUMENTS, dense=vectors)
     np.save(vectors["matrix"], np.eye(3, 2) + 0.5)

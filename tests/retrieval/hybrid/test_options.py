@@ -16,7 +16,37 @@ def test_the_knobs(build, corpus):
         "max_hops": (1, 6, 2),
         "top_k": (1, 100, 10),
         "temperature": (0.001, 10.0, 0.1),
+        "seeds": (1, 8, 8),
+        "dense_weight": (0.0, 1.0, 0.5),
+        "hop_decay": (0.05, 1.0, 0.7),
+        "bm25_k1": (0.01, 10.0, 1.5),
+        "bm25_b": (0.0, 1.0, 0.75),
     }
+
+
+def test_what_an_option_sets_is_the_default_of_its_knob(build, corpus, queries):
+    engine = build(corpus, bm25_k1=20, seeds=3, most_seeds=12)
+    knobs = {knob.name: (knob.low, knob.high, knob.default) for knob in engine.knobs}
+    assert knobs["bm25_k1"] == (0.01, 20, 20)
+    assert knobs["seeds"] == (1, 12, 3)
+    usual = engine.retrieve(queries, {})
+    np.testing.assert_array_equal(usual.scores, engine.retrieve(queries, {"seeds": 3}).scores)
+
+
+def test_a_knob_of_the_index_takes_the_value_of_the_index_alone(build, corpus, queries):
+    engine = build(corpus, bm25_b=0.25)
+    own = {"bm25_b": 0.25, "bm25_k1": np.float64(1.5)}
+    usual, named = engine.retrieve(queries, {}), engine.retrieve(queries, own)
+    np.testing.assert_array_equal(usual.documents, named.documents)
+    assert engine.serve(queries[0], own).ids(0) == engine.serve(queries[0], {}).ids(0)
+    message = "bm25_b=0.75 needs another index: this one has bm25_b=0.25"
+    for ask in (
+        lambda: engine.retrieve(queries, {"bm25_b": 0.75}),
+        lambda: engine.serve(queries[0], {"bm25_b": 0.75}),
+        lambda: engine.explain(queries, {"bm25_b": 0.75}, usual),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask()
 
 
 @pytest.mark.parametrize(
@@ -62,6 +92,8 @@ def test_numbers_of_numpy_are_numbers(build, corpus, queries):
         ({"bm25_b": 1.1}, r"bm25_b=1.1 is outside \[0, 1\]"),
         ({"seeds": 0}, r"seeds=0 is outside \[1, 64\]"),
         ({"seeds": "8"}, "seeds: '8' is text"),
+        ({"seeds": 9, "most_seeds": 8}, "most_seeds: must be at least seeds=9, got 8"),
+        ({"most_seeds": 65}, r"most_seeds=65 is outside \[1, 64\]"),
         ({"text_pool": 10}, "text_pool=10 must be at least 100"),
         ({"dense_weight": 0.5}, "dense_weight needs dense vectors"),
         ({"dense": "model"}, "dense: got 'model'; write {model: name}"),

@@ -21,7 +21,8 @@ from tuner.core.trial import Params
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
 from tuner.retrieval.hybrid.index import Index, open_index
-from tuner.retrieval.hybrid.options import KNOBS, HybridOptions, Settings, read_options, read_params
+from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
+from tuner.retrieval.hybrid.options import HybridOptions, read_options
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
 from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
@@ -53,8 +54,17 @@ class Hybrid:
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """Return graph_weight, max_hops, top_k and temperature."""
-        return KNOBS
+        """Return what can be tuned; the options that it was built with are the defaults."""
+        return tuple(knobs_of(self.options).values())
+
+    @classmethod
+    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:
+        """Return the knobs of an engine with these options.
+
+        Raises:
+            InputError: unknown or impossible options.
+        """
+        return tuple(knobs_of(read_options(options)).values())
 
     @classmethod
     def build(
@@ -112,7 +122,7 @@ class Hybrid:
         Raises:
             InputError: unknown parameters or values outside their range.
         """
-        settings = read_params(params)
+        settings = read_params(params, knobs_of(self.options))
         started = perf_counter()
         for directory in reversed(self._prepared):
             batch = open_prepared(directory).batch(queries)
@@ -122,14 +132,14 @@ class Hybrid:
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query from the index alone, ranking every document."""
-        return self._live([query], read_params(params))
+        return self._live([query], read_params(params, knobs_of(self.options)))
 
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
         """Return ``rankings``, its own answer to the batch, with names and paths of the graph.
 
         Both are empty where ``graph_weight`` is 0.
         """
-        settings = read_params(params)
+        settings = read_params(params, knobs_of(self.options))
         if settings.graph_weight == 0:
             return replace(rankings, entities=[[]] * len(queries), paths=[[]] * len(queries))
         traced = list(
@@ -138,8 +148,7 @@ class Hybrid:
                 read_relations(self.directory),
                 [query.text for query in queries],
                 rankings.documents,
-                temperature=settings.temperature,
-                max_hops=settings.max_hops,
+                settings=settings,
             )
         )
         return replace(
@@ -160,14 +169,15 @@ class Hybrid:
         self, queries: Sequence[Query], batch: Batch, settings: Settings, started: float
     ) -> Rankings:
         looked_up = perf_counter()
+        text = batch.text_scores(settings)
         if settings.graph_weight > 0:
-            graph = batch.graph_scores(temperature=settings.temperature, max_hops=settings.max_hops)
+            graph = batch.graph_scores(settings)
             is_used = np.isfinite(batch.seed_scores[:, 0])
         else:
-            graph = batch.text
+            graph = text
             is_used = np.zeros(len(queries), dtype=bool)
         scored = perf_counter()
-        columns, scores = best(fuse(graph, batch.text, settings.graph_weight), settings.top_k)
+        columns, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)
         documents = np.take_along_axis(batch.pool, columns, axis=1).astype(np.int64)
         documents[columns < 0] = -1
         times = {"text": looked_up - started, "graph": scored - looked_up}
@@ -176,18 +186,12 @@ class Hybrid:
     def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
         index = self._index()
         started = perf_counter()
-        text = index.text_scores(list(queries))
+        text = index.text_scores(list(queries), settings.dense_weight)
         matched = perf_counter()
         graph = text
         is_used = np.zeros(len(queries), dtype=bool)
         if settings.graph_weight > 0:
-            graph = normalise_graph(
-                index.graph_scores(
-                    [query.text for query in queries],
-                    temperature=settings.temperature,
-                    max_hops=settings.max_hops,
-                )
-            )
+            graph = normalise_graph(index.graph_scores([query.text for query in queries], settings))
             is_used = graph.max(axis=1, initial=0.0) > 0
         scored = perf_counter()
         documents, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)

@@ -20,8 +20,10 @@ from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import count_tokens
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.dense import DenseLeg
-from tuner.retrieval.hybrid.fusion import normalise_text, spread
+from tuner.retrieval.hybrid.fusion import normalise_text
 from tuner.retrieval.hybrid.graph import Graph, build_graph
+from tuner.retrieval.hybrid.knobs import Settings
+from tuner.retrieval.hybrid.mixture import dense_share, lexical_share, mixed
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
@@ -76,36 +78,45 @@ class Index:
             options=options,
         )
 
-    def text_scores(self, queries: list[Query]) -> Float32Array:
-        """Return the text leg's scores in [0, 1], shape (queries, documents)."""
+    def text_parts(self, queries: list[Query]) -> tuple[Float32Array, Float32Array | None]:
+        """Return what words and what vectors say, each of shape (queries, documents), in [0, 1].
+
+        Without vectors the first part is the text leg's score.
+        """
         lexical = self.bm25.scores([query.text for query in queries])
         if self.dense is None:
-            return normalise_text(lexical)
-        share = np.float32(self.options.dense_weight)
-        is_matched = lexical > 0
-        mixed = (1 - share) * spread(lexical) * is_matched
-        return normalise_text(mixed + share * spread(self.dense.scores(queries)))
+            return normalise_text(lexical), None
+        return lexical_share(lexical), dense_share(self.dense.scores(queries))
 
-    def candidates(self, texts: list[str]) -> tuple[IntArray, FloatArray]:
+    def text_scores(self, queries: list[Query], dense_weight: float) -> Float32Array:
+        """Return the text leg's scores in [0, 1], shape (queries, documents)."""
+        lexical, dense = self.text_parts(queries)
+        if dense is None:
+            return lexical
+        return normalise_text(mixed(lexical, dense, dense_weight))
+
+    def candidates(self, texts: list[str], *, count: int) -> tuple[IntArray, FloatArray]:
         """Return each query's seed candidates: entities (-1 fills) and scores (-inf fills)."""
-        entities = np.full((len(texts), self.options.seeds), -1, dtype=np.int64)
-        scores = np.full((len(texts), self.options.seeds), -np.inf)
+        entities = np.full((len(texts), count), -1, dtype=np.int64)
+        scores = np.full((len(texts), count), -np.inf)
         for row, text in enumerate(texts):
-            found, values = self.lookup.candidates(text, count=self.options.seeds)
+            found, values = self.lookup.candidates(text, count=count)
             entities[row, : len(found)] = found
             scores[row, : len(found)] = values
         return entities, scores
 
-    def graph_scores(self, texts: list[str], *, temperature: float, max_hops: int) -> Float32Array:
+    def graph_scores(self, texts: list[str], settings: Settings) -> Float32Array:
         """Return the raw graph scores of every passage, shape (queries, documents)."""
-        entities, scores = self.candidates(texts)
-        weights = softmax(scores, temperature)
+        entities, scores = self.candidates(texts, count=settings.seeds)
+        weights = softmax(scores, settings.temperature)
         rows, places = np.nonzero(weights)
         seeds = sparse.csr_array(
             (weights[rows, places].astype(np.float32), (rows, entities[rows, places])),
             shape=(len(texts), len(self.graph.names)),
         )
-        *_, total = cumulative_scores(self.graph, seeds, hops=max_hops)
+        *_, total = cumulative_scores(
+            self.graph, seeds, hops=settings.max_hops, decay=settings.hop_decay
+        )
         return total
 
     def save(self, directory: Path) -> None:

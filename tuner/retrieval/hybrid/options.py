@@ -1,4 +1,4 @@
-"""Build options and knobs of the hybrid engine: what each is, and what values it takes."""
+"""Build options of the hybrid engine: what each is, and what values it takes."""
 
 from __future__ import annotations
 
@@ -8,78 +8,6 @@ from typing import Annotated, Any
 
 from tuner.core.checks import integer_problem, native, number_problem
 from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.trial import Params
-from tuner.retrieval.hybrid.propagation import MOST_HOPS
-from tuner.retrieval.knobs import Knob
-
-KNOBS = (
-    Knob(
-        "graph_weight",
-        "real",
-        0.5,
-        low=0.0,
-        high=1.0,
-        description="share of the graph in a document's score: 0 is text alone, 1 graph alone",
-    ),
-    Knob(
-        "max_hops",
-        "integer",
-        2,
-        low=1,
-        high=MOST_HOPS,
-        description="how many times a walk goes from names to the passages that mention them",
-    ),
-    Knob("top_k", "integer", 10, low=1, high=100, description="how many passages are returned"),
-    Knob(
-        "temperature",
-        "real",
-        0.1,
-        low=0.001,
-        high=10.0,
-        scale="log",
-        description="how evenly walks start: near 0 from the best matching name alone, "
-        "at 1 nearly evenly from all that match",
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """One valid setting of the knobs."""
-
-    graph_weight: float
-    max_hops: int
-    top_k: int
-    temperature: float
-
-
-def read_params(params: Params) -> Settings:
-    """Check parameters against the knobs and fill in defaults.
-
-    Raises:
-        InputError: unknown names, wrong types, values out of range; all of them at once.
-    """
-    known = {knob.name: knob for knob in KNOBS}
-    values: dict[str, Any] = {name: knob.default for name, knob in known.items()}
-    problems: list[Problem] = []
-    for name, value in params.items():
-        knob = known.get(name)
-        if knob is None:
-            hint = did_you_mean(name, known)
-            problems.append(Problem(f"the hybrid retriever has no parameter {name!r}{hint}"))
-            continue
-        problem = _problem(name, value, low=knob.low, high=knob.high, kind=knob.kind)
-        if problem:
-            problems.append(Problem(problem))
-        values[name] = value
-    if problems:
-        raise InputError(problems=problems)
-    return Settings(
-        graph_weight=float(values["graph_weight"]),
-        max_hops=int(values["max_hops"]),
-        top_k=int(values["top_k"]),
-        temperature=float(values["temperature"]),
-    )
 
 
 @dataclass(frozen=True)
@@ -110,6 +38,9 @@ class HybridOptions:
         float, "b of BM25, 0 to 1: the higher, the more long passages are held back"
     ] = 0.75
     seeds: Annotated[int, "how many names of the graph a query starts from, 1 to 64"] = 8
+    most_seeds: Annotated[
+        int | None, "how many names `seeds` can be tuned up to, 1 to 64; by default as `seeds`"
+    ] = None
     text_pool: Annotated[
         int, "how many passages found by text are kept for each query, at least 100"
     ] = 200
@@ -123,12 +54,18 @@ class HybridOptions:
     ] = None
     dense_weight: Annotated[float, "share of the dense vectors in the search by text, 0 to 1"] = 0.5
 
+    @property
+    def seed_room(self) -> int:
+        """Return how many seeds a query has at most."""
+        return self.seeds if self.most_seeds is None else self.most_seeds
+
 
 _LEAST_POOL = 100  # top_k can ask for as many
 _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "bm25_k1": ("real", 1e-6, None),
     "bm25_b": ("real", 0.0, 1.0),
     "seeds": ("integer", 1, 64),
+    "most_seeds": ("integer", 1, 64),
     "text_pool": ("integer", _LEAST_POOL, None),
     "graph_pool": ("integer", _LEAST_POOL, None),
     "dense_weight": ("real", 0.0, 1.0),
@@ -150,9 +87,11 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
             problems.append(Problem(f"unknown option of the hybrid retriever{hint}", key=(name,)))
         elif name == "dense":
             values[name] = None if value is None else _read_dense(value, problems)
+        elif name == "most_seeds" and value is None:
+            values[name] = None
         else:
             kind, low, high = _RANGES[name]
-            problem = _problem(name, value, low=low, high=high, kind=kind)
+            problem = value_problem(name, value, low=low, high=high, kind=kind)
             if problem:
                 problems.append(Problem(problem, key=(name,)))
             elif kind == "integer":
@@ -162,7 +101,11 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
         problems.append(Problem("dense_weight needs dense vectors: give `dense` as well"))
     if problems:
         raise InputError(problems=problems)
-    return HybridOptions(**values)
+    checked = HybridOptions(**values)
+    if checked.seeds > checked.seed_room:
+        message = f"must be at least seeds={checked.seeds}, got {checked.most_seeds}"
+        raise InputError(message, key=("most_seeds",))
+    return checked
 
 
 def _read_dense(value: Any, problems: list[Problem]) -> DenseOptions | None:
@@ -188,9 +131,10 @@ def _read_dense(value: Any, problems: list[Problem]) -> DenseOptions | None:
     return None if problems else DenseOptions(**value)
 
 
-def _problem(
+def value_problem(
     name: str, value: object, *, low: float | None, high: float | None, kind: str
 ) -> str | None:
+    """Say why a value is no number of this kind within these ends, or return None."""
     problem = integer_problem(value) if kind == "integer" else number_problem(value)
     if problem:
         return f"{name}: {problem}"

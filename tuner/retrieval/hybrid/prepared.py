@@ -24,9 +24,11 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, unheard
 from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
-from tuner.retrieval.hybrid.fusion import best, normalise_graph
+from tuner.retrieval.hybrid.fusion import best, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index
-from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores
+from tuner.retrieval.hybrid.knobs import Settings
+from tuner.retrieval.hybrid.mixture import corners, mixed, scaled
+from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores, hop_weights
 from tuner.retrieval.hybrid.seeds import softmax
 
 Key = TypeVar("Key", bound=Hashable)
@@ -63,28 +65,54 @@ class Batch:
 
     Attributes:
         pool: shape (queries, pool), ascending document positions; -1 fills.
-        text: same shape, the text leg's scores in [0, 1]; 0 in the fill.
+        text: same shape, what words say, in [0, 1]; 0 in the fill.
+        dense: same shape, what vectors say; None where there are none, and ``text`` is then the
+            text leg's score.
+        corners: shape (2, queries, corners), see ``mixture.corners``; None likewise.
         seed_scores: shape (queries, seeds), -inf fills.
         graph: shape (hops, queries, seeds, pool), cumulative scores after each hop.
     """
 
     pool: npt.NDArray[np.int32]
     text: Float32Array
+    dense: Float32Array | None
+    corners: Float32Array | None
     seed_scores: FloatArray
     graph: tuple[Float32Array, ...]
-    _recent: Recent[tuple[float, int], Float32Array] = field(
+    _recent: Recent[tuple[float, ...], Float32Array] = field(
         default_factory=lambda: Recent(8), repr=False
     )
 
-    def graph_scores(self, *, temperature: float, max_hops: int) -> Float32Array:
-        """Return normalised graph scores, shape (queries, pool); the last few are remembered."""
+    def text_scores(self, settings: Settings) -> Float32Array:
+        """Return the text leg's scores, shape (queries, pool); the last few are remembered."""
+        if self.dense is None or self.corners is None:
+            return self.text
+        dense, (first, second), weight = self.dense, self.corners, settings.dense_weight
 
         def compute() -> Float32Array:
-            weights = softmax(self.seed_scores, temperature).astype(np.float32)
-            scores = np.matmul(weights[:, None, :], self.graph[max_hops - 1])[:, 0, :]
-            return normalise_graph(scores)
+            return scaled(mixed(self.text, dense, weight), mixed(first, second, weight))
 
-        return self._recent.get((temperature, max_hops), compute)
+        return self._recent.get((weight,), compute)
+
+    def graph_scores(self, settings: Settings) -> Float32Array:
+        """Return normalised graph scores, shape (queries, pool); the last few are remembered."""
+        seeds, hops, decay = settings.seeds, settings.max_hops, settings.hop_decay
+
+        def compute() -> Float32Array:
+            at_seeds = softmax(self.seed_scores[:, :seeds], settings.temperature)
+            weights = at_seeds.astype(np.float32)[:, None, :]
+            total = np.matmul(weights, self.graph[hops - 1][:, :seeds])[:, 0, :]
+            *inner, (_, last) = hop_weights(decay, hops)
+            if inner:
+                total *= np.float32(last)
+                for hop, share in inner:
+                    part = weights * np.float32(share)
+                    total += np.matmul(part, self.graph[hop - 1][:, :seeds])[:, 0, :]
+                # Rounding must not make a score of 0 negative: its root is taken.
+                np.maximum(total, 0, out=total)
+            return normalise_graph(total)
+
+        return self._recent.get((settings.temperature, hops, seeds, decay), compute)
 
 
 @dataclass(frozen=True)
@@ -110,6 +138,8 @@ class PreparedQueries:
         return Batch(
             whole.pool[rows],
             whole.text[rows],
+            None if whole.dense is None else whole.dense[rows],
+            None if whole.corners is None else whole.corners[:, rows],
             whole.seed_scores[rows],
             tuple(hop[rows] for hop in whole.graph),
         )
@@ -124,27 +154,41 @@ def write_prepared(
     shape = (len(queries), width)
     pool = np.full(shape, -1, dtype=np.int32)
     text = np.zeros(shape, dtype=np.float32)
-    entities, seed_scores = index.candidates([query.text for query in queries])
-    walks_shape = (MOST_HOPS, len(queries), options.seeds, width)
+    vectors = np.zeros(shape, dtype=np.float32)
+    ends: list[Float32Array] = []
+    seeds = options.seed_room
+    entities, seed_scores = index.candidates([query.text for query in queries], count=seeds)
+    walks_shape = (MOST_HOPS, len(queries), seeds, width)
     graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
     walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
-    size = max(1, _BLOCK_BYTES // (walk_bytes * options.seeds))
+    size = max(1, _BLOCK_BYTES // (walk_bytes * seeds))
     for start in range(0, len(queries), size):
         advance(start, len(queries))
         block = slice(start, start + size)
         hops = _walks(index, entities[block])
-        text_scores = index.text_scores(list(queries[block]))
-        for row, scores in enumerate(text_scores):
+        lexical, dense = index.text_parts(list(queries[block]))
+        if dense is not None:
+            ends.append(corners(lexical, dense))
+        for row, scores in enumerate(lexical):
             reached = hops[-1][row].max(axis=0)
-            members = _pool(scores, options.text_pool, reached, options.graph_pool)
+            if dense is None:
+                by_text, _ = best(scores[None, :], options.text_pool)
+            else:
+                by_text = _by_any(scores, dense[row], options.dense_weight, options.text_pool)
+            members = _pool(by_text, reached, options.graph_pool)
             span = slice(0, len(members))
             pool[start + row, span] = members
             text[start + row, span] = scores[members]
+            if dense is not None:
+                vectors[start + row, span] = dense[row, members]
             for hop, values in enumerate(hops):
                 graph[hop, start + row, :, span] = values[row][:, members]
     graph.flush()
     write_array(directory, "pool", pool)
     write_array(directory, "text", text)
+    if ends:
+        write_array(directory, "dense", vectors)
+        write_array(directory, "corners", _side_by_side(ends))
     write_array(directory, "seed_scores", seed_scores)
     texts = json.dumps([query.text for query in queries])
     (directory / "texts.json").write_text(texts, encoding="utf-8")
@@ -164,9 +208,29 @@ def _walks(index: Index, entities: IntArray) -> list[Float32Array]:
     ]
 
 
-def _pool(text: Float32Array, text_count: int, graph: Float32Array, graph_count: int) -> IntArray:
-    """Return the positions, ascending, of the best documents of either leg."""
-    by_text, _ = best(text[None, :], text_count)
+def _side_by_side(blocks: Sequence[Float32Array]) -> Float32Array:
+    """Return corners of all queries; blocks with fewer repeat their last."""
+    width = max(block.shape[2] for block in blocks)
+    widths = [(0, 0), (0, 0)]
+    return np.concatenate(
+        [np.pad(block, [*widths, (0, width - block.shape[2])], mode="edge") for block in blocks],
+        axis=1,
+    )
+
+
+def _by_any(lexical: Float32Array, dense: Float32Array, weight: float, count: int) -> IntArray:
+    """Return the documents that words, vectors or the usual mixture of both rank highest."""
+    orders = [
+        best(scores[None, :], count)[0][0]
+        for scores in (normalise_text(mixed(lexical, dense, weight)[None, :])[0], lexical, dense)
+    ]
+    by_rank = np.stack(orders, axis=1).ravel()
+    found = dict.fromkeys(by_rank[by_rank >= 0].tolist())
+    return np.array(list(found)[:count], dtype=np.int64)
+
+
+def _pool(by_text: IntArray, graph: Float32Array, graph_count: int) -> IntArray:
+    """Return the positions, ascending, of the documents by text and the graph's best."""
     by_graph, _ = best(normalise_graph(graph[None, :]), graph_count)
     members = np.union1d(by_text, by_graph)
     return members[members >= 0]
@@ -176,9 +240,12 @@ def _pool(text: Float32Array, text_count: int, graph: Float32Array, graph_count:
 def open_prepared(directory: Path) -> PreparedQueries:
     """Map prepared queries into memory, once a process."""
     texts = json.loads((directory / "texts.json").read_text(encoding="utf-8"))
+    has_vectors = (directory / "dense.npy").is_file()
     everything = Batch(
         read_array(directory, "pool"),
         read_array(directory, "text"),
+        read_array(directory, "dense") if has_vectors else None,
+        read_array(directory, "corners") if has_vectors else None,
         read_array(directory, "seed_scores"),
         tuple(read_array(directory, "graph")),
     )

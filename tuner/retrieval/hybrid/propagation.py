@@ -15,9 +15,9 @@ MOST_HOPS = 6
 
 
 def cumulative_scores(
-    graph: Graph, seeds: sparse.csr_array, *, hops: int
+    graph: Graph, seeds: sparse.csr_array, *, hops: int, decay: float = DECAY
 ) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield, for h = 1 to ``hops``, the sum of ``DECAY^i * p_i`` over i <= h.
+    """Yield, for h = 1 to ``hops``, the sum of ``decay^i * p_i`` over i <= h.
 
     ``seeds`` has shape (walks, entities). p_1 is where the walk goes from its seeds; each further
     hop goes from passages to their entities and on to those entities' passages. Yielded arrays
@@ -27,9 +27,23 @@ def cumulative_scores(
     from_entities = graph.to_passages.T
     from_passages = graph.to_entities.T
     passages = (from_entities @ seeds.T).toarray().astype(np.float32)
-    total = DECAY * passages
+    total = decay * passages
     yield total.T
     for hop in range(2, hops + 1):
         passages = from_entities @ (from_passages @ passages)
-        total = total + np.float32(DECAY**hop) * passages
+        total = total + np.float32(decay**hop) * passages
         yield total.T
+
+
+def hop_weights(decay: float, hops: int) -> list[tuple[int, float]]:
+    """Return by which weights cumulative scores at ``DECAY`` add up to those at ``decay``.
+
+    Pairs of a hop and its weight. With ``r = decay / DECAY`` and C_0 = 0 the sum over i of
+    ``r^i * (C_i - C_(i-1))`` is that of ``(r^i - r^(i+1)) * C_i``, and ``r^hops * C_hops`` last.
+
+    >>> hop_weights(DECAY, 3)
+    [(3, 1.0)]
+    """
+    ratio = decay / DECAY
+    inner = ((hop, ratio**hop - ratio ** (hop + 1)) for hop in range(1, hops))
+    return [*((hop, weight) for hop, weight in inner if weight != 0.0), (hops, ratio**hops)]

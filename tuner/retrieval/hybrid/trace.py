@@ -20,7 +20,7 @@ from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Step
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.index import Index
-from tuner.retrieval.hybrid.propagation import DECAY
+from tuner.retrieval.hybrid.knobs import Settings
 from tuner.retrieval.hybrid.seeds import softmax
 
 MOST_NAMES = 50
@@ -58,8 +58,7 @@ def trace(
     texts: Sequence[str],
     documents: IntArray,
     *,
-    temperature: float,
-    max_hops: int,
+    settings: Settings,
 ) -> Iterator[tuple[list[str], list[tuple[Step, ...]]]]:
     """Yield for each query its names and its paths, best first.
 
@@ -70,8 +69,9 @@ def trace(
 
     ``documents`` has shape (queries, depth), positions in the index.
     """
-    entities, scores = index.candidates(list(texts))
-    weights = softmax(scores, temperature)
+    entities, scores = index.candidates(list(texts), count=settings.seeds)
+    weights = softmax(scores, settings.temperature)
+    max_hops = settings.max_hops
     for row, returned in enumerate(documents):
         is_seed = weights[row] > 0
         members, start, steps = _neighbourhood(
@@ -81,7 +81,7 @@ def trace(
             weights[row][is_seed],
         )
         names = [" ".join(index.graph.names[entity]) for entity in members]
-        reached = [names[place] for place in _reached(start, steps, max_hops)]
+        reached = [names[place] for place in _reached(start, steps, max_hops, settings.hop_decay)]
         routes = _routes(start, steps, max_hops)
         yield reached, [_path(route, names, relations) for route in routes]
 
@@ -100,10 +100,12 @@ def _neighbourhood(
     return members, start, steps
 
 
-def _reached(start: FloatArray, steps: npt.NDArray[np.float32], max_hops: int) -> IntArray:
+def _reached(
+    start: FloatArray, steps: npt.NDArray[np.float32], max_hops: int, decay: float
+) -> IntArray:
     mass, total = start, start.copy()
     for _ in range(max_hops):
-        mass = DECAY * (mass @ steps)
+        mass = decay * (mass @ steps)
         total += mass
     # Rounded, because equal sums that were added up in another order differ in the last digit.
     best = np.argsort(-np.round(total, 12), kind="stable")[:MOST_NAMES]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tuner.retrieval.adapters.ms_graphrag.output import (
 )
 from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.hybrid import Hybrid
-from tuner.retrieval.hybrid.options import KNOBS, HybridOptions
+from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.knobs import Knob
 
 # What GraphRAG calls a document whose title it was not told; "(3)" is a row of that file.
@@ -46,13 +46,22 @@ class MsGraphrag:
         places: shape (text units,), where each of the engine's text units stands in ``judged``.
     """
 
-    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
     resolve_options = path_from_root("path")
 
     engine: Hybrid
     judged: tuple[str, ...]
     places: IntArray
     fingerprint: str
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of the engine."""
+        return self.engine.knobs
+
+    @classmethod
+    def declare_knobs(cls, *, path: str = "", judge: str = "", **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
+        """Return those of the engine with these options."""
+        return Hybrid.declare_knobs(**options)
 
     @classmethod
     def build(

@@ -1,0 +1,165 @@
+"""Knobs of the hybrid engine: what each does, what values it takes, and one setting of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tuner.core.checks import native
+from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.trial import Params
+from tuner.retrieval.hybrid.options import HybridOptions, value_problem
+from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
+from tuner.retrieval.knobs import Knob
+
+KNOBS = (
+    Knob(
+        "graph_weight",
+        "real",
+        0.5,
+        low=0.0,
+        high=1.0,
+        description="share of the graph in a document's score: 0 is text alone, 1 graph alone",
+    ),
+    Knob(
+        "max_hops",
+        "integer",
+        2,
+        low=1,
+        high=MOST_HOPS,
+        description="how many times a walk goes from names to the passages that mention them",
+    ),
+    Knob("top_k", "integer", 10, low=1, high=100, description="how many passages are returned"),
+    Knob(
+        "temperature",
+        "real",
+        0.1,
+        low=0.001,
+        high=10.0,
+        scale="log",
+        description="how evenly walks start: near 0 from the best matching name alone, "
+        "at 1 nearly evenly from all that match",
+    ),
+    Knob(
+        "seeds",
+        "integer",
+        8,
+        low=1,
+        high=8,
+        description="how many names of the graph a query starts from, at most `most_seeds`",
+    ),
+    Knob(
+        "dense_weight",
+        "real",
+        0.5,
+        low=0.0,
+        high=1.0,
+        description="share of the dense vectors in the search by text, where there are any",
+    ),
+    Knob(
+        "hop_decay",
+        "real",
+        DECAY,
+        low=0.05,
+        high=1.0,
+        description="what a further hop of a walk is worth, as a share of the hop before it",
+    ),
+    Knob(
+        "bm25_k1",
+        "real",
+        1.5,
+        low=0.01,
+        high=10.0,
+        stage="index",
+        description="k1 of BM25: the higher, the more a repeated word adds",
+    ),
+    Knob(
+        "bm25_b",
+        "real",
+        0.75,
+        low=0.0,
+        high=1.0,
+        stage="index",
+        description="b of BM25: the higher, the more long passages are held back",
+    ),
+)
+"""Every knob, with the defaults that hold where the configuration gives no option."""
+
+
+@lru_cache(maxsize=64)
+def knobs_of(options: HybridOptions) -> Mapping[str, Knob]:
+    """Return an engine's knobs by name: what its options set are their defaults."""
+    return {knob.name: _with_options(knob, options) for knob in KNOBS}
+
+
+def _with_options(knob: Knob, options: HybridOptions) -> Knob:
+    default: Any = getattr(options, knob.name, knob.default)
+    low, high = knob.low, options.seed_room if knob.name == "seeds" else knob.high
+    if low is None or high is None:
+        return replace(knob, default=default)
+    # An option may lie outside of what is worth searching; the knob holds its default all the same.
+    return replace(knob, default=default, low=min(low, default), high=max(high, default))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One valid setting of the knobs of the query stage."""
+
+    graph_weight: float
+    max_hops: int
+    top_k: int
+    temperature: float
+    seeds: int
+    dense_weight: float
+    hop_decay: float
+
+
+def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:
+    """Check parameters against the knobs of an engine and fill in defaults.
+
+    Knobs of the index may be given with the value that the index was built with, and no other.
+
+    Raises:
+        InputError: unknown names, wrong types, values out of range, or one that needs another
+            index; all of them at once.
+    """
+    values: dict[str, Any] = {
+        name: knob.default for name, knob in knobs.items() if knob.stage == "query"
+    }
+    problems: list[Problem] = []
+    for name, value in params.items():
+        knob = knobs.get(name)
+        if knob is None:
+            hint = did_you_mean(name, knobs)
+            problems.append(Problem(f"the hybrid retriever has no parameter {name!r}{hint}"))
+        elif problem := _problem(knob, value):
+            problems.append(Problem(problem))
+        elif knob.stage == "query":
+            values[name] = native(value)
+    if problems:
+        raise InputError(problems=problems)
+    return Settings(**{name: _of_kind(knobs[name], value) for name, value in values.items()})
+
+
+def _problem(knob: Knob, value: Any) -> str | None:
+    if knob.kind != "categorical":
+        problem = value_problem(knob.name, value, low=knob.low, high=knob.high, kind=knob.kind)
+    elif value in knob.choices or (knob.is_open and isinstance(value, str) and value):
+        problem = None
+    else:
+        problem = f"{knob.name}: {value!r} is not one of {', '.join(map(str, knob.choices))}"
+    if problem is None and knob.stage == "index" and native(value) != knob.default:
+        return f"{knob.name}={value} needs another index: this one has {knob.name}={knob.default}"
+    return problem
+
+
+def _of_kind(knob: Knob, value: Any) -> Any:
+    match knob.kind:
+        case "integer":
+            return int(value)
+        case "real":
+            return float(value)
+        case _:
+            return value
