@@ -354,6 +354,8 @@ def test_github_goes_on_with_a_night_that_an_outage_interrupted(tmp_path, left, 
 def test_cron_keeps_the_last_nights_file_where_another_job_is_at_work(tmp_path):
     lines = (SCHEDULES / "crontab").read_text().splitlines()
     (line,) = [line for line in lines if not line.startswith("#")]
+    page = (SCHEDULES.parents[1] / "docs" / "production" / "nightly.md").read_text(encoding="utf-8")
+    assert f"```text\n{line}\n```" in page
     schedule, command = line[:9], line[9:].strip()
     assert schedule == "0 2 * * *"
     assert ".venv/bin/tuner nightly" in command  # cron has a short PATH

@@ -11,6 +11,7 @@ import pytest
 from tuner.core import registry
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.trial import Params, Trial, TrialState
+from tuner.study.arms import learns
 from tuner.testing import BackendCase
 from tuner.testing.backends import CHECKS, searched
 
@@ -59,13 +60,13 @@ TOYS = {
 }
 
 
-# Grid and random do not learn: better than random is not theirs to promise.
+# Better than random is not to be promised by what does not learn.
 @pytest.mark.parametrize(
     "kind",
     [
         pytest.param(kind, marks=pytest.mark.slow if kind == "gp" else ())
         for kind in KINDS
-        if kind not in ("grid", "random")
+        if learns(registry.load("backends", kind))
     ],
 )
 @pytest.mark.parametrize("toy", TOYS)
@@ -89,7 +90,9 @@ def test_learning_beats_random(kind: str, toy: str) -> None:
     assert loss < 0.7 * random_loss
 
 
-@pytest.mark.parametrize("kind", ["grid", "random"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if not learns(registry.load("backends", kind))]
+)
 def test_without_learning_more_trials_are_not_worse(kind: str) -> None:
     space, objective = TOYS["peak"]
     found = [objective(t.params) for t in searched(make(kind, 60), space, 60)]

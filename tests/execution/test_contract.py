@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,31 +137,19 @@ def wait_for_end(pid: int) -> None:
         time.sleep(0.01)
 
 
-@each(*KINDS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-def test_the_shipped_contract(kind: str, check: Any) -> None:
-    # Threads share a process, which cannot end one of them.
-    can_stop = kind not in ("inline", "threads")
-    check(ExecutionCase(lambda **options: make(kind, **options), can_stop=can_stop))
-
-
 @each(*KINDS, workers=(1, 2))
-def test_every_trial_comes_back_once_with_its_own_outcome(kind: str, workers: int) -> None:
-    execution = make(kind, workers)
-    for sleep_s in (0.0, 0.06):  # the second is long for auto, which then uses workers
-        given = trials(*range(12))
-        results = list(execution.run(make_double(sleep_s), given))
-        assert sorted(trial.number for trial, _ in results) == list(range(12))
-        for trial, outcome in results:
-            assert outcome.error is None
-            assert outcome.metrics["double"] == 2 * trial.number
-            assert outcome.seconds["total"] >= sleep_s
-    assert execution.choice
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_the_shipped_contract(kind: str, workers: int, check: Any) -> None:
+    check(ExecutionCase(partial(make, kind), workers=workers))
 
 
-@each(*KINDS)
-def test_no_trials(kind: str) -> None:
-    assert list(make(kind).run(make_double(), iter(()))) == []
+def test_a_failure_is_told_in_words() -> None:
+    given = trials("raise", "exit", "dict")
+    assert errors(list(make("inline").run(make_misbehaving(""), given))) == {
+        "raise": "ValueError: bad news",
+        "exit": "SystemExit: 3",
+        "dict": "evaluate returned dict; it must return an Outcome",
+    }
 
 
 @each(*KINDS, workers=(3,))
@@ -221,33 +210,6 @@ def test_closing_does_not_wait_for_a_pull_that_waits(kind: str) -> None:
     results.close()  # type: ignore[attr-defined]  # a generator
     assert waited == []
     release.set()
-
-
-@each(*KINDS, workers=(1, 2))
-def test_failures_cost_their_own_trial(kind: str, workers: int, tmp_path: Path) -> None:
-    evaluate = make_misbehaving(str(tmp_path / "release"))
-    given = trials("raise", "ok1", "exit", "slow", "dict", "ok2")
-    found = errors(list(make(kind, workers).run(evaluate, given)))
-    assert found == {
-        "raise": "ValueError: bad news",
-        "ok1": None,
-        "exit": "SystemExit: 3",
-        "slow": None,
-        "dict": "evaluate returned dict; it must return an Outcome",
-        "ok2": None,
-    }
-
-
-@each(*KINDS)
-def test_an_evaluation_that_hangs_costs_its_own_trial(kind: str, tmp_path: Path) -> None:
-    release = tmp_path / "release"
-    evaluate = make_misbehaving(str(release))
-    given = trials("ok1", "hang", "ok2", "ok3")
-    results = list(make(kind, trial_timeout_s=2.0).run(evaluate, given))
-    release.touch()  # lets an abandoned thread end
-    found = errors(results)
-    assert "no result within 2 s" in str(found.pop("hang"))
-    assert found == {"ok1": None, "ok2": None, "ok3": None}
 
 
 @each(*CONTAINED, workers=(1, 2))
@@ -312,16 +274,6 @@ def test_closing_early_ends_what_is_under_way(kind: str) -> None:
     for pid in pids - {os.getpid()}:
         wait_for_end(pid)
     assert next(given).number < 20
-
-
-@each(*KINDS, workers=(1, 2))
-def test_an_input_that_fails_raises_its_error(kind: str, workers: int) -> None:
-    def pull() -> Iterator[Trial]:
-        yield from trials(*range(5))
-        raise RuntimeError("the backend broke")
-
-    with pytest.raises(RuntimeError, match="the backend broke"):
-        list(make(kind, workers).run(make_double(0.06), pull()))
 
 
 @each(*CONTAINED)
@@ -429,24 +381,6 @@ def test_auto_falls_back_to_threads(way: str) -> None:
     assert [outcome.error for _, outcome in results] == [None] * 8
     assert execution.choice.startswith("evaluations run in 2 threads: they take more than 50 ms, ")
     assert ("pickled" if way == "pickle" else "ImportError") in execution.choice
-
-
-@each(*KINDS)
-@pytest.mark.parametrize(
-    ("options", "key"),
-    [
-        ({"workers": 0}, "workers"),
-        ({"workers": 1.5}, "workers"),
-        ({"workers": True}, "workers"),
-        ({"workers": 2, "trial_timeout_s": 0}, "trial_timeout_s"),
-        ({"workers": 2, "trial_timeout_s": float("inf")}, "trial_timeout_s"),
-        ({"workers": 2, "trial_timeout_s": "5"}, "trial_timeout_s"),
-    ],
-)
-def test_bad_options_are_named(kind: str, options: dict[str, Any], key: str) -> None:
-    with pytest.raises(InputError) as caught:
-        registry.load("execution", kind)(**address(kind), **options)
-    assert caught.value.problems[0].key == (key,)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups are of POSIX")

@@ -13,7 +13,14 @@ from pydantic import (
 )
 
 from tuner.config.nightly import NightlySection
-from tuner.config.section import ENGINE, Number, OpenSection, Section, with_options_of_each_kind
+from tuner.config.section import (
+    ENGINE,
+    Number,
+    OpenSection,
+    Section,
+    one_of,
+    with_options_of_each_kind,
+)
 from tuner.core.grades import GradeScale
 from tuner.core.study_record import AHEAD
 from tuner.metrics.base import MetricOptions
@@ -151,8 +158,7 @@ class BackendSection(OpenSection):
 
     kind: str = Field(
         min_length=1,
-        description="`grid`, `gp`, `tpe` or `random`, or a class of your own as "
-        "`package.module:Class`",
+        description=one_of("backends"),
     )
     trials: StrictInt = Field(ge=1, le=1_000_000, description="how many trials this arm may spend")
     name: str | None = Field(
@@ -172,8 +178,7 @@ class ExecutionSection(OpenSection):
     kind: str = Field(
         default="auto",
         min_length=1,
-        description="`auto`, `inline`, `threads`, `processes`, `dask` or `ray`, or a class of "
-        "your own as `package.module:Class`",
+        description=one_of("execution"),
     )
     workers: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=512)] = Field(
         default="auto",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter
 
+from tuner.core import registry
+
 if TYPE_CHECKING:
     from tuner.retrieval.build_options import BuildOption
 
@@ -49,9 +51,14 @@ class OpenSection(BaseModel):
         return dict(self.model_extra or {})
 
 
+def one_of(family: str) -> str:
+    """Describe a key that names a kind of a family: those that ship here, or one from elsewhere."""
+    kinds = ", ".join(f"`{kind}`" for kind in registry.kinds(family))
+    return f"{kinds}, or a class of your own as `package.module:Class`"
+
+
 def with_options_of_each_kind(schema: dict[str, Any]) -> None:
     """Add the options of the kinds that ship here to the schema, for editors."""
-    from tuner.core import registry
     from tuner.retrieval.build_options import build_options
 
     schema["allOf"] = [

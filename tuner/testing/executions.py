@@ -145,7 +145,9 @@ def check_options(case: ExecutionCase) -> None:
     for options, key in (
         ({"workers": 0}, "workers"),
         ({"workers": 1.5}, "workers"),
+        ({"workers": True}, "workers"),
         ({"workers": 1, "trial_timeout_s": 0}, "trial_timeout_s"),
+        ({"workers": 1, "trial_timeout_s": float("inf")}, "trial_timeout_s"),
         ({"workers": 1, "trial_timeout_s": "5"}, "trial_timeout_s"),
     ):
         try:
