@@ -8,7 +8,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "bm25s", "dask", "httpx", "jmespath", "joblib", "mlflow", "numpy", "optuna", "pandas",
+    "dask", "httpx", "jmespath", "joblib", "mlflow", "numpy", "optuna", "pandas",
     "pydantic", "ray", "rich", "scipy", "skopt", "sklearn", "yaml",
 }  # fmt: skip
 

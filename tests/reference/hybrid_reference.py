@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.words import fold, name_words
-from tuner.retrieval.hybrid.names import is_usable, known_names, own_names, phrases
+from tuner.retrieval.hybrid.names import is_usable, own_names, phrases
 from tuner.retrieval.hybrid.seeds import QUESTION_WORDS
 from tuner.retrieval.hybrid.text import STOP_WORDS, analyse, full_text
 
@@ -87,7 +88,7 @@ class HybridReference:
             found = facts.get(document.id, phrases(document.text))
             mentions = {name for name in found if is_usable(name)}
             longest = max(map(len, titles), default=0)
-            for number in known_names(name_words(document.text), titles, longest=longest):
+            for number in known_titles(name_words(document.text), titles, longest=longest):
                 mentions.add(title_of[number])
             links[document.id] = dict.fromkeys(mentions, 1.0)
             links[document.id].update(dict.fromkeys(own[document.id], 10.0))
@@ -207,3 +208,17 @@ class HybridReference:
             + (1 - graph_weight) * score
             for document_id, score in text_scores.items()
         }
+
+
+def known_titles(words: Name, known: dict[Name, int], *, longest: int) -> Iterator[int]:
+    """Yield the numbers of the titles in ``words``, from the left, long ones first."""
+    place = 0
+    while place < len(words):
+        for length in range(min(longest, len(words) - place), 0, -1):
+            number = known.get(words[place : place + length])
+            if number is not None:
+                yield number
+                place += length
+                break
+        else:
+            place += 1

@@ -14,10 +14,17 @@ UNSPACED = (
 )
 # Python's \w leaves out combining marks, which would cut Indic and Arabic words into pieces.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0dff"
-_WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}_])[\w{_MARKS}])+")
+_WORD = re.compile(rf"[{UNSPACED}]|(?:[^\W_{UNSPACED}]+|[{_MARKS}]+)+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _LATIN_ACCENT = re.compile("[\u0300-\u036f]+")
-_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ]s\b", re.IGNORECASE)
+# The look behind comes second, so that a search leaps from one apostrophe to the next.
+_POSSESSIVE = re.compile(r"['’ʼ](?<=\w.)s\b", re.IGNORECASE)
+# Those that leave the words around them as they are: ʼ is a letter, and a mark would find another.
+_PLAIN_POSSESSIVE = re.compile(r"['’](?<=\w.)[sS]\b(?=[\x00-\x7f’–—”]|\Z)")
+POSSESSIVE = "'s"
+# Marks that part words and are all that keeps many a text from being ASCII.
+_DASHES_AND_QUOTES = "–—‘’“”"
+_ASCII_WORDS = bytes(c if chr(c).isalnum() else 32 for c in range(128)).ljust(256)
 _INVISIBLE = {"Cc", "Cf"}  # control characters and zero-width ones
 
 
@@ -39,7 +46,14 @@ def split_words(text: str) -> list[str]:
     >>> split_words("The River-Boat 北京")
     ['the', 'river', 'boat', '北', '京']
     """
-    return _WORD.findall(fold(text))
+    if not text.isascii():
+        for mark in _DASHES_AND_QUOTES:
+            text = text.replace(mark, " ")
+    text = fold(text)
+    if not text.isascii():
+        return _WORD.findall(text)
+    # What the pattern finds in ASCII, in a fifth of the time.
+    return text.encode().translate(_ASCII_WORDS).decode().split()
 
 
 def name_words(text: str) -> tuple[str, ...]:
@@ -48,7 +62,29 @@ def name_words(text: str) -> tuple[str, ...]:
     >>> name_words("Neil Peart's")
     ('neil', 'peart')
     """
-    return tuple(split_words(_POSSESSIVE.sub("", text)))
+    has_apostrophe = "'" in text or "’" in text or "ʼ" in text
+    return tuple(split_words(_POSSESSIVE.sub("", text) if has_apostrophe else text))
+
+
+def marked_words(text: str) -> list[str] | None:
+    """Split as ``split_words`` does, but write each possessive ending as ``POSSESSIVE``.
+
+    Without these it is what ``name_words`` returns; with "s" in their place, ``split_words``. None
+    where there is no such list, as the ending is more than a word of its own.
+
+    >>> marked_words("Neil Peart's drums")
+    ['neil', 'peart', "'s", 'drums']
+    """
+    if not ("'" in text or "’" in text or "ʼ" in text):
+        return split_words(text)
+    first, *others = _PLAIN_POSSESSIVE.split(text)
+    if len(others) != len(_POSSESSIVE.findall(text)):
+        return None
+    words = split_words(first)
+    for part in others:
+        words.append(POSSESSIVE)
+        words += split_words(part)
+    return words
 
 
 def is_unspaced(word: str) -> bool:
@@ -58,7 +94,7 @@ def is_unspaced(word: str) -> bool:
 
 def count_tokens(text: str) -> int:
     """Count words, and characters where the script has no spaces: the length of a context."""
-    return len(_WORD.findall(fold(text)))
+    return len(split_words(text))
 
 
 def terms(text: str) -> list[str]:

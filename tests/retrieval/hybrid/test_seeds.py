@@ -5,6 +5,7 @@ from __future__ import annotations
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.retrieval.hybrid.graph import build_graph
 from tuner.retrieval.hybrid.seeds import build_lookup
+from tuner.retrieval.hybrid.words import Words
 
 TEXTS = (
     "In Kvarnby lives a mayor. There the mayor is old.",
@@ -16,9 +17,10 @@ def weights(texts: tuple[str, ...]) -> dict[str, float]:
     """Return the weight of each name in the graph of these texts."""
     documents = tuple(Document(str(i), "", text) for i, text in enumerate(texts))
     corpus = Corpus(documents, triples=(Triple("0", "Kvarnby", "led by", "Mayor"),))
-    graph = build_graph(corpus, documents)
-    lookup = build_lookup(graph, documents)
-    return {" ".join(name): float(lookup.weight[i]) for i, name in enumerate(graph.names)}
+    words = Words.of(documents)
+    graph = build_graph(corpus, documents, words)
+    lookup = build_lookup(graph, documents, words)
+    return {name: float(lookup.weight[i]) for i, name in enumerate(graph.names)}
 
 
 def test_a_word_that_is_mostly_no_name_weighs_less_than_a_name() -> None:

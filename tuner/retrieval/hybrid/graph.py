@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +10,13 @@ import numpy as np
 from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document
-from tuner.core.steps import Advance, followed, unheard
+from tuner.core.rankings import FloatArray, IntArray
+from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import name_words
-from tuner.retrieval.hybrid.names import (
-    Name,
-    is_usable,
-    known_names,
-    own_names,
-    phrases,
-)
+from tuner.retrieval.hybrid.columns import Texts
+from tuner.retrieval.hybrid.names import Name, is_usable, own_names, phrases
+from tuner.retrieval.hybrid.titles import known_titles
+from tuner.retrieval.hybrid.words import Vocabulary, Words, flattened
 
 MENTION_WEIGHT = 1.0
 OWN_WEIGHT = 10.0
@@ -34,7 +31,7 @@ class Graph:
     """Names and passages, linked where a passage mentions a name.
 
     Attributes:
-        names: every name, as a tuple of folded words, sorted; entity e is ``names[e]``.
+        names: every name, its folded words joined by spaces, sorted; entity e is ``names[e]``.
         degrees: number of passages that each entity is linked to, at least 1.
         to_passages: shape (entities, passages); row e says where a walk goes from entity e.
         to_entities: shape (passages, entities); likewise, each name by its rarity
@@ -42,37 +39,48 @@ class Graph:
             or walks would turn back to where they come from.
     """
 
-    names: tuple[Name, ...]
+    names: Texts
     degrees: np.ndarray
     to_passages: sparse.csr_array
     to_entities: sparse.csr_array
 
 
-def build_graph(corpus: Corpus, documents: Sequence[Document], advance: Advance = unheard) -> Graph:
+def build_graph(
+    corpus: Corpus, documents: Sequence[Document], words: Words, advance: Advance = unheard
+) -> Graph:
     """Link each passage to its names; ``documents`` gives the order of the passages.
 
     Names are the passage's own title (weight 10), other passages' titles in its text, and (weight
     1) the entities and triples that the corpus brings for the passage, or else its capitalised
     phrases. Imported facts replace phrases because adding to them was measured to be worse.
     """
-    numbers: dict[Name, int] = {}
-    own = [
-        [numbers.setdefault(name, len(numbers)) for name in own_names(document)]
-        for document in documents
-    ]
-    titles = dict(numbers)
-    longest = max(map(len, titles), default=0)
+    names = Vocabulary()
+    number_of = names.__getitem__
+    own, own_rows = flattened(
+        [number_of(" ".join(name)) for name in own_names(document)] for document in documents
+    )
+    known, known_rows = known_titles(words, names, portion(advance, 0.0, 0.4))
     facts = imported_names(corpus)
-    edges: dict[tuple[int, int], float] = {}
-    for passage, document in enumerate(followed(documents, advance)):
-        found = facts.get(document.id)
-        for name in phrases(document.text) if found is None else found:
-            edges[passage, numbers.setdefault(name, len(numbers))] = MENTION_WEIGHT
-        for entity in known_names(name_words(document.text), titles, longest=longest):
-            edges[passage, entity] = MENTION_WEIGHT
-        for entity in own[passage]:
-            edges[passage, entity] = OWN_WEIGHT
-    return _assemble(tuple(numbers), _without_hubs(edges, len(documents)), len(documents))
+    found, found_rows = flattened(
+        [
+            number_of(" ".join(name))
+            for name in (facts[document.id] if document.id in facts else phrases(document.text))
+        ]
+        for document in followed(documents, portion(advance, 0.4, 1.0))
+    )
+    rows = np.concatenate([own_rows, found_rows, known_rows])
+    columns = np.concatenate([own, found, known])
+    keys, first = np.unique(rows * len(names) + columns, return_index=True)
+    is_own = first < len(own)
+    rows, columns = np.divmod(keys, max(len(names), 1))
+    kept = is_own | (np.bincount(columns, minlength=len(names)) <= _limit(len(documents)))[columns]
+    weights = np.where(is_own, OWN_WEIGHT, MENTION_WEIGHT)
+    return _assemble(list(names), rows[kept], columns[kept], weights[kept], len(documents))
+
+
+def _limit(passages: int) -> float:
+    """Return how many passages may mention a name; a passage keeps its own title."""
+    return max(HUB_SHARE * passages, HUB_AT_LEAST)
 
 
 def imported_names(corpus: Corpus) -> dict[str, list[Name]]:
@@ -89,38 +97,24 @@ def imported_names(corpus: Corpus) -> dict[str, list[Name]]:
     }
 
 
-def _without_hubs(
-    edges: dict[tuple[int, int], float], passage_count: int
-) -> dict[tuple[int, int], float]:
-    """Drop mentions of names that are nearly everywhere; a passage keeps its own title."""
-    degrees = Counter(entity for _, entity in edges)
-    limit = max(HUB_SHARE * passage_count, HUB_AT_LEAST)
-    return {
-        (passage, entity): weight
-        for (passage, entity), weight in edges.items()
-        if weight == OWN_WEIGHT or degrees[entity] <= limit
-    }
-
-
 def _assemble(
-    names: tuple[Name, ...], edges: dict[tuple[int, int], float], passage_count: int
+    names: list[str], rows: IntArray, columns: IntArray, weights: FloatArray, passages: int
 ) -> Graph:
-    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
-    weights = np.array(list(edges.values()))
     # In the order of names, so that ties between entities do not hang on where they were met.
-    linked = sorted(set(pairs[:, 1].tolist()), key=names.__getitem__)
+    linked = sorted(np.unique(columns).tolist(), key=names.__getitem__)
     number = np.zeros(len(names), dtype=np.int64)
     number[linked] = np.arange(len(linked))
-    columns = number[pairs[:, 1]]
-    shape = (passage_count, len(linked))
-    links = sparse.csr_array((weights, (pairs[:, 0], columns)), shape=shape)
+    columns = number[columns]
+    links = sparse.csr_array((weights, (rows, columns)), shape=(passages, len(linked)))
     degrees = np.bincount(columns, minlength=len(linked))
-    rarity = np.log1p(passage_count / np.maximum(degrees, 1))
+    rarity = np.log1p(passages / np.maximum(degrees, 1))
+    to_passages = _rows_to_one(links.T)
+    links.data = rarity[links.indices]
     return Graph(
-        names=tuple(names[entity] for entity in linked),
+        names=Texts.of(names[entity] for entity in linked),
         degrees=degrees,
-        to_passages=_rows_to_one(links.T),
-        to_entities=_rows_to_one(links.sign() * rarity[None, :]),
+        to_passages=to_passages,
+        to_entities=_rows_to_one(links),
     )
 
 

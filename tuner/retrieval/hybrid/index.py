@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from scipy import sparse
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import Float32Array, FloatArray, IntArray
-from tuner.core.steps import Advance, followed, portion, unheard
-from tuner.core.words import count_tokens
+from tuner.core.steps import Advance, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.hybrid.columns import Places, Texts
 from tuner.retrieval.hybrid.dense import DenseLeg
 from tuner.retrieval.hybrid.fusion import normalise_text
 from tuner.retrieval.hybrid.graph import Graph, build_graph
@@ -27,7 +26,8 @@ from tuner.retrieval.hybrid.mixture import dense_share, lexical_share, mixed
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
-from tuner.retrieval.hybrid.text import Bm25, full_text
+from tuner.retrieval.hybrid.text import Bm25
+from tuner.retrieval.hybrid.words import Words
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,16 @@ class Index:
             if first == second:
                 raise InputError(f"document id {first!r} occurs twice in the corpus")
         # In shares of the time of 100,000 passages; dense vectors come after it, and tell nothing.
-        of_graph, of_text = portion(advance, 0.0, 0.4), portion(advance, 0.4, 0.6)
-        of_lookup, of_tokens = portion(advance, 0.6, 0.9), portion(advance, 0.9, 1.0)
-        graph = build_graph(corpus, documents, of_graph)
-        bm25 = Bm25.build(documents, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
-        lookup = build_lookup(graph, documents, of_lookup)
-        tokens = [float(count_tokens(full_text(d))) for d in followed(documents, of_tokens)]
+        words = Words.of(documents, portion(advance, 0.0, 0.25))
+        graph = build_graph(corpus, documents, words, portion(advance, 0.25, 0.6))
+        of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
+        bm25 = Bm25.build(words, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
         return cls(
             document_ids=ids,
-            token_counts=np.array(tokens),
+            token_counts=words.text_lengths().astype(np.float64),
             bm25=bm25,
             graph=graph,
-            lookup=lookup,
+            lookup=build_lookup(graph, documents, words, of_lookup),
             dense=DenseLeg.build(options.dense, documents, order) if options.dense else None,
             options=options,
         )
@@ -126,6 +124,10 @@ class Index:
             "degrees": self.graph.degrees,
             "information": self.lookup.information,
             "weight": self.lookup.weight,
+            "word_information": self.lookup.word_information,
+            "postings": self.lookup.postings,
+            "posting_bounds": self.lookup.posting_bounds,
+            "unseen_information": np.array(self.lookup.unseen_information),
         }
         matrices = {
             "bm25": self.bm25.weights,
@@ -135,32 +137,24 @@ class Index:
         for name, matrix in matrices.items():
             for part in ("data", "indices", "indptr"):
                 arrays[f"{name}_{part}"] = getattr(matrix, part)
-        postings = list(self.lookup.postings.values())
-        arrays["postings"] = np.concatenate([np.zeros(0, dtype=np.int64), *postings])
         for name, array in arrays.items():
             write_array(directory, name, array)
-        words = {
-            "document_ids": self.document_ids,
-            "terms": list(self.bm25.terms),
-            "names": [" ".join(name) for name in self.graph.names],
-            "word_information": self.lookup.word_information,
-            "unseen_information": self.lookup.unseen_information,
-            "posting_words": list(self.lookup.postings),
-            "posting_ends": list(accumulate(map(len, postings))),
-        }
-        (directory / "words.json").write_text(json.dumps(words), encoding="utf-8")
+        Texts.of(self.document_ids).save(directory, "document_ids")
+        self.bm25.terms.save(directory, "terms")
+        self.lookup.names.save(directory, "names")
+        self.lookup.words.save(directory, "words")
         if self.dense is not None:
             self.dense.save(directory)
 
     @classmethod
     def load(cls, directory: Path, options: HybridOptions) -> Index:
         """Read an index that ``save`` wrote; its arrays stay on disk, mapped into memory."""
-        words = json.loads((directory / "words.json").read_text(encoding="utf-8"))
-        names = tuple(tuple(name.split(" ")) for name in words["names"])
+        ids = Texts.load(directory, "document_ids")
+        terms, names, words = (Places.load(directory, n) for n in ("terms", "names", "words"))
         shapes = {
-            "bm25": (len(words["terms"]), len(words["document_ids"])),
-            "to_passages": (len(names), len(words["document_ids"])),
-            "to_entities": (len(words["document_ids"]), len(names)),
+            "bm25": (len(terms.texts), len(ids)),
+            "to_passages": (len(names.texts), len(ids)),
+            "to_entities": (len(ids), len(names.texts)),
         }
         bm25, to_passages, to_entities = (
             sparse.csr_array(
@@ -172,19 +166,21 @@ class Index:
             )
             for name, shape in shapes.items()
         )
-        postings = np.split(read_array(directory, "postings"), words["posting_ends"][:-1])
+        degrees = read_array(directory, "degrees")
         return cls(
-            document_ids=tuple(words["document_ids"]),
+            document_ids=tuple(ids),
             token_counts=read_array(directory, "token_counts"),
-            bm25=Bm25(bm25, {term: number for number, term in enumerate(words["terms"])}),
-            graph=Graph(names, read_array(directory, "degrees"), to_passages, to_entities),
+            bm25=Bm25(bm25, terms),
+            graph=Graph(names.texts, degrees, to_passages, to_entities),
             lookup=EntityLookup(
-                names={name: entity for entity, name in enumerate(names)},
+                names=names,
                 information=read_array(directory, "information"),
                 weight=read_array(directory, "weight"),
-                word_information=words["word_information"],
-                postings=dict(zip(words["posting_words"], postings, strict=False)),
-                unseen_information=words["unseen_information"],
+                words=words,
+                word_information=read_array(directory, "word_information"),
+                postings=read_array(directory, "postings"),
+                posting_bounds=read_array(directory, "posting_bounds"),
+                unseen_information=float(read_array(directory, "unseen_information")),
             ),
             dense=DenseLeg.load(directory, options.dense) if options.dense else None,
             options=options,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 from tuner.core.corpus import Document
@@ -14,7 +15,7 @@ Name = tuple[str, ...]
 
 LONGEST_NAME = 12
 _PARENTHESES = re.compile(r"\s*\([^()]*\)")
-_TOKEN = re.compile(r"[^\W_](?:[\w'’]|[.&/-](?=\w))*")
+_HIGH = re.compile("[\U00010000-\U0010ffff]")
 # Small words that stand inside names (Bank of England, Ludwig van Beethoven, Musée de la Mer).
 _JOINERS = frozenset("of the de la le du da di del der den des von van al el for and".split())
 _OPENERS = STOP_WORDS | frozenset(
@@ -39,56 +40,69 @@ def own_names(document: Document) -> list[Name]:
 def phrases(text: str) -> Iterator[Name]:
     """Yield the capitalised phrases of a text, in order, repeats included.
 
+    A phrase begins with a capitalised word. It goes on over one space or dash, to another one, with
+    up to two joiners between them, or to a number; after a number there is no joiner.
+
     >>> list(phrases("In 1910 the Bank of England hired Ann Lee. She left."))
     [('bank', 'of', 'england'), ('ann', 'lee')]
     """
-    run: list[str] = []
-    pending: list[str] = []  # joiners that count only if a capitalised word follows
-    end = -1
-    for match in _TOKEN.finditer(text):
-        word = match.group()
-        gap = text[end : match.start()] if end >= 0 else ""
-        end = match.end()
-        if run and gap not in (" ", "-", "–"):
-            yield from _finish(run)
-            run, pending = [], []
-        if word[0].isupper():
-            run += [*pending, word]
-            pending = []
-        elif run and word in _JOINERS and len(pending) < 2 and not run[-1][0].isdigit():
-            pending.append(word)
-        elif run and word[0].isdigit() and not pending:
-            run.append(word)
-        elif run:
-            yield from _finish(run)
-            run, pending = [], []
-    yield from _finish(run)
+    highest = 0x7F if text.isascii() else 0x10FFFF if _HIGH.search(text) else 0xFFFF
+    for run in _runs(highest).findall(text):
+        if run and (name := _named(run)):
+            yield name
 
 
-def _finish(run: list[str]) -> Iterator[Name]:
-    name = name_words(" ".join(run))
+@lru_cache(maxsize=3)
+def _runs(highest: int) -> re.Pattern[str]:
+    """Return what finds the phrases of texts up to a code point; the last match is empty.
+
+    Each match takes whatever stands before a phrase, and the phrase: no search ever begins within
+    a word.
+    """
+    upper, digit = (
+        _char_class(chr(code) for code in range(highest + 1) if is_one(chr(code)))
+        for is_one in (_is_upper, _is_digit)
+    )
+    rest = r"(?:[\w'’]+|[.&/-](?=\w))*+"
+    capitalised, number = f"[{upper}]{rest}", f"[{digit}]{rest}"
+    joiner = rf"(?:{'|'.join(sorted(_JOINERS))})(?![\w'’]|[.&/-]\w)"
+    gap = "[ –-]"
+    between = rf"(?:(?:{gap}{joiner}){{0,2}}|(?:{gap}{number})+)"
+    run = rf"{capitalised}(?:{between}{gap}{capitalised})*(?:{gap}{number})*"
+    return re.compile(rf"(?:[\W_]+|[^\W_{upper}]{rest})*+(?:({run})|\Z)")
+
+
+def _is_upper(char: str) -> bool:
+    return char.isupper() and char.isalnum()
+
+
+def _is_digit(char: str) -> bool:
+    return char.isdigit() and char.isalnum()
+
+
+def _char_class(chars: Iterable[str]) -> str:
+    """Return the inside of a character class: as ranges, which the matcher turns into a table."""
+    ranges: list[list[str]] = []
+    for char in chars:
+        if ranges and ord(char) == ord(ranges[-1][1]) + 1:
+            ranges[-1][1] = char
+        else:
+            ranges.append([char, char])
+    return "".join(f"{first}-{last}" for first, last in ranges)
+
+
+# Names are few beside the places where they stand.
+@lru_cache(maxsize=100_000)
+def _named(run: str) -> Name:
+    """Return the name in a phrase, or nothing where it can tell no passages apart."""
+    name = name_words(run)
     # A sentence opens with a capital whatever its first word is.
     # What is left of "In 1910" is a number, not a name.
     while name and (name[0] in _OPENERS or name[0].isdigit()):
         name = name[1:]
-    if is_usable(name):
-        yield name
+    return name if is_usable(name) else ()
 
 
 def is_usable(name: Name) -> bool:
     """Say whether a name can tell passages apart: not empty, not one character, not a sentence."""
     return 0 < len(name) <= LONGEST_NAME and (len(name) > 1 or len(name[0]) > 1)
-
-
-def known_names(words: Name, known: dict[Name, int], *, longest: int) -> Iterator[int]:
-    """Yield the numbers of the known names in ``words``, from the left, long ones first."""
-    place = 0
-    while place < len(words):
-        for length in range(min(longest, len(words) - place), 0, -1):
-            number = known.get(words[place : place + length])
-            if number is not None:
-                yield number
-                place += length
-                break
-        else:
-            place += 1

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.corpus import Document
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import fold, name_words
+from tuner.retrieval.hybrid.columns import Places, Texts
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.names import LONGEST_NAME, Name
-from tuner.retrieval.hybrid.text import STOP_WORDS, full_text
+from tuner.retrieval.hybrid.text import STOP_WORDS
+from tuner.retrieval.hybrid.words import Words, flattened
 
 # Words that ask, and so name nothing even where a song or a band is called that.
 QUESTION_WORDS = frozenset(
@@ -28,27 +31,31 @@ LOWER_CASE_FACTOR = 0.5
 LEAST_SPECIFICITY = 0.5
 
 _SIMPLE_WORD = re.compile(r"[^\W_]+")
-_SENTENCE_END = re.compile(r'[.!?:;"“”(]')
+_OPENING_WORD = re.compile(r'[.!?:;"“”(][\W_]*([^\W_]+)')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EntityLookup:
     """What is needed to find entities in a query.
 
     Attributes:
-        names: entity of each name.
+        names: entity of each name, its words joined by spaces.
         information: shape (entities,), sum of the informations of a name's different words.
         weight: shape (entities,) in (0, 1]: how specific, and how surely a proper name, it is.
+        words: the words of passages and names.
         word_information: log((passages + 1) / (passages with the word + 1/2)) by word.
-        postings: entities whose name holds the word, ascending, by word.
+        postings: entities whose name holds a word, ascending, word by word.
+        posting_bounds: shape (words + 1,), where those of each word begin and end.
         unseen_information: the information of a word that no passage holds.
     """
 
-    names: dict[Name, int]
+    names: Places
     information: FloatArray
     weight: FloatArray
-    word_information: dict[str, float]
-    postings: dict[str, IntArray]
+    words: Places
+    word_information: FloatArray
+    postings: npt.NDArray[np.int32]
+    posting_bounds: IntArray
     unseen_information: float
 
     def candidates(self, text: str, *, count: int) -> tuple[IntArray, FloatArray]:
@@ -62,10 +69,11 @@ class EntityLookup:
         """
         words = name_words(text)
         trust = _trust(text, words)
-        entities, overlap = self._shared(trust)
+        found = {word: self.words.get(word) for word in trust}
+        entities, overlap = self._shared(trust, found)
         if not len(entities):
             return entities, np.zeros(0)
-        query_information = sum(self._information(word) for word in dict.fromkeys(words))
+        query_information = sum(self._information(found[word]) for word in dict.fromkeys(words))
         scores = PARTIAL_FACTOR * (overlap / self.information[entities]) ** 2
         scores *= np.sqrt(overlap / query_information) * self.weight[entities]
         for entity, factor in self._exact(words, trust):
@@ -78,14 +86,21 @@ class EntityLookup:
         best = np.argsort(-scores, kind="stable")[:count]
         return entities[best], scores[best]
 
-    def _information(self, word: str) -> float:
-        return self.word_information.get(word, self.unseen_information)
+    def _information(self, word: int | None) -> float:
+        return self.unseen_information if word is None else float(self.word_information[word])
 
-    def _shared(self, trust: dict[str, float]) -> tuple[IntArray, FloatArray]:
+    def _shared(
+        self, trust: dict[str, float], found: dict[str, int | None]
+    ) -> tuple[IntArray, FloatArray]:
         """Return the entities that share a word with the query, and how much they share."""
-        telling = [word for word in trust if word in self.postings and not is_empty(word)]
-        lists = [self.postings[word] for word in telling]
-        gains = [trust[word] * self._information(word) for word in telling]
+        lists, gains = [], []
+        for word, number in found.items():
+            if number is None or is_empty(word):
+                continue
+            begin, end = self.posting_bounds[number : number + 2]
+            if end > begin:
+                lists.append(self.postings[begin:end])
+                gains.append(trust[word] * self._information(number))
         everywhere = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
         entities, place = np.unique(everywhere, return_inverse=True)
         overlap: FloatArray = np.bincount(
@@ -100,8 +115,10 @@ class EntityLookup:
         for length in range(min(LONGEST_NAME, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
                 span = words[start : start + length]
-                entity = self.names.get(span)
-                if entity is None or any(is_taken[start : start + length]):
+                if any(is_taken[start : start + length]):
+                    continue
+                entity = self.names.get(" ".join(span))
+                if entity is None:
                     continue
                 telling = [word for word in span if not is_empty(word)]
                 if telling:
@@ -126,67 +143,74 @@ def _trust(text: str, words: Name) -> dict[str, float]:
 
 
 def build_lookup(
-    graph: Graph, documents: Sequence[Document], advance: Advance = unheard
+    graph: Graph, documents: Sequence[Document], words: Words, advance: Advance = unheard
 ) -> EntityLookup:
     """Prepare the search for the names of ``graph``."""
-    count = len(documents)
-    frequency = Counter(
-        word
-        for document in followed(documents, portion(advance, 0.0, 0.5))
-        for word in set(name_words(full_text(document)))
+    count, vocabulary = len(documents), words.vocabulary
+    frequencies = words.frequencies()
+    advance(1, 4)
+    number_of = vocabulary.__getitem__
+    # Words that stand in no passage, as imported names may have, come behind the others.
+    in_names, entities = flattened(
+        [*map(number_of, dict.fromkeys(name.split(" ")))] for name in graph.names
     )
-    used = {word for name in graph.names for word in name} | frequency.keys()
-    word_information = {
-        word: STOP_WORD_INFORMATION
-        if word in STOP_WORDS
-        else float(np.log((count + 1) / (frequency[word] + 0.5)))
-        for word in sorted(used)
+    frequencies = np.pad(frequencies, (0, len(vocabulary) - len(frequencies)))
+    # One logarithm for each frequency: few of them differ.
+    of_frequency = {
+        number: float(np.log((count + 1) / (number + 0.5)))
+        for number in np.unique(frequencies).tolist()
     }
-    information = [
-        sum(word_information[word] for word in dict.fromkeys(name)) for name in graph.names
-    ]
-    postings: dict[str, list[int]] = {}
-    for entity, name in enumerate(graph.names):
-        for word in dict.fromkeys(name):
-            postings.setdefault(word, []).append(entity)
+    word_information = np.array(
+        [
+            STOP_WORD_INFORMATION if word in STOP_WORDS else of_frequency[number]
+            for word, number in zip(vocabulary, frequencies.tolist(), strict=True)
+        ],
+        dtype=np.float64,
+    )
+    entity_count = len(graph.names)
     rarity = np.log(count / graph.degrees) / np.log(count) if count > 1 else np.ones(1)
     specificity = LEAST_SPECIFICITY + (1 - LEAST_SPECIFICITY) * rarity
+    by_word = np.argsort(in_names, kind="stable")
+    per_word = np.bincount(in_names, minlength=len(vocabulary))
     return EntityLookup(
-        names={name: entity for entity, name in enumerate(graph.names)},
+        names=Places.of(graph.names),
         # log((n + 1) / (n + 1/2)) is still above 0, so no name is without information.
-        information=np.array(information, dtype=np.float64),
-        weight=specificity * _properness(graph.names, documents, portion(advance, 0.5, 1.0)),
+        information=np.bincount(
+            entities, word_information[in_names], minlength=entity_count
+        ).astype(np.float64),
+        weight=specificity * _properness(graph.names, documents, portion(advance, 0.3, 1.0)),
+        words=Places.of(Texts.of(vocabulary)),
         word_information=word_information,
-        postings={word: np.array(entities) for word, entities in postings.items()},
+        postings=entities[by_word].astype(np.int32),
+        posting_bounds=np.concatenate([[0], np.cumsum(per_word)]),
         unseen_information=float(np.log((count + 1) / 0.5)),
     )
 
 
 def _properness(
-    names: Sequence[Name], documents: Sequence[Document], advance: Advance
+    names: Sequence[str], documents: Sequence[Document], advance: Advance
 ) -> FloatArray:
     """Return how often a one-word name is written with a capital where it need not be.
 
     ``President`` opens sentences and titles, so it looks like a name; inside sentences it is
     mostly ``president``. Longer names, and words of scripts without case, count as proper.
     """
+    written: Counter[str] = Counter()
+    opening: Counter[str] = Counter()
+    for document in followed(documents, advance):
+        written.update(_SIMPLE_WORD.findall(document.text))
+        # A sentence of its own, so that the first word opens one, too.
+        opening.update(_OPENING_WORD.findall(f".{document.text}"))
     capital: Counter[str] = Counter()
     lower: Counter[str] = Counter()
-    for document in followed(documents, advance):
-        end = 0
-        for match in _SIMPLE_WORD.finditer(document.text):
-            word = match.group()
-            is_first = end == 0 or _SENTENCE_END.search(document.text, end, match.start())
-            end = match.end()
-            if word[0].islower():
-                lower[fold(word)] += 1
-            elif word[0].isupper() and not is_first:
-                capital[fold(word)] += 1
+    for word, number in written.items():
+        if word[0].islower():
+            lower[fold(word)] += number
+        elif word[0].isupper():
+            capital[fold(word)] += number - opening[word]
     return np.array(
         [
-            (capital[name[0]] + 0.5) / (capital[name[0]] + lower[name[0]] + 0.5)
-            if len(name) == 1
-            else 1.0
+            1.0 if " " in name else (capital[name] + 0.5) / (capital[name] + lower[name] + 0.5)
             for name in names
         ],
         dtype=np.float64,

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
 # Libraries that decide which terms a text has and what they weigh.
-_LIBRARIES = ("bm25s", "PyStemmer")
+_LIBRARIES = ("PyStemmer",)
 
 
 @lru_cache(maxsize=1)

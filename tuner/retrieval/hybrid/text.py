@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,11 @@ from scipy import sparse
 
 from tuner.core.corpus import Document
 from tuner.core.errors import InputError
-from tuner.core.steps import Advance, followed, unheard
+from tuner.core.rankings import FloatArray
+from tuner.core.steps import Advance, unheard
 from tuner.core.words import is_unspaced, split_words
+from tuner.retrieval.hybrid.columns import Places, Texts
+from tuner.retrieval.hybrid.words import Numbers, Words, flattened
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
@@ -59,42 +63,38 @@ def full_text(document: Document) -> str:
 
 @dataclass(frozen=True)
 class Bm25:
-    """Score documents by BM25 (Lucene's variant, as in bm25s).
+    """Score documents by BM25 (Lucene's variant; the same numbers as bm25s).
 
     ``weights`` has shape (terms, documents): what one occurrence of a term in a query adds.
     """
 
     weights: sparse.csr_array
-    terms: dict[str, int]
+    terms: Places
 
     @classmethod
     def build(
-        cls,
-        documents: Sequence[Document],
-        *,
-        k1: float = 1.5,
-        b: float = 0.75,
-        advance: Advance = unheard,
+        cls, words: Words, *, k1: float = 1.5, b: float = 0.75, advance: Advance = unheard
     ) -> Bm25:
-        """Index the documents; ``k1`` > 0 bounds term frequency, ``b`` in [0, 1] the length."""
+        """Index passages; ``k1`` > 0 bounds term frequency, ``b`` in [0, 1] the length."""
         if not k1 > 0:
             raise InputError(f"bm25_k1={k1} must be above 0")
         if not 0 <= b <= 1:
             raise InputError(f"bm25_b={b} is outside [0, 1]")
-        import bm25s  # numba comes with it; not needed once the index is built
-
-        terms: dict[str, int] = {}
-        rows = [
-            [terms.setdefault(term, len(terms)) for term in row]
-            for row in analyse(full_text(document) for document in followed(documents, advance))
-        ]
-        if not terms:
-            nothing = sparse.csr_array(np.zeros((0, len(documents)), dtype=np.float32))
-            return cls(nothing, terms)
-        index = bm25s.BM25(k1=k1, b=b)
-        index.index((rows, terms), create_empty_token=False, show_progress=False)
-        arrays = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
-        return cls(sparse.csr_array(arrays, shape=(len(terms), len(documents))), terms)
+        terms, counts, lengths = _count_terms(words, advance)
+        total, frequencies = counts.shape[0], np.bincount(counts.indices, minlength=len(terms))
+        # One logarithm for each frequency: few of them differ.
+        of_frequency = {
+            number: math.log(1 + (total - number + 0.5) / (number + 0.5))
+            for number in np.unique(frequencies).tolist()
+        }
+        rarity = np.array([of_frequency[n] for n in frequencies.tolist()], dtype=np.float32)
+        damping = k1 * ((1 - b) + b * lengths / (lengths.mean() if terms else 1.0))
+        for first, last in words.blocks():
+            span = slice(counts.indptr[first], counts.indptr[last])
+            found = counts.data[span].astype(np.float64)
+            each = np.repeat(damping[first:last], np.diff(counts.indptr[first : last + 1]))
+            counts.data[span] = rarity[counts.indices[span]] * (found / (each + found))
+        return cls(counts.T.tocsr(), Places.of(Texts.of(terms)))
 
     def scores(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the scores of every document for each text, shape (texts, documents)."""
@@ -108,3 +108,49 @@ class Bm25:
                     span = slice(indptr[number], indptr[number + 1])
                     row[indices[span]] += data[span]
         return scores
+
+
+def _count_terms(
+    words: Words, advance: Advance
+) -> tuple[dict[str, int], sparse.csr_array, FloatArray]:
+    """Return the terms, how often each stands in each passage, and each passage's length."""
+    vocabulary, terms = list(words.vocabulary), dict[str, int]()
+    # A stemmer is cheap to make and not safe to share between threads.
+    stem = Stemmer.Stemmer("english").stemWord
+    is_alone = np.fromiter(map(is_unspaced, vocabulary), np.bool_, len(vocabulary))
+    term_of = np.array(
+        [
+            -1 if word in STOP_WORDS or alone else terms.setdefault(stem(word), len(terms))
+            for word, alone in zip(vocabulary, is_alone.tolist(), strict=True)
+        ],
+        dtype=np.int32,
+    )
+
+    def with_pairs(numbers: Numbers) -> list[int]:
+        found = _terms([vocabulary[number] for number in numbers.tolist()])
+        return [terms.setdefault(stem(term), len(terms)) for term in found]
+
+    passages = len(words.title_ends)
+    # Memory is taken as it is filled.
+    most = int(words.starts[-1])
+    indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+    indptr, lengths, end = np.zeros(passages + 1, dtype=np.int64), np.zeros(passages), 0
+    for first, last in words.blocks():
+        advance(first, passages)
+        numbers, counts = words.as_text(first, last)
+        rows, found = np.repeat(np.arange(last - first), counts), term_of[numbers]
+        if is_alone[numbers].any():
+            special = np.unique(rows[is_alone[numbers]])
+            pairs, places = flattened([with_pairs(numbers[rows == row]) for row in special])
+            is_other = np.isin(rows, special, invert=True)
+            rows = np.concatenate([rows[is_other], special[places]])
+            found = np.concatenate([found[is_other], pairs])
+        rows, found = rows[found >= 0], found[found >= 0]
+        lengths[first:last] = np.bincount(rows, minlength=last - first)
+        ones = np.ones(len(rows), dtype=np.float32)
+        block = sparse.csr_array((ones, (rows, found)), shape=(last - first, len(terms)))
+        begin, end = end, end + block.nnz
+        indices[begin:end], data[begin:end] = block.indices, block.data
+        indptr[first + 1 : last + 1] = begin + block.indptr[1:]
+    arrays = (data[:end], indices[:end], indptr)
+    return terms, sparse.csr_array(arrays, shape=(passages, len(terms))), lengths

@@ -80,7 +80,7 @@ def trace(
             entities[row][is_seed],
             weights[row][is_seed],
         )
-        names = [" ".join(index.graph.names[entity]) for entity in members]
+        names = [index.graph.names[entity] for entity in members.tolist()]
         reached = [names[place] for place in _reached(start, steps, max_hops, settings.hop_decay)]
         routes = _routes(start, steps, max_hops)
         yield reached, [_path(route, names, relations) for route in routes]

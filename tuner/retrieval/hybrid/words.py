@@ -1,0 +1,149 @@
+"""The words of all passages as numbers: split once, for every part of the index."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.corpus import Document
+from tuner.core.rankings import BoolArray, IntArray
+from tuner.core.steps import Advance, followed, unheard
+from tuner.core.words import POSSESSIVE, marked_words, name_words, split_words
+
+# Passages that are worked on at once, where work is done on arrays.
+AT_ONCE = 4_096
+
+# Bits of a number that say where a word counts, beside its number in the vocabulary.
+_NOT_IN_NAMES = 1 << 29
+_NOT_IN_TEXT = 1 << 30
+_NUMBER = _NOT_IN_NAMES - 1
+
+Numbers = npt.NDArray[np.int32]
+
+
+class Vocabulary(dict[str, int]):
+    """Words with their numbers: one that is new gets the next number when it is looked up."""
+
+    def __missing__(self, word: str) -> int:
+        """Add a word."""
+        number = self[word] = len(self)
+        return number
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The passages' words, in two readings.
+
+    As text, a passage is ``split_words`` of its title and text; as names, it is ``name_words`` of
+    both, that is without possessive endings.
+
+    Attributes:
+        vocabulary: the number of each word; names' words may be added.
+        starts: shape (passages + 1,), where each passage begins in the flat list of words.
+        title_ends: shape (passages,), where its title ends there.
+    """
+
+    vocabulary: Vocabulary
+    starts: IntArray
+    title_ends: IntArray
+    _flat: Numbers
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], advance: Advance = unheard) -> Words:
+        """Split the passages' titles and texts."""
+        vocabulary = Vocabulary()
+        number_of = vocabulary.__getitem__
+        flat, starts, title_ends = array("i"), array("q", [0]), array("q")
+
+        def add(text: str) -> None:
+            words = marked_words(text)
+            if words is None:
+                flat.extend(number_of(word) | _NOT_IN_NAMES for word in split_words(text))
+                flat.extend(number_of(word) | _NOT_IN_TEXT for word in name_words(text))
+            elif POSSESSIVE in words:
+                flat.extend(
+                    number_of("s") | _NOT_IN_NAMES if word == POSSESSIVE else number_of(word)
+                    for word in words
+                )
+            else:
+                flat.extend(map(number_of, words))
+
+        for document in followed(documents, advance):
+            add(document.title)
+            title_ends.append(len(flat))
+            add(document.text)
+            starts.append(len(flat))
+        return cls(
+            vocabulary,
+            np.frombuffer(starts, dtype=np.int64),
+            np.frombuffer(title_ends, dtype=np.int64),
+            np.frombuffer(flat, dtype=np.int32) if flat else np.zeros(0, dtype=np.int32),
+        )
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last passage, exclusive, of blocks to be worked on at once."""
+        count = len(self.title_ends)
+        yield from ((first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE))
+
+    def as_text(self, first: int, last: int) -> tuple[Numbers, IntArray]:
+        """Return the numbers of the words of some passages, and how many each passage has."""
+        return self._read(first, last, None, without=_NOT_IN_TEXT)
+
+    def as_names(
+        self, first: int, last: int, *, with_titles: bool = True
+    ) -> tuple[Numbers, IntArray]:
+        """Return the same in the reading of names; where asked, of the texts alone."""
+        begins = None if with_titles else self.title_ends[first:last]
+        return self._read(first, last, begins, without=_NOT_IN_NAMES)
+
+    def _read(
+        self, first: int, last: int, begins: IntArray | None, *, without: int
+    ) -> tuple[Numbers, IntArray]:
+        ends = self.starts[first + 1 : last + 1]
+        offset, end = int(self.starts[first]), int(self.starts[last])
+        flat = self._flat[offset:end]
+        is_read: BoolArray = (flat & without) == 0
+        if begins is not None:
+            lengths = np.diff(self.starts[first : last + 1])
+            is_read &= np.arange(offset, end) >= np.repeat(begins, lengths)
+        running = np.concatenate([[0], np.cumsum(is_read)])
+        counts = running[ends - offset] - running[self.starts[first:last] - offset]
+        return flat[is_read] & _NUMBER, counts
+
+    def text_lengths(self) -> IntArray:
+        """Return how many words each passage has as text."""
+        running = np.concatenate([[0], np.cumsum((self._flat & _NOT_IN_TEXT) == 0)])
+        return np.diff(running[self.starts])
+
+    def frequencies(self) -> IntArray:
+        """Return in how many passages each word stands, in the reading of names."""
+        size = len(self.vocabulary)
+        found = np.zeros(size, dtype=np.int64)
+        for first, last in self.blocks():
+            numbers, counts = self.as_names(first, last)
+            passages = np.repeat(np.arange(last - first), counts)
+            present = distinct(passages * size + numbers) % size
+            found += np.bincount(present, minlength=size)
+        return found
+
+
+def distinct(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return each key once, ascending."""
+    ordered = np.sort(keys)
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
+def flattened(rows: Iterable[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Return the numbers of all rows one after the other, and the row of each."""
+    flat, lengths = array("q"), array("q")
+    for row in rows:
+        flat.extend(row)
+        lengths.append(len(row))
+    numbers = np.array(flat, dtype=np.int64)
+    return numbers, np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
