@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,12 @@ import click
 
 from tuner.cli.options import FiniteRange, check_plot, note
 from tuner.cli.out import echo
-from tuner.core.errors import EXIT_ALARM, InputError, did_you_mean
+from tuner.core.errors import EXIT_ALARM, InputError
 from tuner.core.json_text import json_text
+from tuner.drift.watched import QUERY_MIX, WATCHED, last_day, measures_of
 
 if TYPE_CHECKING:
-    from tuner.drift.detection import Measure
     from tuner.drift.observations import Observation
-
-
-# What is watched where nobody names a measure, in this order: scores, then inputs and costs.
-_WATCHED = ("score", "objective", "without_graph", "empty", "latency_ms", "latency_p95_ms")
-_HIGHER_IS_WORSE = ("without_graph", "empty")
-_PERCENTILES = {"latency_ms": 95.0}
-MIX = "query_type"
 
 
 @click.command("drift", short_help="Look for a loss of quality; exit code 20 on an alarm.")
@@ -51,7 +44,8 @@ MIX = "query_type"
     multiple=True,
     metavar="NAME",
     help="A figure to watch. May be repeated; the first is also watched by query type. "
-    f"{MIX} is the mix of types. Default: what is there of {', '.join(_WATCHED)} and {MIX}.",
+    f"{QUERY_MIX} is the mix of types. Default: what is there of {', '.join(WATCHED)} and "
+    f"{QUERY_MIX}.",
 )
 @click.option(
     "--higher-is-worse",
@@ -135,12 +129,14 @@ def command(
     if experiment is None:
         observations = observations_of(sources, of=of, nights_of=dates_of_studies)
     else:
-        asked = [name for name in names if name != MIX]
+        asked = [name for name in names if name != QUERY_MIX]
         observations = observations_of_experiment(uri, experiment, _pairs(tags), asked)
     if not observations:
         other = "winner" if of == "baseline" else "baseline"
         raise InputError(f"nothing was observed: no run has a {of}; try --of {other}")
-    measures = _measures(observations, names, higher_is_worse, effects)
+    smallest = _effects(effects)
+    is_mix_watched = not names or QUERY_MIX in names
+    measures = measures_of(observations, names, higher_is_worse, smallest)
     report = find_drift(
         observations,
         measures,
@@ -151,7 +147,7 @@ def command(
             trend_days=trend,
         ),
         alpha=alpha,
-        mix_effect=_effects(effects).get(MIX, MODERATE_PSI) if not names or MIX in names else None,
+        mix_effect=smallest.get(QUERY_MIX, MODERATE_PSI) if is_mix_watched else None,
     )
     if plot is not None:
         draw(observations, measures, report, plot)
@@ -163,42 +159,6 @@ def command(
         print_report(report)
     if report.status == "alarm":
         click.get_current_context().exit(EXIT_ALARM)
-
-
-def _measures(
-    observations: Sequence[Observation],
-    names: Sequence[str],
-    higher_is_worse: Sequence[str],
-    effects: Sequence[str],
-) -> list[Measure]:
-    from tuner.drift.detection import Measure
-    from tuner.drift.observations import figures_in
-    from tuner.evaluation.system_metrics import is_better_lower
-
-    there = figures_in(observations)
-    wanted = [name for name in names if name != MIX]
-    if not names:
-        wanted = [name for name in _WATCHED if name in there]
-        if not wanted and not any(one.query_type for one in observations):
-            listed = f": {', '.join(there)}" if there else "; the source holds none"
-            raise InputError(f"name a figure to watch by --metric{listed}")
-    smallest = _effects(effects)
-    for name in [*wanted, *higher_is_worse]:
-        if name not in there:
-            raise InputError(f"no observation has the figure {name!r}{did_you_mean(name, there)}")
-    for name in smallest.keys() - {*wanted, "", MIX}:
-        hint = did_you_mean(name, [*wanted, MIX])
-        raise InputError(f"--min-effect {name}: this is not watched{hint}")
-    costs = {*_HIGHER_IS_WORSE, *higher_is_worse}
-    return [
-        Measure(
-            name,
-            "higher" if name in costs or is_better_lower(name) or name.endswith("_ms") else "lower",
-            _PERCENTILES.get(name),
-            smallest.get(name, smallest.get("", Measure(name).min_effect)),
-        )
-        for name in wanted
-    ]
 
 
 def _effects(written: Sequence[str]) -> dict[str, float]:
@@ -227,14 +187,7 @@ def _last_day(observations: Sequence[Observation], as_of: str | None) -> date:
     from tuner.core.days import parse_day
 
     if as_of is None:
-        last = max(one.day for one in observations)
-        age = (datetime.now(UTC).date() - last).days
-        # One such line would keep every later look from ever seeing recent days.
-        if age < -1:
-            raise InputError(
-                f"the last data are of {last}, a day that is still to come: correct "
-                "them, or name the last recent day by --as-of"
-            )
+        last, age = last_day(observations)
         if age > 1:
             note(f"note: the last data are {age} days old, of {last}")
         return last

@@ -10,9 +10,10 @@ import numpy as np
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
-from tuner.drift.findings import QUERY_MIX, DriftReport, Finding, Status, Test
+from tuner.drift.findings import DriftReport, Finding, Status, Test
 from tuner.drift.mix import MODERATE_PSI, MixChange, compare_mix
 from tuner.drift.observations import Daily, Observation, Windows, by_day, by_query, count_types
+from tuner.drift.watched import QUERY_MIX
 from tuner.drift.windows import Change, Worse, compare_windows, compare_windows_paired, trend
 from tuner.stats import correct_holm
 

@@ -10,9 +10,6 @@ from tuner.drift.mix import MixChange
 from tuner.drift.observations import Windows
 from tuner.drift.windows import Change
 
-QUERY_MIX = "query_type"
-"""The name under which the mix of query types is reported."""
-
 MOSTLY_MIX = 0.8
 """From this share of a change on it counts as one of the mix, where no type changed by itself."""
 
