@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
 from tuner.datasets.run_files import look_like_grades, look_like_scores, read_qrels, read_run
-from tuner.scoring.ordering import top_documents
+from tuner.metrics.ordering import top_documents
 
 GRADES = {"q1": {"d1": 2.0, "d2": 0.0}, "q2": {"d3": 1.0}}
 QRELS = {

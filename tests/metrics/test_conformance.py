@@ -11,8 +11,8 @@ import pytest
 
 from tuner.core.rankings import Rankings
 from tuner.metrics import Qrels, mean_defined, parse
+from tuner.metrics.ordering import top_documents
 from tuner.scoring.evaluate_run import evaluate_run, evaluate_run_metrics
-from tuner.scoring.ordering import top_documents
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"
 TOLERANCE = 1e-9

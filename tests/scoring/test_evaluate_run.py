@@ -11,8 +11,8 @@ import pytest
 
 from tuner.core.errors import MetricError
 from tuner.metrics import parse
+from tuner.metrics.ordering import top_documents
 from tuner.scoring.evaluate_run import evaluate_run, evaluate_run_metrics
-from tuner.scoring.ordering import top_documents
 
 
 def order(answer, depth=None, **options) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.datasets.dataset import Dataset
 from tuner.datasets.lines import ProblemLog
-from tuner.evalset.agreement import Agreement, Weights, cohen_kappa
+from tuner.evalset.agreement import Agreement, Weights, cohen_kappa, verdict
 from tuner.evalset.sheets import (
     GRADES,
     Row,
@@ -49,6 +50,28 @@ class Comparison:
         """Return the passages with two different grades."""
         differing = [pair for pair in self.pairs if pair.first != pair.second]
         return tuple(sorted(differing, key=lambda pair: -abs(pair.first - pair.second)))
+
+    def to_record(self, gate: float) -> dict[str, Any]:
+        """Return the agreement, whether it passes ``gate``, and the disagreements as plain data."""
+        agreement = self.agreement
+        return {
+            "pairs": agreement.pairs,
+            "same": agreement.same,
+            "kappa": agreement.kappa,
+            "weights": agreement.weights,
+            "gate": gate,
+            "passed": agreement.passes(gate),
+            "verdict": verdict(agreement, gate),
+            "disagreements": [
+                {
+                    "query_id": pair.row.query_id,
+                    "document_id": pair.row.document_id,
+                    "a": pair.first,
+                    "b": pair.second,
+                }
+                for pair in self.disagreements
+            ],
+        }
 
 
 def compare_sheets(

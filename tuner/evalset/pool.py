@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.corpus import Corpus, Document, Query
@@ -13,7 +15,10 @@ from tuner.core.policy import Policy, is_policy
 from tuner.core.rankings import Rankings
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params
+from tuner.datasets.run_files import read_run
+from tuner.evalset.sampling import SampledQuery
 from tuner.evalset.sheets import Row
+from tuner.metrics.ordering import top_documents
 from tuner.retrieval.base import Retriever
 from tuner.retrieval.knobs import Knob, knob_params
 
@@ -23,6 +28,62 @@ if TYPE_CHECKING:
 MOST_CORNERS = 16
 DEPTH_KNOB = "top_k"
 """The knob that says how many passages are returned; pools set it to their depth."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The rows of a sheet, and what came together on it.
+
+    Attributes:
+        rows: query after query.
+        queries: how many have a passage to grade.
+        clicked: how many passages users clicked.
+        unknown_clicks: how many clicked documents are not in the corpus, and so on no sheet.
+    """
+
+    rows: Sequence[Row] = field(repr=False)
+    queries: int
+    clicked: int
+    unknown_clicks: int
+
+
+def pool_queries(
+    sampled: Sequence[SampledQuery],
+    corpus: Corpus,
+    retriever: Retriever,
+    settings: Sequence[Params],
+    runs: Sequence[str],
+    *,
+    depth: int,
+    seed: int,
+) -> Pool:
+    """Pool what a retriever finds with each setting, what is in run files, and what users clicked.
+
+    Raises:
+        InputError: a run file that answers none of the queries.
+    """
+    known = {document.id for document in corpus.documents}
+    asked = [item.query for item in sampled]
+    retriever.prepare(asked)
+    rankings = [retriever.retrieve(asked, setting) for setting in settings]
+    rankings += [_of_run(file, asked, depth) for file in runs]
+    clicks = {s.query.id: [id_ for id_ in s.clicked if id_ in known] for s in sampled}
+    found = pooled(rankings, depth=depth, also=clicks)
+    rows = sheet_rows(asked, found, corpus.documents, seed=seed)
+    strange = {id_ for item in sampled for id_ in item.clicked} - known
+    return Pool(
+        rows, len({row.query_id for row in rows}), sum(map(len, clicks.values())), len(strange)
+    )
+
+
+def _of_run(file: str, queries: Sequence[Query], depth: int) -> Rankings:
+    """Read the best documents of each query from a run file; none where it lacks the query."""
+    answers = read_run(Path(file)).answers
+    ids = [query.id for query in queries]
+    if not answers.keys() & set(ids):
+        raise InputError("answers none of the queries; are their ids the same?", file=file)
+    given = [answers.get(id_, ()) for id_ in ids]
+    return Rankings.from_ids(ids, top_documents(ids, given, depth=depth, duplicates="error"))
 
 
 def pooled(

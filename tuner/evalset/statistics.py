@@ -225,6 +225,13 @@ def near_duplicate_queries(
     )
 
 
+def torn_pairs(dataset: Dataset, held_out: Collection[str]) -> list[tuple[str, str]]:
+    """Return the pairs of queries that are worded alike, of which one only is held out."""
+    alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
+    alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]
+    return [pair for pair in alike if (pair[0] in held_out) is not (pair[1] in held_out)]
+
+
 def _grades(dataset: Dataset) -> dict[str, int]:
     grades = Counter(grade for judged in dataset.qrels.values() for grade in judged.values())
     return {f"{grade:g}": grades[grade] for grade in sorted(grades)}

@@ -11,7 +11,9 @@ from typing import Any
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, did_you_mean
+from tuner.core.files import write_whole
 from tuner.core.grades import GradeScale
+from tuner.core.json_text import json_text
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.beir import Beir
 from tuner.datasets.dataset import Dataset, Evidence
@@ -59,6 +61,25 @@ def write_dataset(dataset: Dataset, folder: Path, *, layout: str = "beir") -> Da
 def _read(folder: Path, layout: str, scale: GradeScale) -> Dataset:
     read = _READERS[layout].read(folder, relevant_from=scale.relevant_from)
     return read.with_scale(scale)
+
+
+def write_notes(
+    folder: Path, source: str, warnings: Iterable[str], settings: Mapping[str, Any]
+) -> None:
+    """Leave word beside questions made from a graph: who finds them must know how they were made.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    told = "".join(f"- {warning}\n" for warning in warnings)
+    text = (
+        f"# {folder.name}\n\nQuestions made from the graph in `{source}` by `tuner dataset build "
+        f"from-graph`.\n\n{told}\n```json\n{json_text(settings, indent=2)}\n```\n"
+    )
+    try:
+        write_whole(folder / "README.md", text)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(folder)) from error
 
 
 def refuse_full(folder: Path) -> None:

@@ -21,8 +21,8 @@ from tuner.metrics.judgements import (
     padded,
 )
 from tuner.metrics.names import Metric, depth_needed, parse
+from tuner.metrics.ordering import Answer, Duplicates, top_documents
 from tuner.metrics.tops import zero_without_relevant
-from tuner.scoring.ordering import Answer, Duplicates, top_documents
 
 _log = logging.getLogger(__name__)
 

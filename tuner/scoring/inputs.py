@@ -17,8 +17,8 @@ from tuner.metrics import Metric, Qrels, depth_needed
 from tuner.metrics.base import NO_OPTIONS, Judged, Kind, MetricOptions
 from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
 from tuner.metrics.graph import GraphLabels, JudgedGraph
+from tuner.metrics.ordering import Answer, top_documents
 from tuner.metrics.passages import Passages
-from tuner.scoring.ordering import Answer, top_documents
 
 _ELSEWHERE = {
     "context_tokens_p95": "is no mean: write context_tokens, and see --aggregates",

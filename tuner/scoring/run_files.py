@@ -19,8 +19,8 @@ from tuner.datasets.run_files import (
     read_run,
 )
 from tuner.datasets.run_json import Run
+from tuner.metrics.ordering import Answer
 from tuner.scoring.inputs import Told
-from tuner.scoring.ordering import Answer
 
 _RANKS_FORMAT = "tsv of ranks"
 

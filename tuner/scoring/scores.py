@@ -13,8 +13,8 @@ from tuner.core.errors import InputError, MetricError, Problem
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.metrics import Metric, Qrels, mean_defined, parse
+from tuner.metrics.ordering import Answer, top_documents
 from tuner.scoring.inputs import Scorer, ScoringInputs, Told, answering_metric
-from tuner.scoring.ordering import Answer, top_documents
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 
 Grades = Mapping[str, Mapping[str, float]]

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tuner.cli.dataset.options import AT_LEAST_1, path_argument
 from tuner.cli.options import note
 from tuner.cli.out import echo
-from tuner.core.errors import InputError
-from tuner.core.json_text import json_text
-
-if TYPE_CHECKING:
-    from tuner.evalset.synthetic import Options
 
 
 @click.command("from-graph", short_help="Make questions from a graph's facts.")
@@ -97,7 +90,7 @@ def from_graph(
     from tuner.evalset.corpus import open_corpus
     from tuner.evalset.synthetic import KINDS, Options, build_from_graph
     from tuner.evalset.wording import read_relations
-    from tuner.evalset.writing import refuse_full, write_dataset
+    from tuner.evalset.writing import refuse_full, write_dataset, write_notes
 
     refuse_full(Path(out))
     options = Options(
@@ -113,27 +106,14 @@ def from_graph(
     )
     built = build_from_graph(open_corpus(path), path, name=Path(out).name, options=options)
     copy = write_dataset(built, Path(out))
-    _write_notes(Path(out), path, built.warnings, options)
+    settings = {name: value for name, value in asdict(options).items() if name != "relations"}
+    write_notes(Path(out), path, built.warnings, settings)
     for warning in built.warnings:
         note(f"warning: {warning}")
     made = Counter(query.query_type for query in copy.queries)
     counts = ", ".join(f"{made[kind]} {kind}" for kind in options.kinds)
     echo(f"{out}: {len(copy.queries)} questions ({counts})")
     echo(f"fingerprint {copy.fingerprint[:12]}")
-
-
-def _write_notes(folder: Path, path: str, warnings: Sequence[str], options: Options) -> None:
-    """Leave word beside the data: whoever finds it later must know how it was made."""
-    told = "".join(f"- {warning}\n" for warning in warnings)
-    settings = {name: value for name, value in asdict(options).items() if name != "relations"}
-    text = (
-        f"# {folder.name}\n\nQuestions made from the graph in `{path}` by `tuner dataset build "
-        f"from-graph`.\n\n{told}\n```json\n{json_text(settings, indent=2)}\n```\n"
-    )
-    try:
-        (folder / "README.md").write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(folder)) from error
 
 
 commands: tuple[click.Command, ...] = (from_graph,)

@@ -17,12 +17,6 @@ from tuner.core.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tuner.core.corpus import Query
-    from tuner.core.rankings import Rankings
-
-_MANY = 20_000
-"""Comparing so many queries with each other takes about half a minute, twice as many four times."""
-
 _ROLES = ("query", "time", "user", "clicked")
 
 
@@ -81,39 +75,33 @@ def sample(
 ) -> None:
     """Draw different queries from LOG, a CSV or JSON lines file, each type with its share."""
     from tuner.evalset.classify import load_classifier
-    from tuner.evalset.distinct import (
-        distinct_queries,
-        drop_near_duplicates,
-        write_near_duplicates,
-    )
-    from tuner.evalset.query_log import read_query_log, since_date
-    from tuner.evalset.sampling import sample_queries, write_sample
+    from tuner.evalset.distinct import write_near_duplicates
+    from tuner.evalset.sampling import sample_log, write_sample
 
     for file in filter(None, (out, dropped)):  # before the work, not after it
         if Path(file).exists():
             raise InputError("is there already; name another file", file=file)
-    classify = load_classifier(classifier)
-    read = read_query_log(log, columns=_pairs(columns))
-    entries = since_date(read, since) if since is not None else read.entries
-    distinct = distinct_queries(entries)
-    if min_users > 1:
-        if "user" not in read.columns:
-            raise InputError("--min-users needs a column of users; name it: --column user=NAME")
-        distinct = [query for query in distinct if query.users >= min_users]
-    if len(distinct) > _MANY:
-        note(f"comparing {len(distinct):,} queries; --since and --min-users make them fewer")
-    kept, near = drop_near_duplicates(distinct, threshold=threshold)
-    if not kept:
-        raise InputError("no query is left; loosen --since or --min-users")
-    drawn = sample_queries(kept, size, classify=classify, seed=seed, by_traffic=by == "traffic")
+    found = sample_log(
+        log,
+        size,
+        classify=load_classifier(classifier),
+        say=note,
+        columns=_pairs(columns),
+        since=since,
+        min_users=min_users,
+        threshold=threshold,
+        seed=seed,
+        by_traffic=by == "traffic",
+    )
+    read, drawn = found.log, found.drawn
     write_sample(out, drawn)
     if dropped is not None:
-        write_near_duplicates(dropped, near)
+        write_near_duplicates(dropped, found.near)
     note("columns: " + ", ".join(f"{role} = {name}" for role, name in read.columns.items()))
     wordless = f", {read.wordless} of punctuation alone" if read.wordless else ""
     note(
-        f"{len(entries)} entries ({read.blank} more were blank{wordless}), "
-        f"{len(distinct)} distinct queries, {len(near)} near duplicates dropped"
+        f"{found.entries} entries ({read.blank} more were blank{wordless}), "
+        f"{found.distinct} distinct queries, {len(found.near)} near duplicates dropped"
     )
     if len(drawn) < size:
         note(f"note: only {len(drawn)} queries are there, {size} were asked for")
@@ -180,9 +168,8 @@ def pool(
     from tuner.evalset.pool import (
         DEPTH_KNOB,
         configured_retriever,
+        pool_queries,
         pool_settings,
-        pooled,
-        sheet_rows,
     )
     from tuner.evalset.sampling import read_sample
     from tuner.evalset.sheets import write_sheet
@@ -197,7 +184,6 @@ def pool(
         raise InputError("give --corpus PATH, or --config CONFIG with a data set")
     sampled = read_sample(queries)
     corpus = open_corpus(place)
-    known = {document.id for document in corpus.documents}
     retriever, space = configured_retriever(configured, corpus)
     settings = pool_settings(
         [read_params(text, "--params") for text in given],
@@ -210,25 +196,15 @@ def pool(
     limit = limits.get(DEPTH_KNOB)
     if limit is not None and limit < depth:
         note(f"note: the retriever returns {limit:g} passages at most")
-    asked = [item.query for item in sampled]
-    retriever.prepare(asked)
-    rankings = [retriever.retrieve(asked, setting) for setting in settings]
-    rankings += [_of_run(file, asked, depth) for file in runs]
-    clicks = {s.query.id: [id_ for id_ in s.clicked if id_ in known] for s in sampled}
-    rows = sheet_rows(
-        asked, pooled(rankings, depth=depth, also=clicks), corpus.documents, seed=seed
-    )
-    write_sheet(out, rows)
-    counts = Counter(row.query_id for row in rows)
-    empty = sum(query.id not in counts for query in asked)
-    if empty:
+    found = pool_queries(sampled, corpus, retriever, settings, runs, depth=depth, seed=seed)
+    write_sheet(out, found.rows)
+    if empty := len(sampled) - found.queries:
         note(f"note: queries for which nothing was found, left out of the sheet: {empty}")
-    strange = {id_ for item in sampled for id_ in item.clicked} - known
-    if strange:
-        note(f"note: clicked documents that are not in the corpus: {len(strange)}")
-    clicked = sum(map(len, clicks.values()))
-    note(f"pooled: {len(settings)} settings, {len(runs)} runs, depth {depth}, {clicked} clicks")
-    echo(f"{len(rows)} passages to grade for {len(counts)} queries: {out}")
+    if found.unknown_clicks:
+        note(f"note: clicked documents that are not in the corpus: {found.unknown_clicks}")
+    pooled = f"{len(settings)} settings, {len(runs)} runs, depth {depth}, {found.clicked} clicks"
+    note(f"pooled: {pooled}")
+    echo(f"{len(found.rows)} passages to grade for {found.queries} queries: {out}")
 
 
 commands: tuple[click.Command, ...] = (sample, pool, agree, judge)
@@ -245,17 +221,3 @@ def _pairs(written: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--column {text!r}: no role {role!r}{did_you_mean(role, _ROLES)}")
         chosen[role] = name
     return chosen
-
-
-def _of_run(file: str, queries: Sequence[Query], depth: int) -> Rankings:
-    """Read the best documents of each query from a run file; none where it lacks the query."""
-    from tuner.core.rankings import Rankings
-    from tuner.datasets.run_files import read_run
-    from tuner.scoring.ordering import top_documents
-
-    answers = read_run(Path(file)).answers
-    ids = [query.id for query in queries]
-    if not answers.keys() & set(ids):
-        raise InputError("answers none of the queries; are their ids the same?", file=file)
-    given = [answers.get(id_, ()) for id_ in ids]
-    return Rankings.from_ids(ids, top_documents(ids, given, depth=depth, duplicates="error"))

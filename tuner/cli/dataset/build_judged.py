@@ -70,29 +70,13 @@ def agree(
     from tuner.evalset.agreement import verdict
 
     compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=_numbers(grades))
-    agreement = compared.agreement
-    sentence = verdict(agreement, gate)
-    has_passed = agreement.passes(gate)
+    has_passed = compared.agreement.passes(gate)
     if has_passed and out is not None:
         write_adjudication(out, compared)
-    differing = [
-        {"query_id": p.row.query_id, "document_id": p.row.document_id, "a": p.first, "b": p.second}
-        for p in compared.disagreements
-    ]
     if as_json:
-        record = {
-            "pairs": agreement.pairs,
-            "same": agreement.same,
-            "kappa": agreement.kappa,
-            "weights": agreement.weights,
-            "gate": gate,
-            "passed": has_passed,
-            "verdict": sentence,
-            "disagreements": differing,
-        }
-        echo(json_text(record, indent=2))
+        echo(json_text(compared.to_record(gate), indent=2))
     else:
-        _print_comparison(compared, sentence)
+        _print_comparison(compared, verdict(compared.agreement, gate))
     if has_passed and out is not None:
         note(f"fill in the blanks of column 'adjudicated': {out}")
     if not has_passed:

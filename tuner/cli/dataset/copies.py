@@ -89,19 +89,16 @@ def split(
     Both parts have the whole corpus. Queries that belong to one group stay in one part.
     """
     from tuner.datasets import split_queries
-    from tuner.datasets.dataset import duplicate_queries
-    from tuner.evalset.statistics import near_duplicate_queries
+    from tuner.evalset.statistics import torn_pairs
     from tuner.evalset.writing import refuse_full, write_dataset
 
     refuse_full(Path(out))
     dataset = read_shown(path, format_name, qrels, relevant_from)
     tune, held = split_queries(dataset.queries, holdout=holdout, stratify_by=fields, seed=seed)
-    alike = [(ids[0], other) for ids in duplicate_queries(dataset) for other in ids[1:]]
-    alike += [(first, second) for first, second, _ in near_duplicate_queries(dataset)]
+    torn = torn_pairs(dataset, held)
     for part, ids in (("tune", tune), ("holdout", held)):
         copy = write_dataset(dataset.select(ids), Path(out) / part)
         echo(f"{copy.path}: {len(ids)} queries, fingerprint {copy.fingerprint[:12]}")
-    torn = [pair for pair in alike if (pair[0] in held) is not (pair[1] in held)]
     if torn:
         note(
             f"warning: {len(torn)} pairs of queries are worded alike and stand in different parts "
