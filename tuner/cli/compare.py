@@ -17,9 +17,7 @@ from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.corpus import Query
-    from tuner.run.assembly import Assembly
     from tuner.run.judge import Duel
-    from tuner.verdict.tuned_on import TunedOn
 
 
 @click.command("compare", short_help="Compare two configurations on the same queries.")
@@ -87,28 +85,42 @@ def command(
     A is what runs today, B what might replace it. With two files of answers, CONFIG may be a data
     set in place of a configuration, such as builtin:atlas.
     """
+    from tuner.run.baseline import origin_of
+    from tuner.run.folder import remembering_from
     from tuner.run.judge import duel
 
+    a_given = None if first is None else read_params(first, "--a")
+    b_given = None if second is None else read_params(second, "--b")
     if answers:
-        from tuner.cli.compare_answers import compare
+        from tuner.cli.compare_answers import print_duel
+        from tuner.scoring.answer_sources import AnswerSources
 
-        compare(
-            config, answers, first=first, second=second, part=part, similarities=similarities,
-            keep=keep_answers, settings=settings, as_json=as_json,
-        )  # fmt: skip
+        answered = AnswerSources(answers, (a_given, b_given), keep_answers).duel(
+            config,
+            lambda: load_shown(config, settings),
+            part=part,
+            similarities=similarities,
+            say=note,
+        )
+        if as_json:
+            echo(json_text(answered.to_record(), indent=2))
+            return
+        for remark in answered.remarks:
+            note(f"note: {remark}")
+        print_duel(answered)
         return
     if similarities or keep_answers is not None:
         raise InputError("--similarity and --keep-answers belong to --answers")
-    if second is None:
+    if second is None or b_given is None:
         raise InputError("give --b, what might replace A; or --answers, to compare answers")
     assembly = load_shown(config, settings)
-    a = assembly.baseline if first is None else assembly.choice(read_params(first, "--a"))
+    a = assembly.baseline if a_given is None else assembly.choice(a_given)
     if a is None:
         raise InputError("give --a, or a `baseline:` section in the configuration")
-    b = assembly.choice(read_params(second, "--b"))
-    origin = assembly.baseline_tuned_on if first is None else _tuned_on(first)
-    origins = (origin, _tuned_on(second))
-    assembly = _remembering(assembly, (first, second))
+    b = assembly.choice(b_given)
+    origin = assembly.baseline_tuned_on if first is None else origin_of(first)
+    origins = (origin, origin_of(second))
+    assembly = remembering_from(assembly, (first, second))
     with showing("comparison"):
         result = duel(assembly, a, b, part, tuned_on=origins)
     if result.looks is not None:
@@ -121,30 +133,8 @@ def command(
     note(calls_sentence(assembly.calls) or "no query was asked: the run had every answer")
 
 
-def _remembering(assembly: Assembly, written: Sequence[str | None]) -> Assembly:
-    """Let what the run of a run directory asked be taken from there, and not be asked again."""
-    from tuner.core.run_files import BEST_FILE, JOURNAL_FILE
-    from tuner.run.session import remembering
-
-    for one in written:
-        if one is None or one.lstrip()[:1] in ("{", "["):
-            continue
-        path = Path(one).expanduser()
-        run_dir = path.parent if path.name == BEST_FILE else path
-        if (run_dir / JOURNAL_FILE).is_file():
-            return remembering(assembly, run_dir)
-    return assembly
-
-
-def _tuned_on(written: str) -> TunedOn | None:
-    """Return what the configuration in a file was tuned on; None where none says so."""
-    from tuner.run.baseline import origin_of
-
-    return None if written.lstrip().startswith("{") else origin_of(written)
-
-
 def _print(result: Duel, queries: Sequence[Query]) -> None:
-    from tuner.cli.pair_table import CHANGED_QUERIES, print_pairs
+    from tuner.cli.pair_table import print_changes, print_pairs
     from tuner.cli.tables import print_guardrails, print_types, shown_params
 
     verdict = result.verdict
@@ -160,8 +150,9 @@ def _print(result: Duel, queries: Sequence[Query]) -> None:
     echo(f"\n{verdict.sentence}", bold=True)
     print_types(verdict.to_record())
     print_guardrails(verdict.to_record()["guardrails"])
-    for title, rows in (("gained most", result.gained), ("lost most", result.lost)):
-        if rows:
-            echo(f"\n{title}")
-        for row, change in rows[:CHANGED_QUERIES]:
-            echo(f"  {change:+.3f}  {queries[row].id}  {queries[row].text}")
+
+    def told(row: int) -> str:
+        return f"{queries[row].id}  {queries[row].text}"
+
+    print_changes(result.gained, told, title="gained most")
+    print_changes(result.lost, told, title="lost most")

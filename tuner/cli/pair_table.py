@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.table import Table
 
@@ -29,7 +29,7 @@ _EFFECT_SIZE = (
     "d_z: Cohen's d of paired values, the mean difference in standard deviations of the differences"
 )
 # Shown of those that gained and of those that lost most.
-CHANGED_QUERIES = 5
+_CHANGED_QUERIES = 5
 
 
 def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) -> None:
@@ -54,3 +54,13 @@ def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) ->
         )
     console().print(table)
     echo(_EFFECT_SIZE)
+
+
+def print_changes(
+    changes: Sequence[tuple[int, float]], told: Callable[[int], str], *, title: str
+) -> None:
+    """Print the first of the rows, each with its change, and with what is told of its query."""
+    if changes:
+        echo(f"\n{title}")
+    for row, change in changes[:_CHANGED_QUERIES]:
+        echo(f"  {change:+.3f}  {told(row)}")

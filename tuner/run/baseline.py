@@ -19,8 +19,15 @@ from tuner.retrieval.knobs import knob_params
 from tuner.verdict.tuned_on import TunedOn
 
 
+def is_json(written: str) -> bool:
+    """Say whether parameters are written in place: no file is called like JSON by chance."""
+    return written.lstrip()[:1] in ("{", "[")
+
+
 def origin_of(written: str) -> TunedOn | None:
-    """Return what the configuration in a file or run directory was tuned on; None: not said."""
+    """Return what parameters in a file or run directory were tuned on; None: not said."""
+    if is_json(written):
+        return None
     path = Path(written).expanduser()
     return TunedOn.from_record(
         read_source(path / BEST_FILE if path.is_dir() else path).data.get("tuned_on")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,11 @@ from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
+from tuner.retrieval.base import Explains, Measures
+from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
+from tuner.run.baseline import is_json
+from tuner.run.planning import waits
 from tuner.tracking.uri import absolute, holds_password, mask
 from tuner.verdict.tuned_on import TunedOn
 
@@ -185,6 +190,31 @@ def without_password(record: dict[str, Any]) -> dict[str, Any]:
     if record["tracking"] is None:
         return record
     return {**record, "tracking": {**record["tracking"], "uri": mask(record["tracking"]["uri"])}}
+
+
+def remembering(assembly: Assembly, run_dir: Path) -> Assembly:
+    """Let answers be kept in the run directory, but for the engine's, which come from memory."""
+    if isinstance(assembly.retriever, Measures | Explains):
+        return assembly
+    folder = (run_dir / ANSWERS_DIR).resolve()
+    folder.mkdir(exist_ok=True)
+    remembered = Remembered(assembly.retriever, folder, is_service=waits(assembly.config))
+    return replace(assembly, retriever=remembered)
+
+
+def remembering_from(assembly: Assembly, written: Sequence[str | None]) -> Assembly:
+    """Take what the first run among these asked from its folder, and do not ask it again.
+
+    ``written`` are parameters as a command takes them: JSON, a file, or a run directory.
+    """
+    for one in written:
+        if one is None or is_json(one):
+            continue
+        path = Path(one).expanduser()
+        run_dir = path.parent if path.name == BEST_FILE else path
+        if (run_dir / JOURNAL_FILE).is_file():
+            return remembering(assembly, run_dir)
+    return assembly
 
 
 def no_run(run_dir: Path) -> str:

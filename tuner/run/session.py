@@ -31,17 +31,16 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
-from tuner.retrieval.base import Explains, Measures
-from tuner.retrieval.wrapped.remembered import Remembered
+from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
-    ANSWERS_DIR,
     TIMES_NOTE,
     earlier_seconds,
     last_summary,
     new_run_dir,
     no_run,
+    remembering,
     resolved_config,
     times_record,
     without_password,
@@ -51,7 +50,7 @@ from tuner.run.folder import (
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
-from tuner.run.planning import make_plan, waits
+from tuner.run.planning import make_plan
 from tuner.run.versions import versions
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
@@ -311,16 +310,6 @@ def make_header(assembly: Assembly) -> StudyHeader:
         versions=versions(),
         ahead=config.study.ahead,
     )
-
-
-def remembering(assembly: Assembly, run_dir: Path) -> Assembly:
-    """Let answers be kept in the run directory, but for the engine's, which come from memory."""
-    if isinstance(assembly.retriever, Measures | Explains):
-        return assembly
-    folder = (run_dir / ANSWERS_DIR).resolve()
-    folder.mkdir(exist_ok=True)
-    remembered = Remembered(assembly.retriever, folder, is_service=waits(assembly.config))
-    return replace(assembly, retriever=remembered)
 
 
 def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:

@@ -54,6 +54,7 @@ class AnswerDuel:
         scores: by similarity, the values of A and of B, each of shape (queries,).
         queries: what was asked.
         answers: of A and of B.
+        looks: what to know of earlier looks at the held-out queries, one sentence each.
     """
 
     metrics: Mapping[str, tuple[PairedComparison, float | None]]
@@ -61,6 +62,14 @@ class AnswerDuel:
     scores: Mapping[str, tuple[FloatArray, FloatArray]]
     queries: tuple[Query, ...]
     answers: tuple[Answers, Answers]
+    looks: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> list[tuple[int, float]]:
+        """Return the row of each query whose first similarity changed, and by how much it did."""
+        before, after = next(iter(self.scores.values()))
+        change = [(row, float(change)) for row, change in enumerate(after - before) if change]
+        return sorted(change, key=lambda one: one[1])
 
     @property
     def sentence(self) -> str:
@@ -70,7 +79,7 @@ class AnswerDuel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return what went wrong on either side, one sentence each."""
+        """Return what went wrong on either side, and earlier looks, one sentence each."""
         found = []
         for called, side in zip("AB", self.answers, strict=True):
             empty = sum(not side.texts.get(query.id, "").strip() for query in self.queries)
@@ -81,7 +90,7 @@ class AnswerDuel:
                 found.append(
                     f"{called} gave no answer to {empty} queries; each is scored as an empty one"
                 )
-        return tuple(found)
+        return (*found, *self.looks)
 
     def to_record(self) -> dict[str, Any]:
         """Return the duel as a JSON-ready mapping."""
