@@ -19,8 +19,7 @@ from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
-from tuner.execution.base import Execution, NeedsCluster
-from tuner.execution.building import available_cores, make_execution
+from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
 from tuner.run.lifecycle import carry_through, open_study
 from tuner.run.planning import below
 from tuner.run.progress import Progress, progress_here

@@ -21,9 +21,8 @@ import numpy as np
 from scipy import stats
 
 from tuner.abtest.analysis import analyze
-from tuner.abtest.assignment import Assignment, Range, hash64
-from tuner.abtest.comparison import compare_arms
-from tuner.abtest.cuped import adjust_cuped
+from tuner.abtest.assignment import Assignment, Range, check_sample_ratio, hash64
+from tuner.abtest.comparison import adjust_cuped, compare_arms
 from tuner.abtest.decision import decide
 from tuner.abtest.experiment import ExperimentConfig
 from tuner.abtest.guardrail import arm_non_inferiority
@@ -33,7 +32,6 @@ from tuner.abtest.quantile import (
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.abtest.sample_ratio import check_sample_ratio
 from tuner.abtest.size import unit_spread, units_any_look, units_one_look
 from tuner.abtest.table import Table
 from tuner.abtest.units import linearised

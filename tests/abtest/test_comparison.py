@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower
 
-from tuner.abtest.comparison import compare_arms
-from tuner.abtest.cuped import adjust_cuped
+from tuner.abtest.assignment import check_sample_ratio
+from tuner.abtest.comparison import adjust_cuped, compare_arms
 from tuner.abtest.guardrail import arm_non_inferiority
 from tuner.abtest.quantile import (
     Measured,
@@ -18,7 +18,6 @@ from tuner.abtest.quantile import (
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.abtest.sample_ratio import check_sample_ratio
 from tuner.abtest.size import unit_spread, units_any_look, units_one_look
 from tuner.abtest.units import linearised
 from tuner.core.errors import InputError

@@ -10,8 +10,8 @@ import pytest
 from tuner.abtest.analysis import analyze
 from tuner.abtest.decision import decide, decide_each
 from tuner.abtest.experiment import ExperimentConfig
-from tuner.abtest.more_units import rounded
 from tuner.abtest.report import table_row, to_html
+from tuner.abtest.size import rounded
 from tuner.abtest.table import Table
 from tuner.core.errors import InputError
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tuner.abtest.comparison import compare_arms
-from tuner.abtest.relative import ArmMeans, relative_interval
+from tuner.abtest.comparison import ArmMeans, compare_arms, fieller_interval
 
 means = st.floats(0.5, 20)
 variances = st.floats(1e-4, 1.0)
@@ -16,7 +15,7 @@ variances = st.floats(1e-4, 1.0)
 
 @given(means, means, variances, variances, st.floats(1.0, 5.0))
 def test_it_holds_the_shares_that_the_difference_does_not_refuse(t, c, vt, vc, width):
-    interval = relative_interval(ArmMeans(t, c, vt, vc), width)
+    interval = fieller_interval(ArmMeans(t, c, vt, vc), width)
     # Otherwise the control itself is within that many errors of 0.
     assume(c**2 > width**2 * vc * (1 + 1e-6))
     low, high = interval
@@ -35,17 +34,17 @@ def test_it_holds_the_shares_that_the_difference_does_not_refuse(t, c, vt, vc, w
 
 def test_a_control_below_0_turns_the_shares():
     # From -2 to -3 is a loss of one half, from -2 to -1 a gain of one half.
-    low, high = relative_interval(ArmMeans(-3.0, -2.0, 0.01, 0.01), 2.0)
-    up = relative_interval(ArmMeans(3.0, 2.0, 0.01, 0.01), 2.0)
+    low, high = fieller_interval(ArmMeans(-3.0, -2.0, 0.01, 0.01), 2.0)
+    up = fieller_interval(ArmMeans(3.0, 2.0, 0.01, 0.01), 2.0)
     assert (low, high) == pytest.approx((-up[1], -up[0]))
     assert low < -0.5 < high
 
 
 def test_no_more_than_all_can_be_lost_of_what_is_never_negative():
     arms = ArmMeans(0.01, 0.1, 0.0004, 0.0004)
-    low, _ = relative_interval(arms, 2.0)
+    low, _ = fieller_interval(arms, 2.0)
     assert low < -1.0
-    assert relative_interval(arms, 2.0, is_from_0_up=True)[0] == -1.0
+    assert fieller_interval(arms, 2.0, is_from_0_up=True)[0] == -1.0
 
 
 def test_more_than_all_can_be_lost_of_what_may_be_negative():
@@ -59,7 +58,7 @@ def test_more_than_all_can_be_lost_of_what_may_be_negative():
 
 
 def test_no_share_is_told_of_a_control_that_may_be_0():
-    assert relative_interval(ArmMeans(1.0, 0.1, 0.01, 0.01), 2.0) is None
+    assert fieller_interval(ArmMeans(1.0, 0.1, 0.01, 0.01), 2.0) is None
     result = compare_arms([1, 2, 3, 4], [-2, 2, -1, 1.5], planned_units=8)
     assert result.relative is not None
     assert result.relative_interval is None
@@ -74,7 +73,7 @@ def test_it_covers_as_promised_where_the_lift_is_large(lift):
     for _ in range(rounds):
         left, right = random.normal(1 + lift, 1, n), random.normal(1, 1, n)
         result = ArmMeans(left.mean(), right.mean(), left.var(ddof=1) / n, right.var(ddof=1) / n)
-        low, high = relative_interval(result, 1.966)  # t's 97.5 % quantile, 398 degrees of freedom
+        low, high = fieller_interval(result, 1.966)  # t's 97.5 % quantile, 398 degrees of freedom
         covered += low <= lift <= high
         half = 1.966 * np.sqrt(result.treatment_variance + result.control_variance)
         plain += abs(result.treatment - result.control - lift * result.control) <= half

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tuner.abtest.experiment import load_experiment
-from tuner.abtest.more_units import rounded
+from tuner.abtest.size import rounded
 from tuner.abtest.table import read_table
 from tuner.cli import main
 from tuner.core.errors import InputError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.core.digests import digest_of, fingerprint_of, text_digest
+from tuner.core.json_text import digest_of, fingerprint_of, text_digest
 
 
 def test_a_digest_of_a_text_is_its_sha256():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError, Problem
-from tuner.core.input_files import read_input
+from tuner.core.files import read_input
 from tuner.core.shown import number_ranges
 from tuner.datasets import lines
 from tuner.datasets.lines import ProblemLog, read_text

@@ -16,8 +16,8 @@ import tuner.nightly
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.nightly.champion import record_promotion
+from tuner.nightly.deciding import promote
 from tuner.nightly.lock import Locked, only_one
-from tuner.nightly.promoting import promote
 from tuner.nightly.records import Champion
 from tuner.stats import alpha_of_look
 from tuner.verdict.figures import confidence

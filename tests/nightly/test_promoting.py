@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tuner.cli.promote import command
 from tuner.config import load_config
 from tuner.core.errors import InputError, TunerError
-from tuner.nightly.promoting import promote
+from tuner.nightly.deciding import promote
 from tuner.tracking.registry import CHALLENGER, CHAMPION, Registry
 
 PROJECT = Path(__file__).resolve().parents[2]

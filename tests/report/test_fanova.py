@@ -11,8 +11,7 @@ import pytest
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
-from tuner.report.fanova import Importance, importances, leader
-from tuner.report.importance import section
+from tuner.report.importance import Importance, importances, leader, section
 from tuner.report.optuna_study import optuna_study
 from tuner.report.review import read_review
 

@@ -12,7 +12,7 @@ from tuner.report.others import section as beside
 from tuner.report.parts import shown
 from tuner.report.review import read_review
 from tuner.report.slices import section as slices
-from tuner.report.surface import surface
+from tuner.report.slices import surface
 from tuner.report.tradeoff import section as tradeoff
 from tuner.report.writing import write_report
 from tuner.study.results import BASELINE_ARM

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from tuner.report.points import MOST_POINTS
+from tuner.report.places import MOST_POINTS
 from tuner.report.writing import write_report
 
 pytestmark = pytest.mark.slow

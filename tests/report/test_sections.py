@@ -17,12 +17,11 @@ from tuner.report.comparison import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
 from tuner.report.headline import headline
+from tuner.report.page_view import wrapped
 from tuner.report.palette import arm_places
-from tuner.report.places import axis, edges, place
-from tuner.report.plotly_view import wrapped
-from tuner.report.points import shown_trials
+from tuner.report.places import axis, edges, place, shown_trials
 from tuner.report.review import read_review
-from tuner.report.surface import cell, surface
+from tuner.report.slices import cell, surface
 from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report
 from tuner.run.side_by_side import read_side_by_side

@@ -9,7 +9,7 @@ from tuner.core.errors import InputError
 from tuner.core.policy import Policy, WordRule, features
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
-from tuner.verdict.by_type import choose_by_type
+from tuner.verdict.winner import choose_by_type
 
 NOISE = np.tile([0.01, -0.01], 15)
 

@@ -6,10 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tuner.abtest.amount import Amount
-from tuner.abtest.comparison import ArmComparison, compare_arms, skewness_of_difference
-from tuner.abtest.cuped import adjust_cuped
-from tuner.abtest.experiment import CONTROL, ExperimentConfig, MetricSection, QuantileSection
+from tuner.abtest.assignment import SampleRatio, check_sample_ratio
+from tuner.abtest.comparison import (
+    ArmComparison,
+    adjust_cuped,
+    compare_arms,
+    skewness_of_difference,
+)
+from tuner.abtest.experiment import (
+    CONTROL,
+    Amount,
+    ExperimentConfig,
+    MetricSection,
+    QuantileSection,
+)
 from tuner.abtest.guardrail import ArmNonInferiority, arm_non_inferiority
 from tuner.abtest.quantile import (
     QuantileDraws,
@@ -17,7 +27,6 @@ from tuner.abtest.quantile import (
     draw_quantiles,
     quantile_non_inferiority,
 )
-from tuner.abtest.sample_ratio import SampleRatio, check_sample_ratio
 from tuner.abtest.table import Table, read_table
 from tuner.abtest.units import (
     Units,

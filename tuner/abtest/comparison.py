@@ -1,7 +1,7 @@
 """Two arms of different units, such as users: how much their means differ, and how surely.
 
 Units are what was assigned, such as users, each one value. Ratios come here as values of units by
-``linearised``, and CUPED's adjusted values are values like others.
+``linearised``. CUPED's adjusted values, whose interval is narrower, are values like others.
 """
 
 from __future__ import annotations
@@ -12,13 +12,54 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.abtest.relative import ArmMeans
-from tuner.abtest.relative import relative_interval as fieller
 from tuner.abtest.sequential import always_valid_p, confidence_sequence
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import check_share, is_constant, largest
 from tuner.stats.resampling import Interval
+
+# Nothing that is counted or measured from 0 up can be lost by more than all of it.
+ALL_OF_IT = -1.0
+
+
+@dataclass(frozen=True)
+class ArmMeans:
+    """Two independent estimates with the variances of these estimates (not of the values)."""
+
+    treatment: float
+    control: float
+    treatment_variance: float
+    control_variance: float
+
+
+def fieller_interval(
+    means: ArmMeans, width: float, *, is_from_0_up: bool = False
+) -> Interval | None:
+    """Return Fieller's interval (1954) of (treatment - control) / abs(control).
+
+    It holds every share r with |T - (1 + r) C| <= width * sqrt(v_T + (1 + r)^2 v_C), where
+    ``width`` is that of the difference's interval in standard errors: each r is tested as the
+    difference is, so the interval covers as that one does, at any number of looks too. Dividing
+    the difference's interval by the control instead takes the control for known, which covers
+    too little as soon as the lift is large. None where the control cannot be told from 0 at this
+    width: the share is then unbounded. ``is_from_0_up``: no value is negative, so that no more
+    than all of the control can be lost.
+
+    T = 3, C = 2, variances .01, width 2: (4 - .04) q^2 - 12 q + (9 - .04) = 0, q = 1.333 and 1.697.
+
+    >>> low, high = fieller_interval(ArmMeans(3.0, 2.0, 0.01, 0.01), 2.0)
+    >>> round(low, 3), round(high, 3)
+    (0.333, 0.697)
+    """
+    a = means.control**2 - width**2 * means.control_variance
+    b = means.treatment * means.control
+    c = means.treatment**2 - width**2 * means.treatment_variance
+    root = b**2 - a * c
+    if a <= 0.0 or root < 0.0 or not math.isfinite(root):
+        return None
+    low, high = (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
+    low, high = (low - 1.0, high - 1.0) if means.control > 0 else (1.0 - high, 1.0 - low)
+    return (max(low, ALL_OF_IT), max(high, ALL_OF_IT)) if is_from_0_up else (low, high)
 
 
 @dataclass(frozen=True)
@@ -181,9 +222,9 @@ def compared(
             wide = confidence_sequence(
                 0.0, 1.0, information=information, alpha=alpha, degrees=degrees
             )[1]
-            relative_sequence = fieller(arms, wide, is_from_0_up=is_from_0_up)
+            relative_sequence = fieller_interval(arms, wide, is_from_0_up=is_from_0_up)
     if arms is not None and width is not None:
-        relative_interval = fieller(arms, width, is_from_0_up=is_from_0_up)
+        relative_interval = fieller_interval(arms, width, is_from_0_up=is_from_0_up)
     return ArmComparison(
         n_treatment=n_treatment,
         n_control=n_control,
@@ -243,3 +284,72 @@ def why_untested(left: FloatArray, right: FloatArray) -> str | None:
     if is_constant(left, magnitude=magnitude) and is_constant(right, magnitude=magnitude):
         return "all units of each arm have the same value: there is no spread to test against"
     return None
+
+
+# A true value from before the experiment differs between the arms so clearly in one of 1,000.
+BALANCE_ALPHA = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """Values of units after CUPED.
+
+    Attributes:
+        treatment: shape (n,), adjusted, in the order given.
+        control: shape (m,).
+        theta: what was subtracted for each unit of the covariate.
+        variance_reduction: 1 - variance after / variance before, of the difference of means.
+    """
+
+    treatment: FloatArray
+    control: FloatArray
+    theta: float
+    variance_reduction: float
+
+
+def adjust_cuped(
+    treatment: FloatArray,
+    control: FloatArray,
+    treatment_before: FloatArray,
+    control_before: FloatArray,
+) -> Adjusted:
+    """Subtract from each value what the same unit's value from before explains.
+
+    Deng, Xu, Kohavi and Walker 2013: y - theta (x - mean(x)), theta = cov(x, y) / var(x) over the
+    units of both arms. The means of the arms differ by as much as before in expectation, with the
+    variance lower by the squared correlation. A unit without a value from before (NaN) gets the
+    mean, which changes nothing for it.
+
+    x = 1, 2, 3, 4 and y = 2, 4, 7, 7 (the first two treatment): cov = 3, var = 5/3, theta = 1.8,
+    so 2 + 2.7, 4 + .9 and 7 - .9, 7 - 2.7.
+
+    Raises:
+        InputError: the covariate cannot be from before the experiment: it differs between the arms
+            (p < .001), which only the treatment itself can have caused.
+    """
+    y = np.concatenate([treatment, control])
+    x = np.concatenate([treatment_before, control_before])
+    if y.shape != x.shape:
+        raise InputError("give one value from before for each unit, NaN where there is none")
+    known = ~np.isnan(x)
+    if np.count_nonzero(known) < 3 or float(np.ptp(x[known])) == 0.0:
+        return Adjusted(treatment, control, 0.0, 0.0)
+    balance = compare_arms(treatment_before, control_before, planned_units=y.size)
+    if balance.p_value is not None and balance.p_value < BALANCE_ALPHA:
+        raise InputError(
+            f"the values from before already differ between the arms (p = {balance.p_value:.1g}): "
+            "they are not from before the experiment, or the arms were not assigned at random"
+        )
+    centred = np.where(known, x - x[known].mean(), 0.0)
+    theta = float(np.dot(centred, y - y.mean()) / np.dot(centred, centred))
+    after = y - theta * centred
+    left, right = after[: treatment.size], after[treatment.size :]
+    before = _variance(treatment, control)
+    reduction = 1.0 - _variance(left, right) / before if before > 0.0 else 0.0
+    return Adjusted(left, right, theta, reduction)
+
+
+def _variance(left: FloatArray, right: FloatArray) -> float:
+    if min(left.size, right.size) < 2:
+        return math.nan
+    return float(left.var(ddof=1) / left.size + right.var(ddof=1) / right.size)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tuner.abtest.analysis import Analysis, MetricResult, deciding_p
 from tuner.abtest.experiment import CONTROL, ExperimentConfig
-from tuner.abtest.more_units import (
+from tuner.abtest.size import (
     rounded,
     units_for_guardrail,
     units_for_minimum,

@@ -4,18 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictInt, model_validator
+from pydantic import Field, PlainValidator, StrictInt, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from tuner.abtest.amount import Amount, AmountField
 from tuner.abtest.assignment import Assignment, Range
 from tuner.config.checking import checked
 from tuner.config.section import Number, Section
 from tuner.config.source import Source, read_source, with_overrides
+from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem, did_you_mean
+
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A size of effect: in the metric's unit, or as a share of the control's value."""
+
+    value: float
+    is_relative: bool
+
+    def __str__(self) -> str:
+        return f"{self.value * 100:g} %" if self.is_relative else f"{self.value:g}"
+
+    def of(self, control: float) -> float:
+        """Return the amount in the metric's unit."""
+        return self.value * abs(control) if self.is_relative else self.value
+
+
+def _amount(written: Any) -> Amount:
+    if isinstance(written, Amount):
+        return written
+    if is_number(written) and 0 <= written < 1e300:
+        return Amount(float(written), is_relative=False)
+    found = _PERCENT.fullmatch(written) if isinstance(written, str) else None
+    if found is None:
+        raise PydanticCustomError(
+            "amount",
+            "should be a number of at least 0, in the metric's unit, or a share such as 2%",
+        )
+    return Amount(float(found[1]) / 100.0, is_relative=True)
+
+
+_SCHEMA: dict[str, Any] = {
+    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9.]+ ?%$"}]
+}
+
+AmountField = Annotated[Amount, PlainValidator(_amount), WithJsonSchema(_SCHEMA)]
+
 
 CONTROL = "control"
 

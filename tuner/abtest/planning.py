@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.abtest.amount import Amount
-from tuner.abtest.experiment import CONTROL, ExperimentConfig
+from tuner.abtest.experiment import CONTROL, Amount, ExperimentConfig
 from tuner.abtest.quantile import Measured, draw_quantiles
 from tuner.abtest.size import unit_spread, units_any_look, units_one_look
 from tuner.abtest.table import Table, note_row, read_table

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.abtest.comparison import ArmComparison, compared
+from tuner.abtest.comparison import ArmComparison, ArmMeans, compared
 from tuner.abtest.guardrail import (
     ArmNonInferiority,
     guarded,
     untested_guardrail,
 )
-from tuner.abtest.relative import ArmMeans
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.stats.guardrail import check_margin, check_unit

@@ -121,9 +121,8 @@ def command(
 
     All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
-    from tuner.bench.levels import Level, measure, remarks
+    from tuner.bench.levels import Level, draw, measure, remarks
     from tuner.bench.load import check_arrivals
-    from tuner.bench.plot import draw
     from tuner.cli.bench_tables import print_levels
 
     if plot is not None:

@@ -31,7 +31,7 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
         check_plot(plot)
     histories = _read(source)
     if plot is not None:
-        from tuner.nightly.history_plot import draw
+        from tuner.nightly.history import draw
 
         if len(histories) > 1:
             names = ", ".join(history.study for history in histories)

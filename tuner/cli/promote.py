@@ -32,7 +32,7 @@ def command(config: str, settings: tuple[str, ...], target: str, reason: str, fo
     registry. Where the registry is out of reach, the next night moves its champion.
     """
     from tuner.config import load_config
-    from tuner.nightly.promoting import promote
+    from tuner.nightly.deciding import promote
 
     loaded, _ = load_config(config, settings)
     promotion = promote(loaded, target, why=reason, say=note, show=echo, is_forced=force)

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from tuner.core.errors import InputError, Problem
-from tuner.core.input_files import read_input
+from tuner.core.files import read_input
 from tuner.core.json_text import encodable
 
 Key = tuple[str | int, ...]

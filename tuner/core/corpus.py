@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tuner.core.digests import fingerprint_of
+from tuner.core.json_text import fingerprint_of
 
 
 @dataclass(frozen=True, slots=True)

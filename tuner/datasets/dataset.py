@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.core.corpus import Corpus, Document, Query, Triple, corpus_fingerprint
-from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
+from tuner.core.json_text import fingerprint_of
 from tuner.core.words import compare_key
 
 Step = tuple[str, str, str]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem
-from tuner.core.input_files import MOST_BYTES, read_input, too_large
+from tuner.core.files import MOST_BYTES, read_input, too_large
 from tuner.core.shown import number_ranges
 from tuner.core.steps import Advance, followed, unheard
 

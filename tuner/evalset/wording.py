@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean
-from tuner.core.input_files import read_input
+from tuner.core.files import read_input
 from tuner.evalset.facts import relation_key
 
 LANGUAGES = ("english", "chinese")

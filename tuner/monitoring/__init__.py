@@ -1,8 +1,7 @@
 """The serving side: how long calls take, how many there are, and what they cost the machine."""
 
-from tuner.monitoring.latency import LatencySummary, LatencyTracker
+from tuner.monitoring.latency import LatencySummary, LatencyTracker, ThroughputTracker
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
-from tuner.monitoring.throughput import ThroughputTracker
 
 __all__ = [
     "LatencySummary",

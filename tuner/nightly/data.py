@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.core.corpus import Query
-from tuner.core.digests import digest_of
+from tuner.core.json_text import digest_of
 from tuner.nightly.records import Part
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly

@@ -1,22 +1,28 @@
-"""What follows from the verdict: the champion stays, or makes room, or somebody is asked."""
+"""What follows from the verdict: the champion stays, or makes room, or somebody is asked.
+
+A person can move the champion too: approve a challenger, or roll back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
-from tuner.core.errors import TunerError
-from tuner.core.steps import Say
+from tuner.config import Config
+from tuner.core.errors import InputError, TunerError
+from tuner.core.steps import Say, unsaid
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Trial
-from tuner.nightly.champion import record_promotion, show_promotion, who_is_it
-from tuner.nightly.records import Records, read_records
+from tuner.nightly.champion import record_promotion, registry_of, show_promotion, who_is_it
+from tuner.nightly.records import Champion, Night, Promotion, Records, read_records
 from tuner.nightly.summary import Challenger, Outcome
 from tuner.run.assembly import Assembly
 from tuner.run.session import Tuned
 from tuner.study.results import BASELINE_ARM
-from tuner.tracking.registry import CHAMPION, Registry
+from tuner.tracking.registry import CHALLENGER, CHAMPION, ModelVersion, Registry
 
 Policy = Literal["auto", "ask", "never"]
 
@@ -111,3 +117,162 @@ def _was_moved(records: Records, registry: Registry | None) -> bool:
         return False
     # Where the registry has no champion, there is nobody's choice to overrule.
     return shown is not None and shown.version != records.shown_version
+
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """What is to be the champion, and the verdict on it; none on the baseline."""
+
+    to: Champion
+    outcome: str = "no verdict"
+    sentence: str = "No verdict."
+
+
+def promote(
+    config: Config,
+    target: str,
+    *,
+    why: str,
+    say: Say,
+    show: Say = unsaid,
+    is_forced: bool = False,
+) -> Promotion:
+    """Make a version, a night's challenger or the baseline the champion, and write that down.
+
+    ``target`` is a version's number, ``"challenger"`` (the version with this alias; without a
+    registry, what the last night found), the date of a night, or ``"baseline"``. ``show`` is
+    given the verdict on it before anything is done. What was not found to be better is promoted
+    only where ``is_forced``, or where it was the champion before.
+
+    Raises:
+        InputError: there is no such thing, it is the champion already, or the verdict is against
+            it.
+        TunerError: a version is asked for, and the registry cannot be reached.
+    """
+    records = read_records(Path(config.study.runs_dir), config.study.name)
+    registry = registry_of(config)
+    candidate = _target(config, records, registry, target)
+    to = candidate.to
+    if to.source != "config":
+        show(f"verdict on {to.called}: {candidate.sentence}")
+    before = _shown(registry, records, say)
+    now = records.champion
+    is_known = now is not None and (now.version, now.study_id) == (to.version, to.study_id)
+    if is_known and before == to.version:
+        raise InputError(f"{to.called} is the champion already")
+    is_against = (
+        candidate.outcome != DEPLOY
+        and to.source != "config"
+        and all(move.to.params != to.params for move in records.promotions)
+    )
+    if is_against and not is_forced:
+        raise InputError(
+            f"{to.called} was not found to be better ({candidate.outcome}), so it is not made the "
+            "champion; to do so all the same: --force"
+        )
+    why = why or f"tuner promote --to {target}"
+    promotion = record_promotion(
+        records,
+        to,
+        before=before,
+        who=who_is_it(),
+        why=f"{why} (forced: {candidate.outcome})" if is_against else why,
+    )
+    if registry is None:
+        return promotion
+    shown = show_promotion(registry, records, promotion, say=say)
+    return replace(promotion, to=shown)
+
+
+def _target(config: Config, records: Records, registry: Registry | None, target: str) -> _Candidate:
+    if target == BASELINE:
+        if not isinstance(config.baseline, dict):
+            raise InputError("there is no baseline to go back to", key=("baseline",))
+        return _Candidate(Champion(dict(config.baseline)))
+    if target == CHALLENGER and registry is not None:
+        return _of_alias(registry)
+    if target == CHALLENGER:
+        found = [night for night in records.nights if _has_challenger(night)]
+        if not found:
+            raise InputError("no night has found a challenger yet")
+        return _of_night(found[-1])
+    if target.isdecimal():
+        return _of_version(registry, int(target))
+    try:
+        day = date.fromisoformat(target)
+    except ValueError as error:
+        message = "write a version's number, challenger, the date of a night, or baseline"
+        raise InputError(f"--to {target}: {message}") from error
+    night = records.of(day)
+    if night is None or not _has_challenger(night):
+        raise InputError(f"--to {target}: no night of that date has found a challenger")
+    return _of_night(night)
+
+
+def _has_challenger(night: Night) -> bool:
+    return bool((night.summary or {}).get("challenger"))
+
+
+def _of_night(night: Night) -> _Candidate:
+    summary = night.summary or {}
+    challenger, verdict = summary["challenger"], summary.get("verdict") or {}
+    champion = Champion(
+        dict(challenger["params"]), challenger["version"], challenger["study_id"], "nights"
+    )
+    return _Candidate(
+        champion,
+        str(verdict.get("outcome", _Candidate.outcome)),
+        str(verdict.get("sentence", _Candidate.sentence)),
+    )
+
+
+def _of_alias(registry: Registry) -> _Candidate:
+    """Return the version that MLflow shows as the challenger."""
+    try:
+        version = registry.get(CHALLENGER)
+    except TunerError as error:
+        message = "which version is the challenger is not known; name the date of a night instead"
+        raise TunerError(f"{error}; {message}") from error
+    if version is None:
+        raise InputError(
+            f"no version of {registry.name} has the alias {CHALLENGER}: no study has found "
+            "anything but its baseline yet"
+        )
+    return _of(version, f"the alias {CHALLENGER} is version {version.version}, which")
+
+
+def _of_version(registry: Registry | None, number: int) -> _Candidate:
+    if registry is None:
+        raise InputError(
+            f"--to {number}: without `tracking:` there is no registry and no version; name the "
+            "date of a night"
+        )
+    version = registry.get(number)
+    if version is None:
+        known = ", ".join(str(one.version) for one in registry.versions()) or "none"
+        raise InputError(f"--to {number}: {registry.name} has no such version; it has {known}")
+    return _of(version, f"--to {number}: this version")
+
+
+def _of(version: ModelVersion, called: str) -> _Candidate:
+    if not version.params:
+        raise InputError(f"{called} holds no parameters, as no study made it")
+    champion = Champion(version.params, version.version, version.study_id, "registry")
+    sentence = version.description or _Candidate.sentence
+    return _Candidate(champion, version.outcome, sentence)
+
+
+def _shown(registry: Registry | None, records: Records, say: Say) -> int | None:
+    """Return the registry's champion; the last that is known where it is out of reach."""
+    known = records.shown_version
+    if registry is None:
+        return known
+    try:
+        found = registry.get(CHAMPION)
+    except TunerError as error:
+        say(str(error))
+        return known
+    return None if found is None else found.version

@@ -1,14 +1,176 @@
-"""Which parameters matter, and which do nothing."""
+"""Which parameters matter, how sure that is (fANOVA over many forests), and which do nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from tuner.core.rankings import FloatArray
 from tuner.core.shown import as_percent, joined
+from tuner.core.space import Categorical, Parameter, SearchSpace
+from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Params, Trial
 from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
-from tuner.report.fanova import FEWEST_TRIALS, FORESTS, Importance, importances, leader
 from tuner.report.parts import Block, Charts, Items, Section, Text
 from tuner.report.review import Review
+
+# From fewer distinct trials a forest learns nothing.
+FEWEST_TRIALS = 10
+# A single forest's order of the parameters changed with its seed in half of the studies.
+FORESTS, TREES, DEPTH = 20, 8, 8
+
+
+@dataclass(frozen=True)
+class Importance:
+    """A parameter's share of what moves the objective, and the range of it over the forests."""
+
+    share: float
+    low: float
+    high: float
+
+
+def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, Importance]:
+    """Return what share of the objective's movement each parameter has, largest first, sum 1.
+
+    fANOVA (Hutter, Hoos and Leyton-Brown, ICML 2014): a random forest is fitted to the trials, and
+    the variance of its prediction over the whole space, each parameter on its own scale, is split
+    among the parameters. Of 20 forests, each fitted to as many trials drawn anew from all (with
+    replacement), the share is the mean, and the range is that of all: what a forest's chance or
+    a few other trials would change lies within it. The same trials give the same figures.
+
+    A parameter that is inactive counts as in the middle of its range. Trials that were raced out
+    count with their estimate, those outside the space not at all. With few trials it tells what is
+    without effect far more reliably than PED-ANOVA, which looks at the best tenth only.
+
+    ``{}`` where nothing can be said: fewer than 10 distinct trials, all of one worth, or nothing
+    that varies.
+    """
+    space = SearchSpace.from_mapping(header.space)
+    counted = [
+        trial
+        for trial in sorted(trials, key=lambda trial: trial.number)
+        if trial.worth is not None and trial.shared_from is None and space.contains(trial.params)
+    ]
+    varied = {name: found for name, found in space.parameters.items() if found.count != 1}
+    if len(counted) < FEWEST_TRIALS or len({t.worth for t in counted}) < 2 or not varied:
+        return {}
+    columns = np.array(
+        [
+            [at for name in varied for at in _columns(varied[name], name, trial.params)]
+            for trial in counted
+        ]
+    )
+    widths = [one.count if isinstance(one, Categorical) else 1 for one in varied.values()]
+    worths = np.array([trial.worth for trial in counted], dtype=np.float64)
+    drawn = [_forest_shares(columns, worths, widths, seed=number) for number in range(FORESTS)]
+    shares = np.array([one for one in drawn if one is not None])
+    if not len(shares):  # no tree found a difference
+        return {}
+    mean, low, high = shares.mean(axis=0), shares.min(axis=0), shares.max(axis=0)
+    found = {
+        name: Importance(*map(float, figures))
+        for name, *figures in zip(varied, mean, low, high, strict=True)
+    }
+    return dict(sorted(found.items(), key=lambda one: -one[1].share))
+
+
+def leader(found: Mapping[str, Importance]) -> str | None:
+    """Return what matters most; None where its range meets that of another, or is alone.
+
+    >>> leader({"a": Importance(0.7, 0.6, 0.8), "b": Importance(0.3, 0.2, 0.4)})
+    'a'
+    >>> leader({"a": Importance(0.6, 0.4, 0.8), "b": Importance(0.4, 0.2, 0.6)})
+    """
+    first, *others = found
+    is_ahead = all(found[name].high < found[first].low for name in others)
+    return first if others and is_ahead else None
+
+
+def _columns(parameter: Parameter, name: str, params: Params) -> list[float]:
+    """Return where in its range a parameter is, from 0 to 1, or 1 for its choice and 0 for others.
+
+    A tree can then tell any choice from the rest, as choices have no order.
+    """
+    value = params[name] if name in params else parameter.at(0.5)
+    if not isinstance(parameter, Categorical):
+        return [parameter.position(value)]
+    return [float(number == parameter.index(value)) for number in range(parameter.count)]
+
+
+def _forest_shares(
+    columns: FloatArray, worths: FloatArray, widths: Sequence[int], *, seed: int
+) -> FloatArray | None:
+    """Return the shares by a forest on trials drawn anew; None where it saw no difference."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(seed)
+    count = len(worths)
+    sample = rng.integers(count, size=count)
+    found = []
+    for _ in range(TREES):
+        rows = sample[rng.integers(count, size=count)]
+        tree = DecisionTreeRegressor(max_depth=DEPTH, random_state=int(rng.integers(2**31)))
+        tree.fit(columns[rows], worths[rows])
+        fractions = _tree_fractions(tree.tree_, widths)
+        if fractions is not None:
+            found.append(fractions)
+    mean = np.mean(found, axis=0) if found else np.zeros(1)
+    total = float(mean.sum())
+    return mean / total if total > 0.0 else None
+
+
+def _tree_fractions(tree: Any, widths: Sequence[int]) -> FloatArray | None:
+    """Return how much of a tree's variance over the space each parameter explains alone.
+
+    ``widths`` says how many columns each has. The tree is constant on the boxes of its leaves, so
+    every integral is a sum: with the other parameters averaged out it is a step function of the one
+    left, between the edges of the boxes or over the choices.
+    """
+    low, high = np.zeros((tree.node_count, sum(widths))), np.ones((tree.node_count, sum(widths)))
+    for node in range(tree.node_count):  # a parent stands before its children
+        left, right = tree.children_left[node], tree.children_right[node]
+        if left == right:
+            continue
+        at, cut = tree.feature[node], tree.threshold[node]
+        low[left] = low[right] = low[node]
+        high[left] = high[right] = high[node]
+        high[left, at] = low[right, at] = cut
+    is_leaf = tree.children_left == tree.children_right
+    values, low, high = tree.value[is_leaf, 0, 0], low[is_leaf], high[is_leaf]
+    ends = np.cumsum([0, *widths])
+    cells = [
+        _cells(low[:, begin:end], high[:, begin:end]) for begin, end in itertools.pairwise(ends)
+    ]
+    sides: FloatArray = np.array([is_within @ sizes for is_within, sizes in cells])
+    volumes = sides.prod(axis=0)
+    mean = volumes @ values
+    variance = volumes @ (values - mean) ** 2
+    if variance <= 0.0:
+        return None
+    alone = []
+    for (is_within, sizes), side in zip(cells, sides, strict=True):
+        weights = np.divide(values * volumes, side, out=np.zeros_like(side), where=side > 0.0)
+        alone.append(sizes @ (weights @ is_within - mean) ** 2)
+    shares: FloatArray = np.array(alone) / variance
+    return shares
+
+
+def _cells(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return which cells of a parameter each box holds, shape (boxes, cells), and their sizes."""
+    count = low.shape[1]
+    if count > 1:
+        choices = np.eye(count)
+        is_within = ((low[:, None] <= choices) & (choices <= high[:, None])).all(axis=2)
+        return np.asarray(is_within, dtype=np.float64), np.full(count, 1.0 / count)
+    edges: FloatArray = np.unique(np.concatenate((low, high)))
+    is_within = (low <= edges[:-1]) & (high >= edges[1:])
+    sizes: FloatArray = np.diff(edges)
+    return is_within.astype(np.float64), sizes
+
 
 # A parameter whose whole range lies below this share hardly moves the objective.
 LITTLE = 0.1

@@ -1,18 +1,185 @@
-"""A page as one HTML file that needs nothing else: escaped, and closed to the network."""
+"""A page as one HTML file that needs nothing else: escaped, and closed to the network.
+
+Its charts are plotly's data and layout; colours are names of the palette, filled in by the page.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import hashlib
+import html
 import json
 from pathlib import Path
 from typing import Any
 
-from tuner.report.chart import Chart
-from tuner.report.palette import DARK, LIGHT, color_name, symbol
+from tuner.report.chart import Axis, Chart, Series
+from tuner.report.palette import DARK, LIGHT, color_name, dash, symbol
 from tuner.report.parts import Page
-from tuner.report.plotly_view import figure
+
+LINE_PX = 15
+CLEAR = "rgba(0,0,0,0)"
+_SIZES = {
+    "chosen": 15,
+    "baseline": 11,
+    "trials": 4,
+    "arm": 7,
+    "stopped": 7,
+    "failed": 9,
+    "front": 4,
+}
+
+
+def figure(chart: Chart) -> dict[str, Any]:
+    """Return ``{"data": …, "layout": …}`` as plotly takes it, JSON-ready."""
+    data = [] if chart.cells is None else [_heatmap(chart)]
+    data += [_trace(series) for series in chart.series]
+    layout: dict[str, Any] = {
+        "height": chart.height * LINE_PX + 60,
+        "margin": {"l": 8, "r": 12, "t": 12, "b": 8},
+        "xaxis": _axis(chart.x),
+        "yaxis": _axis(chart.y),
+        "showlegend": chart.has_legend,
+        "legend": {
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.02,
+            "x": 0,
+            "font": {"color": "ink"},
+        },
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left", "namelength": 0},
+        # Dragging scrolls the page, as it must on a phone.
+        "dragmode": False,
+        "bargap": 0.35,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "muted"},
+    }
+    return {"data": data, "layout": layout}
+
+
+def safe(text: str) -> str:
+    """Escape a text of the study: plotly reads a few tags in texts, and shows entities as such.
+
+    >>> safe("<b>a & b</b>")
+    '&lt;b&gt;a &amp; b&lt;/b&gt;'
+    """
+    return html.escape(text, quote=False)
+
+
+def _trace(series: Series) -> dict[str, Any]:
+    color = color_name(series.role, series.place)
+    texts = [wrapped(text) for text in series.texts]
+    trace: dict[str, Any] = {
+        "name": safe(series.name),
+        "x": list(series.x),
+        "y": list(series.y),
+        "hovertext": texts,
+        "hoverinfo": "text" if texts else "skip",
+    }
+    marker: dict[str, Any] = {
+        "color": color,
+        "symbol": symbol(series.role, series.place)[0],
+        "size": _SIZES.get(series.role, 8),
+    }
+    line = {"color": color, "width": 2, "dash": dash(series.role, series.place)[0]}
+    match series.form:
+        case "bars":
+            return {
+                **trace,
+                "type": "bar",
+                "orientation": "h",
+                "marker": {"color": color},
+                "error_x": {**_ends(series), "color": "ink", "thickness": 1.5, "width": 5},
+            }
+        case "intervals":
+            points = {"type": "scatter", "mode": "markers", "marker": {**marker, "size": 9}}
+            return {**trace, **points, "error_x": {**_ends(series), "color": color, "thickness": 2}}
+        case "steps":
+            line["shape"] = "hv"
+            mode = {"mode": "lines+markers", "marker": {**marker, "size": 5}}
+            return {**trace, "type": "scatter", **mode, "line": line}
+        case "line":
+            return {**trace, "type": "scatter", "mode": "lines", "line": line}
+        case "points":
+            if series.role in ("chosen", "baseline"):
+                marker["line"] = {"color": "paper", "width": 1.5}
+            elif series.role == "trials":
+                marker |= {"color": "paper", "line": {"color": "muted", "width": 1}, "size": 5}
+            elif series.role == "failed":
+                marker["line"] = {"color": color, "width": 2}
+            else:
+                marker |= {"opacity": 0.75}
+            # What failed lies on the axis itself, and is not cut there.
+            is_cut = series.role != "failed"
+            points = {"type": "scatter", "mode": "markers", "marker": marker}
+            return {**trace, **points, "cliponaxis": is_cut}
+
+
+def _ends(series: Series) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - x for x, high in zip(series.x, series.high, strict=True)],
+        "arrayminus": [x - low for x, low in zip(series.x, series.low, strict=True)],
+    }
+
+
+def _heatmap(chart: Chart) -> dict[str, Any]:
+    cells = chart.cells
+    assert cells is not None
+    return {
+        "type": "heatmap",
+        "x": list(cells.x_edges),
+        "y": list(cells.y_edges),
+        "z": [list(row) for row in cells.values],
+        "hovertext": [[wrapped(text) for text in row] for row in cells.texts],
+        "hoverinfo": "text",
+        "hoverongaps": False,
+        "xgap": 1,
+        "ygap": 1,
+        "colorscale": [[0.0, "low"], [0.5, "middle"], [1.0, "high"]],
+        "colorbar": {
+            "title": {"text": safe(cells.title), "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+        "showlegend": False,
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "title": {"text": safe(axis.title), "standoff": 8},
+        "gridcolor": "grid",
+        "linecolor": "line",
+        "zeroline": axis.zero,
+        "rangemode": "tozero" if axis.zero else "normal",
+        "zerolinecolor": "ink",
+        "zerolinewidth": 1.5,
+        "automargin": True,
+    }
+    if axis.span is not None:
+        view["range"] = list(axis.span)
+    if axis.ticks:
+        view["tickmode"] = "array"
+        view["tickvals"] = [position for position, _ in axis.ticks]
+        view["ticktext"] = [safe(label) for _, label in axis.ticks]
+    return view
+
+
+def wrapped(text: str, width: int = 60) -> str:
+    """Break a text into lines that fit beside a point, at its separators, and escape it."""
+    lines, line = [], ""
+    for part in text.replace("; ", ";\n").replace(", ", ",\n").split("\n"):
+        if line and len(line) + len(part) > width:
+            lines.append(line)
+            line = part
+        else:
+            line = f"{line} {part}" if line else part
+    return "<br>".join(safe(one) for one in [*lines, line])
+
 
 _FOLDER = Path(__file__).with_name("page")
 # Plotly's bundle of flat figures, as npm's plotly.js-cartesian-dist-min ships it: a third of the

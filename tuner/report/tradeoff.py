@@ -17,7 +17,7 @@ from tuner.report.parts import (
     shown,
     shown_params,
 )
-from tuner.report.points import marked, shown_trials
+from tuner.report.places import marked, shown_trials
 from tuner.report.review import Review
 from tuner.report.slices import by_arm
 

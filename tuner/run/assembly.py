@@ -12,8 +12,8 @@ from typing import Any
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
 from tuner.core.trial import Outcome, Params

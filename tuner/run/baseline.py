@@ -9,8 +9,8 @@ from typing import Any
 from tuner.config import Config, Source
 from tuner.config.params import read_params_file
 from tuner.config.source import read_source
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
+from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.run_files import BEST_FILE
 from tuner.core.trial import Params

@@ -11,9 +11,9 @@ import numpy as np
 
 from tuner.core import calls
 from tuner.core.corpus import Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
 from tuner.core.journal import per_query_path, read_per_query
+from tuner.core.json_text import digest_of
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.steps import Say

@@ -22,8 +22,7 @@ from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.rungs import check_racing
 from tuner.evaluation.system_metrics import is_better_lower, needs_latency, of_another_scale
-from tuner.execution.base import Execution, NeedsCluster
-from tuner.execution.building import available_cores, make_execution
+from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
     MeasuresKind,

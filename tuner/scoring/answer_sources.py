@@ -9,8 +9,8 @@ from typing import Any
 
 from tuner.core import registry
 from tuner.core.corpus import Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError
+from tuner.core.json_text import digest_of
 from tuner.core.steps import Say
 from tuner.datasets import BUILTIN, open_dataset
 from tuner.run.assembly import Assembly

@@ -15,7 +15,7 @@ from tuner.core.journal import RETRIED, JournalContent, read_per_query
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
-from tuner.execution.plain import plain
+from tuner.execution.call import plain
 from tuner.study.arms import Arm, Fixed, arm_seed, learns, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.rival import Rival, leaders

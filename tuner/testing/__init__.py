@@ -16,8 +16,7 @@ from tuner.testing.backends import BackendCase, BackendContract, check_backend
 from tuner.testing.executions import ExecutionCase, ExecutionContract, check_execution
 from tuner.testing.formats import FormatCase, FormatContract, check_format
 from tuner.testing.metrics import MetricCase, MetricContract, check_metric
-from tuner.testing.retriever_case import RetrieverCase
-from tuner.testing.retrievers import RetrieverContract, check_retriever
+from tuner.testing.retrievers import RetrieverCase, RetrieverContract, check_retriever
 
 __all__ = [
     "BackendCase",

@@ -14,7 +14,7 @@ from tuner.backends.base import Backend
 from tuner.core.errors import InputError
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.trial import Params, Trial, TrialState
-from tuner.testing.contract import Check, Contract, check_all, need
+from tuner.testing.contract import Contract, check_all, checks_in, need
 
 PLAIN = SearchSpace(
     {
@@ -249,28 +249,12 @@ def check_budget(case: BackendCase) -> None:
             )
 
 
-CHECKS: tuple[Check, ...] = (
-    check_points_lie_in_the_space,
-    check_no_memory,
-    check_resuming,
-    check_every_state,
-    check_hopeless_histories,
-    check_exhaustion,
-    check_spaces_without_points,
-    check_several_at_once,
-    check_one_point,
-    check_seed_and_count,
-    check_budget,
-)
+CHECKS = checks_in(__name__)
 """Every check of a backend."""
 
 
 def check_backend(case: BackendCase) -> None:
-    """Run every check of the contract of backends.
-
-    Raises:
-        AssertionError: all that is broken, one line for each check.
-    """
+    """Run every check of the contract of backends, as ``check_all`` does."""
     check_all(CHECKS, case)
 
 

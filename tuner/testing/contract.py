@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +14,13 @@ def need(is_kept: bool, broken: str) -> None:
     """Raise AssertionError with what is broken unless it is kept; ``-O`` changes nothing."""
     if not is_kept:
         raise AssertionError(broken)
+
+
+def checks_in(module: str) -> tuple[Check, ...]:
+    """Return the functions ``check_…`` of a module so far, in their order: none is forgotten."""
+    there = vars(sys.modules[module]).items()
+    own = ((name, thing) for name, thing in there if name.startswith("check_"))
+    return tuple(thing for _, thing in own if thing.__module__ == module)
 
 
 def check_all(checks: Sequence[Check], case: Any) -> None:

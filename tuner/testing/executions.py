@@ -10,7 +10,7 @@ from typing import Any
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Execution
-from tuner.testing.contract import Check, Contract, check_all, need
+from tuner.testing.contract import Contract, check_all, checks_in, need
 
 
 @dataclass(frozen=True)
@@ -168,25 +168,12 @@ def check_words(case: ExecutionCase) -> None:
     need(bool(execution.choice), "`choice` must say in a sentence where evaluations run")
 
 
-CHECKS: tuple[Check, ...] = (
-    check_every_trial_once,
-    check_no_trials,
-    check_failures_are_outcomes,
-    check_trials_are_pulled_as_they_are_needed,
-    check_an_input_that_fails,
-    check_time_limit,
-    check_options,
-    check_words,
-)
+CHECKS = checks_in(__name__)
 """Every check of an execution."""
 
 
 def check_execution(case: ExecutionCase) -> None:
-    """Run every check of the contract of executions.
-
-    Raises:
-        AssertionError: all that is broken, one line for each check.
-    """
+    """Run every check of the contract of executions, as ``check_all`` does."""
     check_all(CHECKS, case)
 
 

@@ -15,7 +15,7 @@ from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset
-from tuner.testing.contract import Check, Contract, check_all, need
+from tuner.testing.contract import Contract, check_all, checks_in, need
 
 # What a file loses or gets: nothing of it is to end in anything but a data set or an InputError.
 _DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -154,23 +154,12 @@ def _with_bad_byte(raw: bytes) -> bytes:
     return raw[:at] + b"\xff" + raw[at + 1 :]
 
 
-CHECKS: tuple[Check, ...] = (
-    check_interface,
-    check_detect,
-    check_what_is_read,
-    check_twice_is_the_same,
-    check_damaged_files,
-    check_unknown_split,
-)
+CHECKS = checks_in(__name__)
 """Every check of a reader."""
 
 
 def check_format(case: FormatCase) -> None:
-    """Run every check of the contract of readers.
-
-    Raises:
-        AssertionError: all that is broken, one line for each check.
-    """
+    """Run every check of the contract of readers, as ``check_all`` does."""
     check_all(CHECKS, case)
 
 

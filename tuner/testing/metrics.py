@@ -12,7 +12,7 @@ from tuner.core.grades import RELEVANT_FROM, GradeScale
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.metrics.base import Judged, MetricFamily
 from tuner.metrics.qrels import Qrels
-from tuner.testing.contract import Check, Contract, check_all, need
+from tuner.testing.contract import Contract, check_all, checks_in, need
 
 _DOCUMENTS = [f"d{number:02d}" for number in range(12)]
 # Of the first, nothing relevant is known; the second retrieves nothing.
@@ -235,25 +235,12 @@ def check_arguments_are_left_alone(case: MetricCase) -> None:
     need(is_same, "the metric changed the arrays that it was given")
 
 
-CHECKS: tuple[Check, ...] = (
-    check_description,
-    check_one_value_a_query,
-    check_nothing_found,
-    check_queries_stand_alone,
-    check_names_decide_nothing,
-    check_relevant_from,
-    check_depth,
-    check_arguments_are_left_alone,
-)
+CHECKS = checks_in(__name__)
 """Every check of a ranking metric."""
 
 
 def check_metric(case: MetricCase) -> None:
-    """Run every check of the contract of ranking metrics.
-
-    Raises:
-        AssertionError: all that is broken, one line for each check.
-    """
+    """Run every check of the contract of ranking metrics, as ``check_all`` does."""
     check_all(CHECKS, case)
 
 

@@ -8,9 +8,14 @@ from typing import Any
 
 from tuner.core.errors import InputError
 from tuner.tracking.mlflow.client import sole_opener
-from tuner.tracking.mlflow.model import model_name
 from tuner.tracking.mlflow.quiet import message_of, reaching
-from tuner.tracking.mlflow.versions import CHALLENGER, CHAMPION, ModelVersion, find_versions
+from tuner.tracking.mlflow.versions import (
+    CHALLENGER,
+    CHAMPION,
+    ModelVersion,
+    find_versions,
+    model_name,
+)
 from tuner.tracking.uri import absolute, check_uri, mask, sqlite_path, without_password
 
 __all__ = ["CHALLENGER", "CHAMPION", "ModelVersion", "Registry", "model_name"]

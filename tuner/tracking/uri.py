@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
 from tuner.core.errors import InputError, did_you_mean
-from tuner.core.secrets import OPEN_VALUE, STARS, starred
+from tuner.core.shown import OPEN_VALUE, STARS, starred
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _SERVERS = ("http", "https", "databricks", "databricks-uc")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.corpus import Query
-from tuner.core.digests import text_digest
 from tuner.core.files import append_lines
+from tuner.core.json_text import text_digest
 
 LOOKS_FILE = "holdouts.jsonl"
 # Every line's: a record is a JSON object with its time first.

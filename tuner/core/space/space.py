@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tuner.core.checks import is_whole
-from tuner.core.digests import fingerprint_of
 from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.json_text import fingerprint_of
 from tuner.core.rankings import FloatArray
 from tuner.core.space.expression import Constraint
 from tuner.core.space.parameters import Parameter

@@ -13,10 +13,9 @@ from typing import ClassVar
 from tuner.core.errors import InputError
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.base import Evaluate, Outcomes, check_options
 from tuner.execution.cluster.folders import Package, pack
 from tuner.execution.cluster.pool import Cluster, ClusterPool, wait_for_workers
-from tuner.execution.options import check_options
 from tuner.execution.slots import run_in_slots
 
 # Evaluations at once that a cluster may grow to while a study runs, or twice what it began with.

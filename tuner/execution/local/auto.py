@@ -9,12 +9,11 @@ from contextlib import closing
 
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.base import Evaluate, Outcomes, check_options
 from tuner.execution.call import call_within
 from tuner.execution.local.pool import CannotSendError, ProcessPool
 from tuner.execution.local.processes import run_in_pool
 from tuner.execution.local.threads import Threads
-from tuner.execution.options import check_options
 
 # Below it, starting workers and bringing params and outcomes across costs more than it gains.
 SHORT_MS = 50.0

@@ -6,9 +6,8 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from tuner.core.trial import Trial
-from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import FixedWorkers
 
 
 @dataclass(frozen=True)

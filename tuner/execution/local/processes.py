@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from tuner.core.errors import InputError
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
 from tuner.execution.local.pool import CannotSendError, ProcessPool
-from tuner.execution.options import FixedWorkers
 from tuner.execution.slots import run_in_slots
 
 

@@ -8,9 +8,8 @@ from functools import partial
 
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
-from tuner.execution.base import Evaluate, Outcomes
+from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
 from tuner.execution.call import call_within
-from tuner.execution.options import FixedWorkers
 from tuner.execution.slots import run_in_slots
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tuner.core.digests import digest_of
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import Float32Array
 from tuner.retrieval.adapters.embedding import Embedder, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array

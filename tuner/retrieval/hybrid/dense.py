@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
-from tuner.core.input_files import read_input
+from tuner.core.files import read_input
 from tuner.core.rankings import Float32Array
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.options import DenseOptions

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.typed import read_as

@@ -13,8 +13,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from tuner.core.digests import text_digest
-from tuner.core.json_text import encodable
+from tuner.core.json_text import encodable, text_digest
 from tuner.core.study_record import StudyHeader
 from tuner.tracking.mlflow.records import PARENT_RUN, STUDY_ID, Point, RunContent
 from tuner.tracking.mlflow.saved_views import KIND, STUDIES, is_older, saved_views, with_columns_of

@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tuner.core.digests import text_digest
-from tuner.core.json_text import json_text
+from tuner.core.json_text import json_text, text_digest
 from tuner.core.run_files import (
     BEST_FILE,
     FIGURES_DIR,
@@ -23,8 +22,8 @@ from tuner.core.run_files import (
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking.mlflow.client import Client, FoundRun
 from tuner.tracking.mlflow.files import uploadable
-from tuner.tracking.mlflow.model import version_content, write_model
 from tuner.tracking.mlflow.note import experiment_note
+from tuner.tracking.mlflow.versions import version_content, write_model
 
 # Uploaded at the end of the study, where the run directory has them.
 RESULTS = (

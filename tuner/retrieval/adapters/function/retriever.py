@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
+from tuner.core.json_text import digest_of
 from tuner.core.outages import is_outage
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace

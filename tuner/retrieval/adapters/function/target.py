@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.checks import option_problems
-from tuner.core.digests import text_digest
 from tuner.core.errors import InputError, OutageError, Problem
+from tuner.core.json_text import text_digest
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar

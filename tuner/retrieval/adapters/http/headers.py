@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from tuner.core.errors import Problem, TunerError
-from tuner.core.secrets import OPEN_VALUE, starred
+from tuner.core.shown import OPEN_VALUE, starred
 
 Headers = tuple[tuple[str, str], ...]
 """Name and value of each header; a value holds ``${NAME}`` where the environment's stands."""

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar
 
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
-from tuner.core.digests import text_digest
 from tuner.core.errors import InputError, OutageError, Problem, TunerError
+from tuner.core.json_text import text_digest
 from tuner.core.rankings import TRIED_AGAIN, Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Document, Query
-from tuner.core.digests import digest_of
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params

@@ -14,8 +14,8 @@ import numpy as np
 
 from tuner.core.checks import is_whole
 from tuner.core.corpus import Corpus, Query
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.embedding import (

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
