@@ -257,9 +257,7 @@ def _days(table: Table, column: str) -> list[date]:
             days.append(parse_day(text))
         except ValueError as error:
             note_row(log, table.path, line, "date", f"{column}: {error}", is_text=table.is_text)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return days
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, did_you_mean, refuse
 from tuner.core.rankings import FloatArray
 from tuner.datasets.lines import ProblemLog, read_text
 from tuner.datasets.tables import csv_rows, json_rows, number_of
@@ -115,8 +115,7 @@ def _table(
     problems = log.problems()
     if not problems and not lines:
         raise InputError(_EMPTY, file=str(file))
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     arrays = {name: np.frombuffer(column, dtype=np.float64) for name, column in values.items()}
     return Table(file, found, arrays, lines, is_text)
 

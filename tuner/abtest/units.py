@@ -72,9 +72,7 @@ def group_units(table: Table, config: ExperimentConfig) -> Units:
                 f"{first_line[number]}: leave out units that saw both"
             )
             note_row(log, table.path, line, "two arms", message, is_text=table.is_text)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return Units(table, tuple(position), of_row, tuple(arms))
 
 

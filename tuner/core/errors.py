@@ -105,6 +105,12 @@ class InputError(TunerError):
         return _rebuild, (type(self), self.problems)
 
 
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise an InputError with every problem, where there are any."""
+    if found := tuple(problems):
+        raise InputError(problems=found)
+
+
 class MetricError(InputError):
     """A metric name or cut-off that does not exist, or a ranking that cannot be scored."""
 

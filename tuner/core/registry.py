@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuner.core.errors import InputError, Problem, did_you_mean, one_line
+from tuner.core.errors import InputError, Problem, did_you_mean, one_line, refuse
 
 _ONE_OF = {"backends": "backend", "retrieval": "retriever", "datasets": "data set format"}
 
@@ -117,8 +117,7 @@ def construct(make: Any, options: Mapping[str, Any], **given: Any) -> Any:
         for name in known
         if parameters[name].default is inspect.Parameter.empty and name not in options
     ]
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return make(
         **{name: value for name, value in given.items() if name in parameters or is_open}, **options
     )

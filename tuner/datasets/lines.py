@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuner.core.checks import is_number
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.files import MOST_BYTES, read_input, too_large
 from tuner.core.shown import number_ranges
 from tuner.core.steps import Advance, followed, unheard
@@ -79,6 +79,10 @@ class ProblemLog:
     def mentions_place(self, file: Path, place: str) -> bool:
         """Return whether anything was wrong with a ``"line 3"``, or ``"record 3"``, of a file."""
         return (str(file), place) in self._touched
+
+    def refuse(self) -> None:
+        """Raise an InputError with every problem, where there are any."""
+        refuse(self.problems())
 
     def problems(self) -> list[Problem]:
         """Return the problems in the order of their kinds' first appearance.

@@ -108,9 +108,7 @@ def read_openie_corpus(path: Path) -> Corpus:
     """
     collected, graph = Collected(), _Graph()
     _read_graph(_files(path), path, collected, graph)
-    problems = collected.log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    collected.log.refuse()
     found = Corpus(tuple(collected.documents.values()), tuple(graph.triples), graph.entities)
     return replace(found, fingerprint=corpus_fingerprint(found))
 

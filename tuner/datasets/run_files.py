@@ -72,8 +72,7 @@ def read_qrels(path: Path, *, relevant_from: float = RELEVANT_FROM) -> Judgement
             raise _unknown(path, "judgements", QRELS_FORMATS)
     if log.problems() and look_like_scores(found.grades):
         log.add("run", "most grades are fractions, like scores; is this file a run?", path)
-    if log.problems():
-        raise InputError(problems=log.problems())
+    log.refuse()
     return found
 
 
@@ -105,8 +104,7 @@ def read_run(path: Path) -> Run:
             found = read_json_run(path, log)
         case _:
             raise _unknown(path, "run", RUN_FORMATS)
-    if log.problems():
-        raise InputError(problems=log.problems())
+    log.refuse()
     return found
 
 
@@ -130,8 +128,7 @@ def read_query_labels(path: Path) -> dict[str, dict[str, str]]:
             item.report("duplicate", f"duplicate query {id_!r}")
         else:
             found[id_] = {label: item.text(label) for label in QUERY_LABELS}
-    if log.problems():
-        raise InputError(problems=log.problems())
+    log.refuse()
     return found
 
 

@@ -113,8 +113,7 @@ def read_trec_qrels(path: Path) -> dict[str, dict[str, float]]:
     """
     log = ProblemLog()
     rows = _read_qrels(Path(path), log)
-    if log.problems():
-        raise InputError(problems=log.problems())
+    log.refuse()
     return _by_query(rows)
 
 
@@ -130,8 +129,7 @@ def read_trec_run(path: Path) -> dict[str, dict[str, float]]:
     """
     log = ProblemLog()
     rows = _read_rows(Path(path), _RUN_FIELDS, "score", "ranking", log)
-    if log.problems():
-        raise InputError(problems=log.problems())
+    log.refuse()
     return _by_query(rows)
 
 

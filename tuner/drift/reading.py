@@ -68,9 +68,7 @@ def read_observations(path: Path) -> tuple[Observation, ...]:
                 log.add(f"number {name}", str(error), path, line)
         if day is not None:
             found.append(Observation(day, values, _label(row, *QUERY_COLUMNS), _label(row, TYPE)))
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return tuple(found)
 
 

@@ -108,9 +108,7 @@ def compare_sheets(
                     "a spreadsheet may have changed an id or dropped a row"
                 )
                 log.add("unpaired", message, Path(sheet.file), row.number)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     pairs = []
     for key, row in sheets[0].rows.items():
         a, b = given[0][key], given[1][key]
@@ -166,9 +164,7 @@ def read_grades(
         grade = grade_of(row, column, sheet.file, log, grades=grades)
         if grade is not None:
             qrels.setdefault(query_id, {})[document_id] = float(grade)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return qrels, column
 
 
@@ -199,9 +195,7 @@ def judged_dataset(
     )
     if not any(grade >= 1 for judged in qrels.values() for grade in judged.values()):
         log.add("none", "no passage is relevant: no grade reaches 1", file)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return Dataset.create(
         name,
         str(path),

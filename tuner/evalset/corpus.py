@@ -51,7 +51,5 @@ def open_corpus(path: str | Path) -> Corpus:
         tuple(read_triples(triples, log, known)) if triples else (),
         read_entities(entities, log, known) if entities else {},
     )
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return replace(found, fingerprint=corpus_fingerprint(found))

@@ -87,9 +87,7 @@ def read_query_log(path: str | Path, *, columns: Mapping[str, str] | None = None
     if "query" not in chosen:
         raise InputError(problems=log.problems())
     entries = [_entry(row, chosen, line, file, log) for line, row in rows]
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     written = [entry for entry in entries if entry.text]
     kept = tuple(entry for entry in written if any(map(_says_something, entry.text)))
     if not kept:

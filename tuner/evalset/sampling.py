@@ -184,9 +184,7 @@ def read_sample(path: str | Path) -> list[SampledQuery]:
         clicked = {record.id: texts_field(record, "clicked", file, log) for record in records}
         if all((record.values or {}).get("title") for record in records):
             log.add("documents", "holds documents with titles; queries are needed here", file)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return [SampledQuery(query, clicked=clicked.get(query.id, ())) for query in queries]
 
 

@@ -153,9 +153,7 @@ def read_sheet(path: str | Path, *, needs: Sequence[str] = ("grade",)) -> Sheet:
         _add_row(rows, dict(zip(header, padded, strict=False)), number, file, log)
     if not rows and not log.mentions(file):
         log.add("none", "holds no row to grade", file)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     return Sheet(str(path), header, rows)
 
 

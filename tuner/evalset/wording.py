@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.files import read_input
 from tuner.evalset.facts import relation_key
 
@@ -201,8 +201,7 @@ def read_relations(file: Path) -> dict[str, dict[str, str]]:
         for relation, forms in values.items()
         for message in (*_key_problems(relation), *_problems(forms))
     ]
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return {relation_key(str(relation)): dict(forms) for relation, forms in values.items()}
 
 

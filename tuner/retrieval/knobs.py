@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from tuner.core.checks import is_number
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.space.expression import UNKNOWN, Domain, parse
 from tuner.core.trial import Params, Scalar
@@ -95,8 +95,7 @@ def knob_params(
             problems.append(Problem(message, key=(*key, name)))
         elif (wrong := _value_problem(value, by_name[name])) is not None:
             problems.append(Problem(wrong, key=(*key, name)))
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return {name: _of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
 from tuner.core.files import append_lines
 from tuner.core.json_text import json_text
 from tuner.core.steps import Say
@@ -42,9 +41,7 @@ def read_answers(path: Path, dataset: Dataset, *, say: Say) -> Answers:
         some = f", such as {next(iter(texts))!r}" if texts else ""
         message = f"answers no query of the data set {dataset.name!r}: it holds {len(texts)} ids"
         log.add("none", f"{message}{some}", path)
-    problems = log.problems()
-    if problems:
-        raise InputError(problems=problems)
+    log.refuse()
     if len(texts.keys() - known):
         say(f"note: {path}: {len(texts.keys() - known)} ids are of no query and left out")
     return Answers(texts, {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tuner.core.corpus import Document
-from tuner.core.errors import InputError, MetricError, Problem
+from tuner.core.errors import MetricError, Problem, refuse
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.rankings import FloatArray, Rankings, RelationPath
 from tuner.datasets.dataset import Evidence
@@ -209,6 +209,5 @@ def _retrieved(
             )
             problems.append(Problem(message))
         wanted |= ids
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return [by_id[id_] for id_ in wanted]

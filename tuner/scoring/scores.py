@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tuner.core.errors import InputError, MetricError, Problem
+from tuner.core.errors import MetricError, Problem, refuse
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.metrics import Metric, Qrels, mean_defined, parse
@@ -226,8 +226,7 @@ def _check_overlap(qrels: Grades, runs: Mapping[str, Mapping[str, Answer]]) -> N
         for name, run in runs.items()
         if not qrels.keys() & run.keys()
     ]
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
 
 
 def _some(ids: Mapping[str, object]) -> str:

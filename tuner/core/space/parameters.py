@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tuner.core.checks import integer_problem, is_number, native, number_problem
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import Problem, did_you_mean, refuse
 from tuner.core.space.problems import (
     choices_problems,
     fine_step_problems,
@@ -264,8 +264,7 @@ Parameter = Real | Integer | Categorical
 
 def _refuse(problems: list[Problem], parameter: Parameter) -> None:
     problems += when_problems(parameter.when)
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
 
 
 def _normal_when(when: Mapping[str, Any]) -> dict[str, tuple[Scalar, ...]]:

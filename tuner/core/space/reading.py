@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.space.expression import NUMBER, UNKNOWN, Constraint, Domain, kinds_of, parse
 from tuner.core.space.parameters import Categorical, Integer, Parameter, Real
 
@@ -78,8 +78,7 @@ def _parameter(body: object) -> Parameter:
         parameter = make(**options)
     except InputError as error:
         raise InputError(problems=(*problems, *error.problems)) from None
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return parameter
 
 

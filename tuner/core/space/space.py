@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.checks import is_whole
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.json_text import fingerprint_of
 from tuner.core.rankings import FloatArray
 from tuner.core.space.expression import Constraint
@@ -57,8 +57,7 @@ class SearchSpace:
 
     def __post_init__(self) -> None:
         problems = space_problems(self.parameters, self.constraints)
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         object.__setattr__(self, "parameters", with_canonical_conditions(self.parameters))
         object.__setattr__(self, "constraints", tuple(self.constraints))
 
@@ -73,8 +72,7 @@ class SearchSpace:
         parameters, problems, broken = parse_parameters(raw)
         if parameters or broken or not problems:
             problems += space_problems(parameters, constraints, broken=broken)
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         return cls(parameters, tuple(str(text) for text in constraints))
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
@@ -119,8 +117,7 @@ class SearchSpace:
                 active[name] = parameter.canonical(params[name])
             except ValueError as error:
                 problems.append(Problem(str(error), key=_at(name)))
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         return self._in_order(active)
 
     def key(self, params: Mapping[str, object]) -> str:
@@ -375,8 +372,7 @@ def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]
             except ValueError as error:
                 problems.append(Problem(str(error), key=(*key, index)))
         named[name] = list({(type(value), value): value for value in values}.values())
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return named
 
 

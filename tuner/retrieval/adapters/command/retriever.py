@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, OutageError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem, TunerError, refuse
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
@@ -90,8 +90,7 @@ class Command:
         problems = list(_problems(words, folder))
         limits = {"timeout_s": timeout_s, "start_timeout_s": start_timeout_s}
         problems += option_problems(limits, dict.fromkeys(limits, 0))
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         return cls(
             words,
             str(folder),

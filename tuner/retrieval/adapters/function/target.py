@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.checks import option_problems
-from tuner.core.errors import InputError, OutageError, Problem
+from tuner.core.errors import InputError, OutageError, Problem, refuse
 from tuner.core.json_text import text_digest
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
@@ -157,8 +157,7 @@ class Target:
         given = {option: value for option, value in options.items() if value is not None}
         lows = {option: low for option, low in _LOWS.items() if option in given}
         problems = list(option_problems(given, lows, whole=("concurrency",)))
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         absolute = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
         target = cls(
             name,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuner.core.corpus import Corpus
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import Problem, refuse
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.names import own_names, phrases
 from tuner.retrieval.knobs import knob, knobs_of
@@ -74,8 +74,7 @@ def read_edges(edges: object) -> tuple[tuple[str, str], ...]:
     if not pairs:
         message = 'must be a list of pairs of metadata fields, such as [["mentions", "$id"]]'
         problems.append(Problem(message, key=("edges",)))
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return tuple((str(source), str(target)) for source, target in pairs)
 
 

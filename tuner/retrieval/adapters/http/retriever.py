@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, OutageError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem, TunerError, refuse
 from tuner.core.json_text import text_digest
 from tuner.core.rankings import TRIED_AGAIN, Rankings
 from tuner.core.space import SearchSpace
@@ -119,8 +119,7 @@ class Http:
             numbers["requests_per_second"], lows["requests_per_second"] = requests_per_second, 0
         whole = ("batch_size", "concurrency", "retries")
         problems += option_problems(numbers, lows, whole=whole)
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         rate = None if requests_per_second is None else float(requests_per_second)
         service = Service(url, found, float(timeout_s), int(retries), float(retry_wait_s), rate)
         names = named_params(request)

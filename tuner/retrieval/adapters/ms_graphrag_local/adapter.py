@@ -14,7 +14,7 @@ import numpy as np
 
 from tuner.core.checks import is_whole
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
@@ -271,6 +271,5 @@ def _contents(folder: Path) -> list[str]:
             hashes.append(sha256(path.read_bytes()).hexdigest())
         except OSError as error:
             problems.append(Problem(f"cannot be read: {error.strerror}", file=str(path)))
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return hashes

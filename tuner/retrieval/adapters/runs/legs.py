@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.checks import LARGEST_NUMBER
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import Problem, refuse
 from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.prepared import Recent
@@ -94,8 +94,7 @@ class Table:
                 document without a text where ``tokens`` are given; with the leg's name as key.
         """
         problems = [p for name, run in runs.items() for p in _problems(name, run, tokens)]
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
         names = tuple(sorted(runs))
         query_ids = tuple(sorted({query for run in runs.values() for query in run}))
         found = {id_ for run in runs.values() for answer in run.values() for id_ in answer}

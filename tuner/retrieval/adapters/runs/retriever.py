@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
@@ -108,8 +108,7 @@ class Runs:
                     f"the data set has {_some([query.id for query in queries])}"
                 )
                 problems.append(Problem(message, key=("retriever", "legs", name)))
-        if problems:
-            raise InputError(problems=problems)
+        refuse(problems)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer a batch; a query that no leg knows has an empty answer.
@@ -152,8 +151,7 @@ def _paths(legs: Any) -> dict[str, Path]:
             problems.append(Problem(message, key=("legs", str(name))))
         elif not isinstance(path, str | Path) or not str(path):
             problems.append(Problem(f"must be a run file, got {path!r}", key=("legs", name)))
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return {name: Path(path).expanduser() for name, path in legs.items()}
 
 
@@ -176,8 +174,7 @@ def _each(paths: Mapping[str, Path], read_run: ReadRun) -> dict[str, Run]:
             found[name] = read_run(path)
         except InputError as error:
             problems += error.problems
-    if problems:
-        raise InputError(problems=problems)
+    refuse(problems)
     return found
 
 
