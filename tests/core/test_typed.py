@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from tuner.core.json_text import read_as
 from tuner.core.study_record import StudySummary
-from tuner.core.typed import read_as
 
 STANDING = {
     "arm": "tpe", "trial": 3, "params": {"top_k": 5, "mode": None, "weight": 0.5},

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
 from tuner.datasets.dataset import Evidence, Step
-from tuner.datasets.facts import join_steps, names_in
+from tuner.datasets.texts import join_steps, names_in
 from tuner.datasets.wiki2 import Wiki2
 
 NAMES = st.sampled_from(["", "a", "A", "b", "c", "d", "ß", "ss"])

@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.errors import InputError
 from tuner.drift.observations import Observation
-from tuner.drift.reading import read_observations
+from tuner.drift.sources import read_observations
 
 
 def write(folder, text, name="daily.csv"):

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tuner.core.errors import InputError
-from tuner.drift.daily_variance import (
+from tuner.drift.mix import compare_mix
+from tuner.drift.observations import (
     MARGIN,
     autocorrelation,
     centring,
     mean_variance,
     without_weekdays,
 )
-from tuner.drift.mix import compare_mix
 from tuner.drift.windows import compare_windows, compare_windows_paired, trend
 from tuner.stats import compare_paired
 

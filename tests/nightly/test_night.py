@@ -17,10 +17,10 @@ from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.nightly.champion import record_promotion
 from tuner.nightly.deciding import promote
-from tuner.nightly.lock import Locked, only_one
+from tuner.nightly.pruning import Locked, only_one
 from tuner.nightly.records import Champion
 from tuner.stats import alpha_of_look
-from tuner.verdict.figures import confidence
+from tuner.verdict.ruling import confidence
 
 
 def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> None:

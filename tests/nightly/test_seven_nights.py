@@ -16,7 +16,7 @@ import pytest
 from tuner.config import load_config
 from tuner.core.journal import read_journal
 from tuner.nightly.deciding import promote
-from tuner.nightly.lock import Locked
+from tuner.nightly.pruning import Locked
 from tuner.tracking.history import read_history
 from tuner.tracking.registry import Registry
 

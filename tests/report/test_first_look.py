@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from tuner.report.convergence import section as beside
 from tuner.report.headline import headline
-from tuner.report.others import section as beside
 from tuner.report.parts import shown
 from tuner.report.review import read_review
 from tuner.report.slices import section as slices

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from tuner.report.palette import DARK, LIGHT
+from tuner.report.chart import DARK, LIGHT
 from tuner.report.writing import write_report
 
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}%{x}"

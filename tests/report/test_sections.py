@@ -13,12 +13,12 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
 from tuner.report import comparison, convergence, failures, provenance, queries
+from tuner.report.chart import arm_places
 from tuner.report.comparison import compare
 from tuner.report.convergence import best_so_far
 from tuner.report.fetching import rows_of
 from tuner.report.headline import headline
 from tuner.report.page_view import wrapped
-from tuner.report.palette import arm_places
 from tuner.report.places import axis, edges, place, shown_trials
 from tuner.report.review import read_review
 from tuner.report.slices import cell, surface

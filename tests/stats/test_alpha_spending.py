@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
+from tuner.stats.multiple import alpha_of_look, levels_of_looks
 
 ALPHAS = st.floats(1e-6, 0.5)
 YEARS = st.integers(1, 2_000)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tuner.core.errors import InputError, TunerError
-from tuner.tracking.single_run import log_single_run
+from tuner.tracking.history import log_single_run
 
 
 def written(uri, **changes):

@@ -7,9 +7,9 @@ import pytest
 
 from tuner.core.trial import Trial, TrialState
 from tuner.verdict.few_queries import decide_without_holdout
-from tuner.verdict.figures import confidence
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Rail
+from tuner.verdict.ruling import confidence
 from tuner.verdict.verdict import Guardrail, Measured, decide
 from tuner.verdict.winner import choose_winner
 

@@ -43,9 +43,9 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
       130  interrupted
     """
     from tuner.config import load_config
-    from tuner.nightly.lock import Locked
     from tuner.nightly.night import Refused, run_night
     from tuner.nightly.notify import tell
+    from tuner.nightly.pruning import Locked
     from tuner.nightly.summary import failed
 
     night = _night(day)

@@ -17,7 +17,7 @@ from tuner.scoring.scores import (
 )
 from tuner.stats import PairedComparison, queries_needed
 from tuner.stats.power import MOST_TIMES
-from tuner.verdict.figures import in_queries
+from tuner.verdict.ruling import in_queries
 
 SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
 

@@ -14,7 +14,7 @@ from tuner.core.study_facts import types_found, whole_params
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import SYSTEM_METRICS
-from tuner.verdict.figures import in_queries
+from tuner.verdict.ruling import in_queries
 
 
 def print_summary(header: StudyHeader, summary: StudySummary) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tuner.core.json_text import read_as
 from tuner.core.shown import as_percent
 from tuner.core.steps import duration
 from tuner.core.trial import Params
-from tuner.core.typed import read_as
 
 # How far trials are asked ahead of results, where the configuration does not say.
 AHEAD = 4

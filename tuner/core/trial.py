@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from tuner.core.json_text import metrics_of
+from tuner.core.json_text import metrics_of, read_as
 from tuner.core.rankings import FloatArray
-from tuner.core.typed import read_as
 
 Scalar = bool | int | float | str | None
 Params = dict[str, Scalar]

@@ -8,7 +8,6 @@ from tuner.core.errors import InputError
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
 from tuner.datasets.dataset import Dataset
-from tuner.datasets.facts import read_entities, read_evidences, read_triples
 from tuner.datasets.folders import (
     CHOOSE_ONE,
     beir_qrels,
@@ -19,9 +18,16 @@ from tuner.datasets.folders import (
     trec_qrels,
     variants,
 )
-from tuner.datasets.judgements import read_judgements
 from tuner.datasets.lines import ABSENT, ProblemLog
-from tuner.datasets.texts import judgement_warnings, read_corpus, read_queries
+from tuner.datasets.tables import read_judgements
+from tuner.datasets.texts import (
+    judgement_warnings,
+    read_corpus,
+    read_entities,
+    read_evidences,
+    read_queries,
+    read_triples,
+)
 
 PREFERRED_SPLIT = "test"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence, Step
-from tuner.datasets.facts import join_steps, names_in
 from tuner.datasets.folders import refuse_folder
 from tuner.datasets.items import Item, peek_keys, read_items
+from tuner.datasets.texts import join_steps, names_in
 
 _REFERENCE = re.compile(r"#(\d+)")
 

@@ -12,10 +12,17 @@ from tuner.core.errors import InputError, did_you_mean
 from tuner.core.grades import RELEVANT_FROM
 from tuner.datasets.folders import beir_qrels, trec_qrels
 from tuner.datasets.items import peek, read_items
-from tuner.datasets.judgements import check_some_relevant, parse_grade, read_judgements
 from tuner.datasets.lines import ProblemLog, read_lines
 from tuner.datasets.run_json import Answer, Run, read_json_qrels, read_json_run
-from tuner.datasets.tables import QUERY_COLUMNS, index_before, read_separated, unquoted
+from tuner.datasets.tables import (
+    QUERY_COLUMNS,
+    check_some_relevant,
+    index_before,
+    parse_grade,
+    read_judgements,
+    read_separated,
+    unquoted,
+)
 from tuner.datasets.trec import read_trec_qrels, read_trec_run
 
 QRELS_FORMATS = (

@@ -9,7 +9,6 @@ from typing import Any
 
 from tuner.core.checks import is_number
 from tuner.datasets.dataset import Step
-from tuner.datasets.facts import PATHS_SHAPE, parse_paths
 from tuner.datasets.lines import ProblemLog
 from tuner.datasets.run_entries import (
     DOCUMENT_KEYS,
@@ -21,6 +20,7 @@ from tuner.datasets.run_entries import (
     read_id,
     type_name,
 )
+from tuner.datasets.texts import PATHS_SHAPE, parse_paths
 
 Answer = dict[str, float] | list[str]
 Paths = tuple[tuple[Step, ...], ...]

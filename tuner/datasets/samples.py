@@ -13,7 +13,6 @@ from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
 from tuner.datasets.collected import Collected
 from tuner.datasets.dataset import Dataset, Evidence, Step
-from tuner.datasets.facts import PATHS_SHAPE, parse_paths, read_entities, read_triples
 from tuner.datasets.folders import (
     SAMPLE_KEYS,
     choose,
@@ -24,7 +23,7 @@ from tuner.datasets.folders import (
 )
 from tuner.datasets.items import Item, read_items
 from tuner.datasets.lines import ABSENT, ProblemLog, json_type
-from tuner.datasets.texts import read_corpus
+from tuner.datasets.texts import PATHS_SHAPE, parse_paths, read_corpus, read_entities, read_triples
 
 PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")

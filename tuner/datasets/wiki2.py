@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tuner.datasets.dataset import Dataset, Evidence, Step
-from tuner.datasets.facts import join_steps, names_in
 from tuner.datasets.folders import refuse_folder
 from tuner.datasets.hotpotqa import QUESTION_KEYS, read_supported
 from tuner.datasets.items import Item, is_texts, peek_keys
+from tuner.datasets.texts import join_steps, names_in
 
 _COLUMNS = ("fact", "relation", "entity")
 

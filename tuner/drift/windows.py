@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError
 from tuner.core.rankings import BoolArray, FloatArray, IntArray
-from tuner.drift.daily_variance import (
+from tuner.drift.observations import (
     LEAST_FOR_WEEKDAYS,
     Series,
     autocorrelation,

@@ -8,12 +8,11 @@ from pathlib import Path
 from tuner.core.corpus import Corpus, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.datasets import open_dataset
-from tuner.datasets.facts import read_entities, read_triples
 from tuner.datasets.folders import only_variant, stem, variants
 from tuner.datasets.items import peek_keys
 from tuner.datasets.lines import ProblemLog
 from tuner.datasets.openie import Openie, read_openie_corpus
-from tuner.datasets.texts import read_corpus
+from tuner.datasets.texts import read_corpus, read_entities, read_triples
 
 _CORPUS = "corpus.jsonl"
 

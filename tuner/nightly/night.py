@@ -25,9 +25,8 @@ from tuner.nightly.data import data_record, params_key, what_changed
 from tuner.nightly.deciding import decide_night, find_challenger, why_failed
 from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.history import told_unreadable
-from tuner.nightly.lock import only_one
 from tuner.nightly.notify import check_notify
-from tuner.nightly.pruning import prune
+from tuner.nightly.pruning import only_one, prune
 from tuner.nightly.records import Champion, Records, read_records
 from tuner.nightly.showing import show_in_mlflow
 from tuner.nightly.spending import Spending

@@ -19,8 +19,7 @@ from typing import Any
 
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
-from tuner.core.json_text import json_text
-from tuner.core.typed import read_as
+from tuner.core.json_text import json_text, read_as
 
 NIGHTS_FILE = "nights.jsonl"
 WAITING = "waiting for approval"

@@ -17,7 +17,7 @@ from tuner.core.rankings import FloatArray
 from tuner.nightly.data import judged_part, params_key, part_of
 from tuner.nightly.records import Look, Part, Records
 from tuner.run.assembly import Assembly
-from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
+from tuner.stats.multiple import alpha_of_look, levels_of_looks
 from tuner.verdict.looks import SHARE_THAT_COUNTS
 from tuner.verdict.verdict import Measured
 

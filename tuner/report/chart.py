@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -116,3 +117,133 @@ def spread(count: int, limit: int) -> Sequence[int]:
     if count <= limit:
         return list(range(count))
     return [round(place * (count - 1) / (limit - 1)) for place in range(limit)]
+
+
+# Eight colours that most people with a colour deficiency tell apart (Okabe and Ito 2008), darkened
+# for white paper and lightened for a dark page. Symbols and dashes change with them.
+LIGHT: Mapping[str, str] = {
+    "paper": "#ffffff",
+    "ink": "#1c2330",
+    "muted": "#5d6778",
+    "grid": "#e3e7ee",
+    "line": "#aab3c2",
+    "chosen": "#c2255c",
+    "baseline": "#343b47",
+    "failed": "#b3261e",
+    "bar": "#2f6db3",
+    "interval": "#2f6db3",
+    "front": "#5d6778",
+    "low": "#e9f0f8",
+    "middle": "#7fb0dc",
+    "high": "#14487f",
+    "arm0": "#1f6fb5",
+    "arm1": "#c8560a",
+    "arm2": "#0b8a68",
+    "arm3": "#9a4f8c",
+    "arm4": "#a67a00",
+    "arm5": "#3d8fc4",
+    "arm6": "#7a5230",
+    "arm7": "#5d6778",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#12161d",
+    "ink": "#e4e8ef",
+    "muted": "#9aa5b6",
+    "grid": "#262d39",
+    "line": "#4a5567",
+    "chosen": "#ff6b9d",
+    "baseline": "#e4e8ef",
+    "failed": "#ff8a80",
+    "bar": "#6cabea",
+    "interval": "#6cabea",
+    "front": "#9aa5b6",
+    "low": "#1b2634",
+    "middle": "#2f6ea8",
+    "high": "#a8d4ff",
+    "arm0": "#62aef0",
+    "arm1": "#f08c3e",
+    "arm2": "#37c79b",
+    "arm3": "#d48cc6",
+    "arm4": "#e0b93c",
+    "arm5": "#8fcdf2",
+    "arm6": "#c39a72",
+    "arm7": "#9aa5b6",
+}
+
+ARMS = 8
+# The same shapes in the words of plotly, of matplotlib, and as a character for a legend in text.
+_SYMBOLS = (
+    ("circle", "o", "●"),
+    ("square", "s", "■"),
+    ("triangle-up", "^", "▲"),
+    ("triangle-down", "v", "▼"),
+    ("pentagon", "p", "⬟"),
+    ("hexagon", "h", "⬢"),
+    ("cross", "P", "✚"),
+    ("x", "X", "✖"),
+)
+_DASHES = (
+    ("solid", "-"),
+    ("dash", "--"),
+    ("dot", ":"),
+    ("dashdot", "-."),
+    ("longdash", (0, (8, 3))),
+    ("longdashdot", (0, (8, 3, 1, 3))),
+    ("solid", "-"),
+    ("dash", "--"),
+)
+_MARKS = {
+    "chosen": ("star", "*", "★"),
+    "baseline": ("diamond", "D", "◆"),
+    "failed": ("x-thin-open", "x", "✕"),
+}
+# The kinds of search whose place is theirs in every report.
+_OWN_PLACES = ("grid", "tpe", "gp", "random", "earlier")
+
+
+def arm_places(kinds: Mapping[str, str]) -> dict[str, int]:
+    """Return each arm's place among colours and symbols, by its name and kind and not by order.
+
+    So that an arm looks the same in the reports of all studies. A second arm of a kind, or a kind
+    from elsewhere, takes a place by its name, and the next one that is free.
+
+    >>> arm_places({"tpe": "tpe", "grid": "grid"}), arm_places({"tpe": "tpe"})
+    ({'grid': 0, 'tpe': 1}, {'tpe': 1})
+    """
+    places: dict[str, int] = {}
+    for name in sorted(
+        kinds, key=lambda one: (kinds[one] not in _OWN_PLACES, one != kinds[one], one)
+    ):
+        taken = set(places.values())
+        kind = kinds[name]
+        if kind in _OWN_PLACES and _OWN_PLACES.index(kind) not in taken:
+            places[name] = _OWN_PLACES.index(kind)
+            continue
+        others = ARMS - len(_OWN_PLACES)
+        first = len(_OWN_PLACES) + zlib.crc32(name.encode()) % others
+        order = [len(_OWN_PLACES) + (first + n) % others for n in range(others)]
+        free = [place for place in (*order, *range(len(_OWN_PLACES))) if place not in taken]
+        places[name] = free[0] if free else first
+    return places
+
+
+def color_name(role: Role, place: int) -> str:
+    """Return which colour of the palettes a series has."""
+    if role in ("arm", "stopped"):
+        return f"arm{place % ARMS}"
+    return "muted" if role == "trials" else role
+
+
+def symbol(role: Role, place: int) -> tuple[str, str, str]:
+    """Return the shape of a series' points: for plotly, for matplotlib, and as a character."""
+    if role == "stopped":
+        name, drawn, character = _SYMBOLS[place % ARMS]
+        return f"{name}-open", drawn, {"●": "○", "■": "□", "▲": "△", "▼": "▽"}.get(character, "○")
+    return _MARKS.get(role, _SYMBOLS[place % ARMS if role == "arm" else 0])
+
+
+def dash(role: Role, place: int) -> tuple[str, object]:
+    """Return how a series' line is broken: for plotly and for matplotlib."""
+    if role == "baseline":
+        return ("dot", ":")
+    return _DASHES[place % ARMS] if role == "arm" else _DASHES[0]

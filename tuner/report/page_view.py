@@ -13,8 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tuner.report.chart import Axis, Chart, Series
-from tuner.report.palette import DARK, LIGHT, color_name, dash, symbol
+from tuner.report.chart import DARK, LIGHT, Axis, Chart, Series, color_name, dash, symbol
 from tuner.report.parts import Page
 
 LINE_PX = 15

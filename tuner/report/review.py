@@ -16,7 +16,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, composite_values
-from tuner.report.palette import arm_places
+from tuner.report.chart import arm_places
 from tuner.run.folder import SUMMARY_NOTE, last_summary, no_run
 from tuner.run.side_by_side import SideBySide, read_side_by_side
 from tuner.study.results import BASELINE_ARM, summarise

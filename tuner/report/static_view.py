@@ -7,8 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tuner.report.chart import Axis, Chart, Series
-from tuner.report.palette import LIGHT, color_name, dash, symbol
+from tuner.report.chart import LIGHT, Axis, Chart, Series, color_name, dash, symbol
 from tuner.report.parts import Charts
 
 PANEL_WIDTH, LINE_HEIGHT = 7.0, 0.17  # inches

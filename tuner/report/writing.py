@@ -16,7 +16,6 @@ from tuner.report import (
     convergence,
     failures,
     importance,
-    others,
     provenance,
     queries,
     slices,
@@ -98,7 +97,7 @@ def make_page(review: Review, compare: Sequence[Review] = ()) -> Page:
         provenance.section(review),
     ]
     if compare:
-        sections.insert(1, others.section(review, compare))
+        sections.insert(1, convergence.beside(review, compare))
     header, data = review.header, review.header.dataset
     made = datetime.fromtimestamp(header.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = f"on {data.get('name')}, " if data else ""

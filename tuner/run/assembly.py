@@ -32,7 +32,7 @@ from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.planning import Plan, below
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
-from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.looks import TunedOn
 
 # What stands in the place of a data set where the system measures itself.
 NO_DATASET = Dataset("", "", Corpus(()), (), {})

@@ -16,7 +16,7 @@ from tuner.core.run_files import BEST_FILE
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.knobs import knob_params
-from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.looks import TunedOn
 
 
 def is_json(written: str) -> bool:

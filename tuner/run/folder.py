@@ -26,7 +26,7 @@ from tuner.run.assembly import Assembly
 from tuner.run.baseline import is_json
 from tuner.run.planning import waits
 from tuner.tracking.uri import absolute, holds_password, mask
-from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.looks import TunedOn
 
 ANSWERS_DIR = "answers"
 _TIMES = ("seconds", "seconds_by_phase", "seconds_in_all")

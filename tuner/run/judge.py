@@ -30,11 +30,9 @@ from tuner.run.assembly import Assembly
 from tuner.stats import PairedComparison, compare_paired, correct_holm
 from tuner.stats.pairs import ROUNDING
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
-from tuner.verdict.figures import HELD_OUT
-from tuner.verdict.looks import EarlierLooks, count_look
+from tuner.verdict.looks import EarlierLooks, TunedOn, count_look
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import THE_WINNER, Names
-from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
 from tuner.verdict.verdict import (
     Guardrail,
     Measured,

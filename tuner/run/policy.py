@@ -20,8 +20,8 @@ from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.run.assembly import Assembly
 from tuner.run.folder import last_summary
 from tuner.run.judge import judge, key_of, look, utilities
+from tuner.verdict.looks import TunedOn
 from tuner.verdict.ruling import Names
-from tuner.verdict.tuned_on import TunedOn
 from tuner.verdict.verdict import Verdict
 from tuner.verdict.winner import PRIOR_QUERIES, TypeChoice, choose_by_type, choose_winner
 

@@ -58,7 +58,7 @@ from tuner.study.loop import Event, State, run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study, never
 from tuner.tracking.mlflow.tracker import Mlflow
-from tuner.verdict.tuned_on import TunedOn
+from tuner.verdict.looks import TunedOn
 
 # Says what the baseline was tuned on, where it came from a file that does.
 BASELINE_NOTE = "baseline"

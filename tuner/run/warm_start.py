@@ -16,12 +16,11 @@ from tempfile import TemporaryDirectory
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
 from tuner.core.journal import JournalContent, read_journal, read_trial
-from tuner.core.json_text import json_text
+from tuner.core.json_text import json_text, read_as
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
-from tuner.core.typed import read_as
 from tuner.evaluation.objective import Objective
 from tuner.run.assembly import Assembly, measuring
 from tuner.tracking.mlflow.tracker import Mlflow

@@ -1,8 +1,13 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
-from tuner.stats.alpha_spending import alpha_of_look, levels_of_looks
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
-from tuner.stats.multiple import GroupComparison, correct_holm, per_group
+from tuner.stats.multiple import (
+    GroupComparison,
+    alpha_of_look,
+    correct_holm,
+    levels_of_looks,
+    per_group,
+)
 from tuner.stats.paired import (
     PairedComparison,
     compare_paired,

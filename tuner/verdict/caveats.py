@@ -8,10 +8,9 @@ from typing import Any
 from tuner.core.shown import joined
 from tuner.stats import PairedComparison
 from tuner.study.failures import Failures
-from tuner.verdict.figures import HELD_OUT, in_queries, interval, signed
 from tuner.verdict.looks import LOOKS_FILE, EarlierLooks, times
-from tuner.verdict.price import FEWEST_THAT_DIFFER
-from tuner.verdict.ruling import Caveat, CaveatKind, Figures
+from tuner.verdict.outcome import FEWEST_THAT_DIFFER
+from tuner.verdict.ruling import HELD_OUT, Caveat, CaveatKind, Figures, in_queries, interval, signed
 
 # With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
 # (experiments/statistics/README.md).

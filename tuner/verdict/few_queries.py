@@ -23,8 +23,7 @@ from tuner.stats.pairs import ROUNDING, is_constant
 from tuner.stats.pairs import largest as largest_of
 from tuner.stats.power import MOST_TIMES
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, needed
-from tuner.verdict.outcome import Rail
-from tuner.verdict.price import FEWEST_THAT_DIFFER, RARE_LOSS, RULE_OF_THREE, is_as_good
+from tuner.verdict.outcome import FEWEST_THAT_DIFFER, RARE_LOSS, RULE_OF_THREE, Rail, is_as_good
 from tuner.verdict.ruling import (
     Caveat,
     CaveatKind,

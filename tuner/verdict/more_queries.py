@@ -6,8 +6,16 @@ import math
 from statistics import NormalDist
 
 from tuner.stats import minimum_detectable_difference, queries_needed
-from tuner.verdict.figures import HELD_OUT, in_queries
-from tuner.verdict.ruling import Figures, Names, Outlook, Prospect, Reason, Ruling
+from tuner.verdict.ruling import (
+    HELD_OUT,
+    Figures,
+    Names,
+    Outlook,
+    Prospect,
+    Reason,
+    Ruling,
+    in_queries,
+)
 
 # From fewer queries no number of further ones is derived, and no difference at all is no evidence:
 # the spread of nine values is uncertain by a quarter, and what differs on a tenth of all queries is

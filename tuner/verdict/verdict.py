@@ -20,8 +20,7 @@ from tuner.stats import (
 )
 from tuner.verdict.caveats import caveats
 from tuner.verdict.looks import EarlierLooks
-from tuner.verdict.outcome import Evidence, Rail, rule
-from tuner.verdict.price import Price
+from tuner.verdict.outcome import Evidence, Price, Rail, rule
 from tuner.verdict.ruling import THE_WINNER, Caveat, CaveatKind, Decided, Names, Reason, Ruling
 from tuner.verdict.words import tell
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tuner.verdict.caveats import caveat_record, told_caveat
-from tuner.verdict.figures import SHOWN_FROM, in_queries, interval, signed
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, advise
 from tuner.verdict.ruling import (
+    SHOWN_FROM,
     THE_WINNER,
     Caveat,
     Figures,
@@ -17,7 +17,10 @@ from tuner.verdict.ruling import (
     Reason,
     Ruling,
     Told,
+    in_queries,
+    interval,
     read_record,
+    signed,
 )
 
 

@@ -118,7 +118,7 @@ def _print(analysis: Analysis, decision: Decision) -> None:
 def _log(
     uri: str, analysis: Analysis, decision: Decision, record: Mapping[str, object], page: str
 ) -> None:
-    from tuner.tracking.single_run import log_single_run
+    from tuner.tracking.history import log_single_run
     from tuner.tracking.uri import mask
 
     config = analysis.config

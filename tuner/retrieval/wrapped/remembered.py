@@ -16,10 +16,9 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
-from tuner.core.json_text import digest_of
+from tuner.core.json_text import digest_of, read_as
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.core.typed import read_as
 from tuner.retrieval.base import Retriever, at_once_of, serve_one
 from tuner.retrieval.wrapped.around import Around
 from tuner.retrieval.wrapped.counted import counted

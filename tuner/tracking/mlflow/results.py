@@ -21,8 +21,8 @@ from tuner.core.run_files import (
 )
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking.mlflow.client import Client, FoundRun
-from tuner.tracking.mlflow.files import uploadable
 from tuner.tracking.mlflow.note import experiment_note
+from tuner.tracking.mlflow.values import uploadable
 from tuner.tracking.mlflow.versions import version_content, write_model
 
 # Uploaded at the end of the study, where the run directory has them.

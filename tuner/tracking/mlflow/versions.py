@@ -20,8 +20,8 @@ import yaml
 from tuner.core.json_text import json_text, text_digest
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
-from tuner.tracking.mlflow.files import uploadable
 from tuner.tracking.mlflow.records import STUDY_ID, TRIAL
+from tuner.tracking.mlflow.values import uploadable
 
 CHALLENGER = "challenger"
 CHAMPION = "champion"

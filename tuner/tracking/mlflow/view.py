@@ -20,7 +20,6 @@ from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState, best_trial
 from tuner.tracking.mlflow.client import Client, FoundRun
-from tuner.tracking.mlflow.files import masked_header
 from tuner.tracking.mlflow.note import arm_note, study_note
 from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.records import (
@@ -50,6 +49,7 @@ from tuner.tracking.mlflow.results import (
     uploaded,
 )
 from tuner.tracking.mlflow.saved_views import links
+from tuner.tracking.mlflow.values import masked_header
 
 # What a run of a trial that failed holds, and one that was evaluated anew must not.
 _OF_A_FAILURE = ("tuner.error", "tuner.shared_from")
