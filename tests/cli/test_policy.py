@@ -72,7 +72,7 @@ def test_a_broken_policy_is_told_in_words(tuner_here, run_dir):
     tuner_here("policy", str(run_dir))
     policy = run_dir / "policy.yaml"
     record = yaml.safe_load(policy.read_text())
-    for part, message in (("rule", "'rule' is missing"), ("default", "'default' is missing")):
+    for part, message in (("rule", "rule is missing"), ("default", "default is missing")):
         policy.write_text(yaml.safe_dump({k: v for k, v in record.items() if k != part}))
         for arguments in (
             ("evaluate", "config.yaml", "--params", str(policy)),

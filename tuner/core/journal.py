@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import reprlib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,26 +23,6 @@ OPENINGS = ("started", "resumed")
 ENDING = "ended"
 # The kind of the note that failed trials are evaluated again: each is told once more.
 RETRIED = "retried"
-
-_NOTHING = type(None)
-_TRIAL_TYPES: dict[str, tuple[type, ...]] = {
-    "number": (int,),
-    "arm": (str,),
-    "params": (dict,),
-    "objective": (int, float, _NOTHING),
-    "violation": (int, float),
-    "metrics": (dict,),
-    "seconds": (dict,),
-    "error": (str, _NOTHING),
-    "shared_from": (int, _NOTHING),
-    "asked_at": (int, float),
-    "told_at": (int, float, _NOTHING),
-}
-_MEMBER_TYPES: dict[str, tuple[type, ...]] = {
-    "params": (bool, int, float, str, _NOTHING),
-    "metrics": (int, float),
-    "seconds": (int, float),
-}
 
 
 @dataclass(frozen=True)
@@ -213,41 +192,19 @@ class _Reading:
         self.notes.append(record)
 
     def _asked(self, record: Mapping[str, Any]) -> None:
-        trial = read_trial({**record, "state": TrialState.RUNNING})
+        trial = Trial.from_record({**record, "state": TrialState.RUNNING})
         if trial.number != len(self.trials):
             raise ValueError(f"trial {trial.number} where {len(self.trials)} is next")
         self.trials[trial.number] = trial
 
     def _told(self, record: Mapping[str, Any]) -> None:
-        trial = read_trial(record)
+        trial = Trial.from_record(record)
         asked = self.trials.get(trial.number)
         if asked is None or asked.is_told or not trial.is_told:
             raise ValueError(f"trial {trial.number} was not asked, or has been told already")
         if asked.params != trial.params or asked.arm != trial.arm:
             raise ValueError(f"trial {trial.number} was asked with other params or arm")
         self.trials[trial.number] = trial
-
-
-def read_trial(record: Mapping[str, Any]) -> Trial:
-    """Read a trial whose values all have the types that it promises.
-
-    Raises:
-        ValueError: one that has not, by its name; also KeyError and TypeError.
-    """
-    trial = Trial.from_record(record)
-    values = vars(trial)
-    for name, types in _TRIAL_TYPES.items():
-        _require(name, values[name], types)
-    for name, types in _MEMBER_TYPES.items():
-        for key, value in values[name].items():
-            _require(f"{name}.{key}", value, types)
-    return trial
-
-
-def _require(name: str, value: object, types: tuple[type, ...]) -> None:
-    # By exact type: JSON knows no others, and True is an int to isinstance.
-    if type(value) not in types:
-        raise ValueError(f"{name} is {reprlib.repr(value)}")
 
 
 def _header(record: Mapping[str, Any]) -> StudyHeader:

@@ -8,7 +8,9 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from datetime import date
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -93,6 +95,8 @@ def read_as(kind: Any, value: object, name: str = "") -> Any:
         return value
     if isinstance(kind, type) and is_dataclass(kind):
         return _dataclass(kind, value, name)
+    if kind is date and isinstance(value, str):
+        return date.fromisoformat(value)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         if isinstance(value, str) and value in tuple(kind):
             return kind(value)
@@ -127,10 +131,13 @@ def read_as(kind: Any, value: object, name: str = "") -> Any:
     raise ValueError(f"{name or 'it'} is {reprlib.repr(value)}")
 
 
+_hints = cache(get_type_hints)  # a journal holds thousands of one kind
+
+
 def _dataclass(kind: type, value: object, name: str) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError(f"{name or 'it'} is {reprlib.repr(value)}")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = {}
     for part in fields(kind):
         if part.name in value:

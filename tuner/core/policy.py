@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from tuner.core.errors import InputError
+from tuner.core.json_text import read_as
 from tuner.core.trial import Params
 from tuner.core.words import split_words
 
@@ -87,26 +89,13 @@ class Policy:
             InputError: a part is missing, or a weight is not a finite number.
         """
         try:
-            rule = record["rule"]
-            start = {str(name): _number(value) for name, value in rule["start"].items()}
-            weights = {
-                str(word): {str(name): _number(value) for name, value in by_type.items()}
-                for word, by_type in rule["weights"].items()
-            }
-            policy = cls(
-                dict(record["default"]),
-                {str(name): dict(params) for name, params in record["types"].items()},
-                WordRule(start, weights),
-            )
-        except KeyError as error:
-            raise InputError(f"{_NOT_ONE}: {error.args[0]!r} is missing") from error
+            policy: Policy = read_as(cls, record)
         except ValueError as error:
             raise InputError(f"{_NOT_ONE}: {error}") from error
-        except (TypeError, AttributeError) as error:
-            raise InputError(
-                f"{_NOT_ONE}: `default` and `types` hold parameters, `rule` holds `start` and "
-                "`weights`"
-            ) from error
+        start, weights = policy.rule.start, policy.rule.weights
+        for name, weight in chain(start.items(), *(of.items() for of in weights.values())):
+            if not math.isfinite(weight):
+                raise InputError(f"{_NOT_ONE}: the weight of {name!r} is not a finite number")
         unknown = {name for by_type in weights.values() for name in by_type} - set(start)
         if not start:
             raise InputError(f"{_NOT_ONE}: the rule knows no type")
@@ -119,10 +108,3 @@ class Policy:
 def is_policy(params: Mapping[str, Any]) -> bool:
     """Say whether what stands in the place of parameters is a policy."""
     return "types" in params
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not a finite number")
-    return number

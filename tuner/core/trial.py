@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from tuner.core.json_text import metrics_of, read_as
+from tuner.core.json_text import read_as
 from tuner.core.rankings import FloatArray
 
 Scalar = bool | int | float | str | None
@@ -145,40 +145,26 @@ class Trial:
 
     def to_record(self) -> dict[str, Any]:
         """Return the trial as a JSON-ready mapping, the form that the journal holds."""
-        return {
-            "trial": self.number,
-            "arm": self.arm,
-            "params": self.params,
-            "state": self.state.value,
-            "objective": self.objective,
-            "violation": self.violation,
-            "metrics": dict(self.metrics),
-            "seconds": dict(self.seconds),
-            "error": self.error,
-            "shared_from": self.shared_from,
-            "asked_at": self.asked_at,
-            "told_at": self.told_at,
-            **({} if self.race is None else {"race": asdict(self.race)}),
-        }
+        record = {name: value for name, value in vars(self).items() if name not in _UNRECORDED}
+        record |= {"metrics": dict(self.metrics), "seconds": dict(self.seconds)}
+        if self.race is None:
+            del record["race"]
+        else:
+            record["race"] = asdict(self.race)
+        return {"trial": self.number, **record, "state": self.state.value}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Trial:
-        """Read a trial back from its journal form."""
-        return cls(
-            number=record["trial"],
-            arm=record["arm"],
-            params=dict(record["params"]),
-            state=TrialState(record["state"]),
-            objective=record.get("objective"),
-            violation=record.get("violation", 0.0),
-            metrics=metrics_of(record.get("metrics")),
-            seconds=record.get("seconds", {}),
-            error=record.get("error"),
-            shared_from=record.get("shared_from"),
-            asked_at=record.get("asked_at", 0.0),
-            told_at=record.get("told_at"),
-            race=read_as(Race | None, record.get("race"), "race"),
-        )
+        """Read a trial back from its journal form; a metric that was undefined is so again.
+
+        Raises:
+            ValueError: a part that is missing or of another type, by its name; also KeyError.
+        """
+        trial: Trial = read_as(cls, {**record, "number": record["trial"]})
+        return trial
+
+
+_UNRECORDED = ("number", "rival", "goals")
 
 
 def params_key(params: Params) -> str:

@@ -23,10 +23,9 @@ from tuner.datasets.tables import read_judgements
 from tuner.datasets.texts import (
     judgement_warnings,
     read_corpus,
-    read_entities,
     read_evidences,
+    read_graph,
     read_queries,
-    read_triples,
 )
 
 PREFERRED_SPLIT = "test"
@@ -93,10 +92,7 @@ class Beir:
             if qrels_file
             else {}
         )
-        triples_file = only_variant(variants(path, "triples.jsonl"), log)
-        triples = read_triples(triples_file, log, document_ids) if triples_file else None
-        entities_file = only_variant(variants(path, "entities.jsonl"), log)
-        entities = read_entities(entities_file, log, document_ids) if entities_file else None
+        triples, entities = read_graph(path, log, document_ids)
         evidences_file = only_variant(variants(path, "evidences.jsonl"), log)
         evidences = read_evidences(evidences_file, log, query_ids) if evidences_file else None
 
@@ -109,7 +105,7 @@ class Beir:
             documents=corpus.documents,
             queries=[query for query in queries.queries if query.id in qrels],
             qrels=qrels,
-            triples=triples or (),
+            triples=triples,
             entities=entities,
             evidences=evidences,
             answers=queries.answers,

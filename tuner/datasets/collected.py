@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tuner.core.corpus import Document, Query, Triple
@@ -75,29 +75,26 @@ class Collected:
     def add_query(
         self,
         item: Item,
-        text: str,
-        *,
-        id: str = "",
-        query_type: str = "",
-        difficulty: str = "",
-        group: str = "",
+        query: Query,
         relevant: Mapping[str, float],
         evidence: Evidence | None = None,
+        *,
         answers: Iterable[str] = (),
     ) -> None:
-        """Add a judged question; without an id, it gets one that is made from its text.
+        """Add a judged question; with an empty id, it gets one that is made from its text.
+
         A second question with the same id is reported. Two records with the same question and no
         id are the same question: the second one is left out with a warning.
         """
-        id_ = id or question_id(text)
+        id_ = query.id or question_id(query.text)
         first = self._places.setdefault(id_, item)
-        if id_ in self.queries and not id:
+        if id_ in self.queries and not query.id:
             self.odd("records repeat an earlier question and were left out", item)
             return
         if id_ in self.queries:
             item.report("duplicate", f"duplicate id {id_!r}, first in {first.place}")
             return
-        self.queries[id_] = Query(id_, text, query_type, difficulty, group)
+        self.queries[id_] = replace(query, id=id_)
         self.qrels[id_] = dict(relevant)
         if evidence is not None and (evidence.entities or evidence.paths):
             self.evidences[id_] = evidence

@@ -101,67 +101,47 @@ class Dataset:
         Raises:
             InputError: a query has neither judgements nor evidence.
         """
-        corpus = _fingerprinted(
-            Corpus(
-                documents=tuple(documents),
-                triples=tuple(triples),
-                entities={id_: tuple(names) for id_, names in (entities or {}).items()},
-            )
+        corpus = Corpus(
+            documents=tuple(documents),
+            triples=tuple(triples),
+            entities={id_: tuple(names) for id_, names in (entities or {}).items()},
         )
-        return cls._of_corpus(
-            name=name,
-            path=path,
-            corpus=corpus,
-            queries=tuple(queries),
-            qrels=qrels,
-            evidences=evidences or {},
-            answers={id_: tuple(texts) for id_, texts in (answers or {}).items()},
+        return cls(
+            name,
+            path,
+            replace(corpus, fingerprint=corpus_fingerprint(corpus)),
+            tuple(queries),
+            qrels,
+            evidences or {},
+            {id_: tuple(texts) for id_, texts in (answers or {}).items()},
             warnings=tuple(warnings),
             unjudged=tuple(unjudged),
             lacking=tuple(lacking),
-        )
+        )._of_its_queries()
 
-    @classmethod
-    def _of_corpus(
-        cls,
-        *,
-        name: str,
-        path: str,
-        corpus: Corpus,
-        queries: tuple[Query, ...],
-        qrels: Mapping[str, Mapping[str, float]],
-        evidences: Mapping[str, Evidence],
-        answers: Mapping[str, tuple[str, ...]],
-        warnings: tuple[str, ...],
-        unjudged: tuple[str, ...],
-        lacking: tuple[Problem, ...],
-    ) -> Dataset:
-        ids = [query.id for query in queries]
-        missing = [id_ for id_ in ids if not qrels.get(id_) and id_ not in evidences]
+    def _of_its_queries(self) -> Dataset:
+        """Return the data set with labels of its queries alone, and with its fingerprint."""
+        ids = [query.id for query in self.queries]
+        missing = [id_ for id_ in ids if not self.qrels.get(id_) and id_ not in self.evidences]
         if missing:
-            raise InputError(f"data set {name!r}: query {missing[0]!r} has no judgements")
-        kept_qrels = {id_: dict(qrels.get(id_, {})) for id_ in ids}
-        kept_evidences = {id_: evidences[id_] for id_ in ids if id_ in evidences}
-        kept_answers = {id_: answers[id_] for id_ in ids if id_ in answers}
+            raise InputError(f"data set {self.name!r}: query {missing[0]!r} has no judgements")
+        qrels = {id_: dict(self.qrels.get(id_, {})) for id_ in ids}
+        evidences = {id_: self.evidences[id_] for id_ in ids if id_ in self.evidences}
+        answers = {id_: self.answers[id_] for id_ in ids if id_ in self.answers}
         parts: list[Any] = [
-            [corpus.fingerprint],
-            [[q.id, q.text, q.query_type, q.difficulty, q.group] for q in queries],
-            [[id_, sorted(_floats(grades).items())] for id_, grades in sorted(kept_qrels.items())],
-            [[id_, e.entities, e.paths] for id_, e in sorted(kept_evidences.items())],
-            sorted(kept_answers.items()),
+            [self.corpus.fingerprint],
+            [[q.id, q.text, q.query_type, q.difficulty, q.group] for q in self.queries],
+            [[id_, sorted(_floats(grades).items())] for id_, grades in sorted(qrels.items())],
+            [[id_, e.entities, e.paths] for id_, e in sorted(evidences.items())],
+            sorted(answers.items()),
         ]
-        return cls(
-            name=name,
-            path=path,
-            corpus=corpus,
-            queries=queries,
-            qrels=kept_qrels,
-            evidences=kept_evidences,
-            answers=kept_answers,
+        return replace(
+            self,
+            qrels=qrels,
+            evidences=evidences,
+            answers=answers,
             fingerprint=fingerprint_of(parts),
-            warnings=warnings,
-            unjudged=unjudged,
-            lacking=lacking,
+            scale=DEFAULT_SCALE,
         )
 
     def with_scale(self, scale: GradeScale) -> Dataset:
@@ -186,18 +166,7 @@ class Dataset:
             raise InputError(f"data set {self.name!r} has no query {unknown[0]!r}{others}{hint}")
         if not queries:
             raise InputError(f"data set {self.name!r}: no query was selected")
-        return Dataset._of_corpus(
-            name=self.name,
-            path=self.path,
-            corpus=self.corpus,
-            queries=queries,
-            qrels=self.qrels,
-            evidences=self.evidences,
-            answers=self.answers,
-            warnings=self.warnings,
-            unjudged=self.unjudged,
-            lacking=self.lacking,
-        ).with_scale(self.scale)
+        return replace(self, queries=queries)._of_its_queries().with_scale(self.scale)
 
     def summary(self) -> DatasetSummary:
         """Count what the data set holds, and its queries by type and by difficulty."""
@@ -217,10 +186,6 @@ class Dataset:
     def _closest(self, query_id: str) -> str:
         hint = did_you_mean(query_id, [query.id for query in self.queries])
         return hint if hint.startswith("; did") else ""  # hundreds of known ids help nobody
-
-
-def _fingerprinted(corpus: Corpus) -> Corpus:
-    return Corpus(corpus.documents, corpus.triples, corpus.entities, corpus_fingerprint(corpus))
 
 
 def _floats(grades: Mapping[str, float]) -> dict[str, float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuner.core.checks import is_whole
+from tuner.core.corpus import Query
 from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.folders import refuse_folder
@@ -87,16 +88,8 @@ def _add(
             "questions have a supporting title without a paragraph and were left out", item
         )
         return
-    collected.add_query(
-        item,
-        question,
-        id=id_,
-        query_type=query_type,
-        difficulty=difficulty,
-        relevant=dict.fromkeys(relevant, 1.0),
-        evidence=evidence,
-        answers=[answer],
-    )
+    query = Query(id_, question, query_type, difficulty)
+    collected.add_query(item, query, dict.fromkeys(relevant, 1.0), evidence, answers=[answer])
 
 
 class _Paragraph(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tuner.core.corpus import Query
 from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset
 from tuner.datasets.folders import files_by_role, report_empty
@@ -112,7 +113,7 @@ def _add(
             relevant[id_ or named] = 1.0
     text = one_line(item.text("query", is_required=True))
     query_type, answer = item.text("question_type"), item.text("answer")
-    collected.add_query(item, text, query_type=query_type, relevant=relevant, answers=[answer])
+    collected.add_query(item, Query("", text, query_type), relevant, answers=[answer])
 
 
 def _article(evidence: Any, by_url: Mapping[str, str], by_title: Mapping[str, str]) -> str | None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tuner.core.corpus import Query
 from tuner.datasets.collected import Collected, one_line
 from tuner.datasets.dataset import Dataset, Evidence, Step
 from tuner.datasets.folders import refuse_folder
@@ -63,15 +64,9 @@ def _add(item: Item, collected: Collected) -> None:
     if item.values.get("answerable") is False:
         collected.odd("questions are marked as not answerable and were left out", item)
         return
-    collected.add_query(
-        item,
-        text,
-        id=id_,
-        query_type=id_.split("__")[0] if "__" in id_ else "",
-        relevant=dict.fromkeys(relevant, 1.0),
-        evidence=Evidence(names_in(steps), join_steps(steps)),
-        answers=answers,
-    )
+    query = Query(id_, text, id_.split("__")[0] if "__" in id_ else "")
+    evidence = Evidence(names_in(steps), join_steps(steps))
+    collected.add_query(item, query, dict.fromkeys(relevant, 1.0), evidence, answers=answers)
 
 
 def _relevant(item: Item, collected: Collected) -> list[str]:

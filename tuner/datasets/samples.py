@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tuner.core.checks import is_number
+from tuner.core.corpus import Query
 from tuner.core.errors import did_you_mean
 from tuner.core.grades import RELEVANT_FROM
 from tuner.core.steps import Advance, unheard
@@ -23,7 +24,7 @@ from tuner.datasets.folders import (
 )
 from tuner.datasets.items import Item, read_items
 from tuner.datasets.lines import ABSENT, ProblemLog, json_type
-from tuner.datasets.texts import PATHS_SHAPE, parse_paths, read_corpus, read_entities, read_triples
+from tuner.datasets.texts import PATHS_SHAPE, parse_paths, read_corpus, read_graph
 
 PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -93,10 +94,7 @@ class Samples:
         )
         if file is not None:
             read_samples(file, collected, _known(ids), unknown="not in the corpus")
-        triples_file = only_variant(variants(folder, "triples.jsonl"), log)
-        triples = read_triples(triples_file, log, ids) if triples_file else ()
-        entities_file = only_variant(variants(folder, "entities.jsonl"), log)
-        entities = read_entities(entities_file, log, ids) if entities_file else None
+        triples, entities = read_graph(folder, log, ids)
         return collected.dataset(path, triples=triples, entities=entities)
 
 
@@ -126,17 +124,8 @@ def read_samples(
         query_type, difficulty, group = map(item.text, ("query_type", "difficulty", "group"))
         evidence = Evidence(item.texts("relevant_entities"), _paths(item))
         answers = [item.text("expected_answer"), *item.texts("answer_aliases")]
-        collected.add_query(
-            item,
-            text,
-            id=id_,
-            query_type=query_type,
-            difficulty=difficulty,
-            group=group,
-            relevant=relevant,
-            evidence=evidence,
-            answers=answers,
-        )
+        query = Query(id_, text, query_type, difficulty, group)
+        collected.add_query(item, query, relevant, evidence, answers=answers)
         for key in sorted(item.values.keys() - _KEYS):
             hint = did_you_mean(key, _KEYS)
             hint = hint if "did you mean" in hint else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets.dataset import Evidence, Step
+from tuner.datasets.folders import only_variant, variants
 from tuner.datasets.lines import (
     ProblemLog,
     Record,
@@ -128,6 +129,18 @@ def _is_known(
         return True
     log.add(f"unknown {what}", f"unknown {what} {record.id!r}", file, record.line)
     return False
+
+
+def read_graph(
+    folder: Path, log: ProblemLog, document_ids: Collection[str] | None
+) -> tuple[list[Triple], dict[str, tuple[str, ...]]]:
+    """Return the facts and the names of the files beside a corpus; none where they are missing."""
+    triples = only_variant(variants(folder, "triples.jsonl"), log)
+    entities = only_variant(variants(folder, "entities.jsonl"), log)
+    return (
+        read_triples(triples, log, document_ids) if triples else [],
+        read_entities(entities, log, document_ids) if entities else {},
+    )
 
 
 def read_triples(file: Path, log: ProblemLog, document_ids: Collection[str] | None) -> list[Triple]:

@@ -12,7 +12,7 @@ from tuner.datasets.folders import only_variant, stem, variants
 from tuner.datasets.items import peek_keys
 from tuner.datasets.lines import ProblemLog
 from tuner.datasets.openie import Openie, read_openie_corpus
-from tuner.datasets.texts import read_corpus, read_entities, read_triples
+from tuner.datasets.texts import read_corpus, read_graph
 
 _CORPUS = "corpus.jsonl"
 
@@ -43,12 +43,7 @@ def open_corpus(path: str | Path) -> Corpus:
         raise InputError(problems=log.problems())
     corpus = read_corpus(file, log)
     known = corpus.lines.keys() if corpus.lines else None
-    triples = only_variant(variants(file.parent, "triples.jsonl"), log)
-    entities = only_variant(variants(file.parent, "entities.jsonl"), log)
-    found = Corpus(
-        tuple(corpus.documents),
-        tuple(read_triples(triples, log, known)) if triples else (),
-        read_entities(entities, log, known) if entities else {},
-    )
+    triples, entities = read_graph(file.parent, log, known)
+    found = Corpus(tuple(corpus.documents), tuple(triples), entities)
     log.refuse()
     return replace(found, fingerprint=corpus_fingerprint(found))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import wraps
 from threading import Lock
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from tuner.core.errors import InputError
@@ -188,12 +187,7 @@ class Timing:
         self._begin = self._tracker.clock()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         tracker = self._tracker
         seconds = tracker.clock() - self._begin
         is_failed = self._is_failed or kind is not None
@@ -202,13 +196,8 @@ class Timing:
     async def __aenter__(self) -> Timing:
         return self.__enter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.__exit__(kind, error, traceback)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.__exit__(kind)
 
     def __call__(self, function: Function) -> Function:
         """Return the function with each of its calls timed; a coroutine until it is done.

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Any
 
 import psutil
@@ -117,12 +116,7 @@ class ResourceMonitor:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _run(self) -> None:

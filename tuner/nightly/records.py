@@ -321,32 +321,15 @@ def _add(records: Records, record: dict[str, Any]) -> None:
                 raise ValueError("a query without its type")
             records.parts[str(record["part"])] = part
         case "begun":
-            night = date.fromisoformat(record["night"])
             read_as(_Data, record["data"])
-            records.failures.pop(night, None)
-            records.nights.append(
-                Night(
-                    night,
-                    str(record["run_dir"]),
-                    str(record["study_id"]),
-                    read_as(Champion, record["champion"]),
-                    dict(record["data"]),
-                    float(record["at"]),
-                )
-            )
+            begun = read_as(Night, record)
+            records.failures.pop(begun.night, None)
+            records.nights.append(begun)
         case "scored":
-            records.scores.append(
-                Score(
-                    date.fromisoformat(record["night"]),
-                    str(record["champion"]),
-                    float(record["mean"]),
-                    read_as(str | None, record.get("part")),
-                    read_as(tuple[float | None, ...], record.get("by_query") or []),
-                )
-            )
+            by_query = record.get("by_query") or []
+            records.scores.append(read_as(Score, {**record, "by_query": by_query}))
         case "look":
             found = {"share": record["alpha"], **record}
-            found |= {"night": date.fromisoformat(record["night"])}
             found |= {name: found.get(name) or [] for name in ("composite", "objective")}
             records.looks.append(_finite(read_as(Look, found)))
         case "ended":
@@ -360,24 +343,9 @@ def _add(records: Records, record: dict[str, Any]) -> None:
             failure = (str(record["outcome"]), str(record["error"]))
             records.failures[date.fromisoformat(record["night"])] = failure
         case "told":
-            night, why = date.fromisoformat(record["night"]), record.get("why")
-            outcome, is_told = str(record["outcome"]), record["told"] is True
-            records.notices.append(
-                Notice(night, outcome, is_told, why if why is None else str(why))
-            )
+            records.notices.append(read_as(Notice, {**record, "is_told": record["told"]}))
         case "champion":
-            day = record.get("night")
-            records.promotions.append(
-                Promotion(
-                    read_as(Champion, record["to"]),
-                    read_as(int | None, record.get("before")),
-                    float(record["at"]),
-                    str(record["who"]),
-                    str(record["why"]),
-                    None if day is None else date.fromisoformat(day),
-                    record.get("is_shown") is True,
-                )
-            )
+            records.promotions.append(read_as(Promotion, record))
         case "shown":
             version = read_as(int | None, record["version"])
             if records.promotions:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import write_whole
-from tuner.core.journal import JournalContent, read_journal, read_trial
+from tuner.core.journal import JournalContent, read_journal
 from tuner.core.json_text import json_text, read_as
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
 from tuner.core.steps import Say
@@ -121,7 +121,7 @@ def read_earlier(run_dir: Path) -> Earlier:
             if _START in record:
                 starts.append(read_as(Params, record[_START]))
             else:
-                trials.append(read_trial(record))
+                trials.append(Trial.from_record(record))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             what = f"{type(error).__name__}: {error}"
             message = f"this line holds no earlier trial ({what}); restore it, or remove it"
