@@ -10,11 +10,8 @@ from scipy import integrate, stats
 
 from tuner.abtest.comparison import compare_arms
 from tuner.abtest.sequential import (
-    always_valid_p,
-    always_valid_upper_p,
-    confidence_sequence,
+    Look,
     mixing,
-    upper_sequence,
 )
 from tuner.core.errors import InputError
 
@@ -35,14 +32,14 @@ def test_mixing_by_hand():
 
 def test_p_value_by_hand():
     # exp(9 * 8 / 18) / sqrt(9) = e^4 / 3
-    p = always_valid_p(3.0, 1.0, information=AT_8)
+    p = Look(AT_8).p_value(3.0, 1.0)
     assert p == pytest.approx(3.0 / math.e**4)
-    assert always_valid_p(0.0, 1.0, information=AT_8) == 1.0
+    assert Look(AT_8).p_value(0.0, 1.0) == 1.0
 
 
 def test_interval_by_hand():
     # sqrt(1.125 * log(9 / .0025)) = sqrt(1.125 * 8.1887) = 3.0352
-    low, high = confidence_sequence(1.0, 2.0, information=AT_8)
+    low, high = Look(AT_8).interval(1.0, 2.0)
     assert (low, high) == pytest.approx((1.0 - 6.0703, 1.0 + 6.0703), abs=1e-3)
 
 
@@ -53,7 +50,7 @@ def test_it_is_the_papers_formula():
     expected = sigma * math.sqrt(
         (t * rho_squared + 1) / (t**2 * rho_squared) * math.log((t * rho_squared + 1) / alpha**2)
     )
-    _, high = confidence_sequence(0.0, sigma / math.sqrt(t), information=t / 1000, alpha=alpha)
+    _, high = Look(t / 1000, alpha=alpha).interval(0.0, sigma / math.sqrt(t))
     assert high == pytest.approx(expected)
 
 
@@ -67,7 +64,7 @@ def test_likelihood_ratio_is_the_mixture_over_a_normal_distribution():
         -40,
         40,
     )
-    assert always_valid_p(z, 1.0, information=AT_8) == pytest.approx(1 / mixture, rel=1e-6)
+    assert Look(AT_8).p_value(z, 1.0) == pytest.approx(1 / mixture, rel=1e-6)
 
 
 def test_one_sided_is_never_bolder_than_the_mixture_over_half_a_normal_distribution():
@@ -81,29 +78,29 @@ def test_one_sided_is_never_bolder_than_the_mixture_over_half_a_normal_distribut
         0,
         40,
     )
-    p = always_valid_upper_p(-z, 1.0, information=AT_8)
+    p = Look(AT_8).upper_p(-z, 1.0)
     assert 1 / mixture <= p <= 1.1 / mixture
 
 
 def test_one_sided_by_hand():
     # 3 e^-4 / (2 - e^-4)
-    p = always_valid_upper_p(-3.0, 1.0, information=AT_8)
+    p = Look(AT_8).upper_p(-3.0, 1.0)
     assert p == pytest.approx(3.0 * math.exp(-4) / (2.0 - math.exp(-4)))
-    assert always_valid_upper_p(0.1, 1.0, information=AT_8) == 1.0
+    assert Look(AT_8).upper_p(0.1, 1.0) == 1.0
 
 
 @given(zs, informations, alphas)
 def test_interval_leaves_out_0_exactly_when_p_is_under_alpha(z, information, alpha):
-    p = always_valid_p(z, 1.0, information=information, alpha=alpha)
-    low, high = confidence_sequence(z, 1.0, information=information, alpha=alpha)
+    p = Look(information, alpha=alpha).p_value(z, 1.0)
+    low, high = Look(information, alpha=alpha).interval(z, 1.0)
     if abs(p - alpha) > 1e-9:
         assert (p < alpha) == (low > 0.0 or high < 0.0)
 
 
 @given(zs, informations, alphas)
 def test_bound_is_below_0_exactly_when_one_sided_p_is_under_alpha(z, information, alpha):
-    p = always_valid_upper_p(z, 1.0, information=information, alpha=alpha)
-    bound = upper_sequence(z, 1.0, information=information, alpha=alpha)
+    p = Look(information, alpha=alpha).upper_p(z, 1.0)
+    bound = Look(information, alpha=alpha).upper_bound(z, 1.0)
     if abs(p - alpha) > 1e-9:
         assert (p < alpha) == (bound < 0.0)
 
@@ -111,21 +108,21 @@ def test_bound_is_below_0_exactly_when_one_sided_p_is_under_alpha(z, information
 @given(zs, informations, st.floats(1, 1e6))
 def test_a_look_is_never_bolder_than_a_planned_one(z, information, degrees):
     planned = 2.0 * stats.t.sf(abs(z), degrees)
-    assert always_valid_p(z, 1.0, information=information, degrees=degrees) >= planned * 0.999
+    assert Look(information, degrees=degrees).p_value(z, 1.0) >= planned * 0.999
 
 
 @given(st.floats(0, 6), informations, st.floats(2, 200))
 def test_few_degrees_of_freedom_keep_interval_and_p_together(z, information, degrees):
-    p = always_valid_p(z, 1.0, information=information, degrees=degrees)
-    low, _ = confidence_sequence(z, 1.0, information=information, degrees=degrees)
+    p = Look(information, degrees=degrees).p_value(z, 1.0)
+    low, _ = Look(information, degrees=degrees).interval(z, 1.0)
     if abs(p - 0.05) > 1e-6:
         assert (p < 0.05) == (low > 0.0)
 
 
 @given(st.floats(0.1, 1000))
 def test_units_of_measurement_change_nothing(scale):
-    one = always_valid_p(2.5, 1.0, information=0.7)
-    assert always_valid_p(2.5 * scale, scale, information=0.7) == pytest.approx(one)
+    one = Look(0.7).p_value(2.5, 1.0)
+    assert Look(0.7).p_value(2.5 * scale, scale) == pytest.approx(one)
 
 
 def test_peeking_at_a_t_test_finds_what_is_not_there_and_ours_does_not():
@@ -167,4 +164,4 @@ def test_it_still_finds_what_is_there():
 )
 def test_input_that_cannot_be(error, information, message):
     with pytest.raises(InputError, match=message):
-        always_valid_p(1.0, error, information=information)
+        Look(information).p_value(1.0, error)

@@ -94,7 +94,7 @@ def test_every_broken_line_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_query_log(file)
     said = str(caught.value)
-    assert "log.csv:2: 3 fields, but the header has 2; put a query that contains ','" in said
+    assert "log.csv:2: 3 fields, but the header has 2; put what contains ','" in said
     assert "log.csv:3: 'time' is no time: 'yesterday'" in said
 
     file = write(tmp_path, '{"query": "a"}\n{"query": 7}\n[1]\n{"q', "log.jsonl")

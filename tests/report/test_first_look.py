@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.report.convergence import section as beside
+from tuner.report.convergence import beside
 from tuner.report.headline import headline
 from tuner.report.parts import shown
 from tuner.report.review import read_review

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +18,7 @@ from tuner.abtest.comparison import (
 )
 from tuner.abtest.experiment import (
     CONTROL,
-    Amount,
     ExperimentConfig,
-    MetricSection,
     QuantileSection,
 )
 from tuner.abtest.guardrail import ArmNonInferiority, arm_non_inferiority
@@ -154,48 +155,35 @@ def _measure(
     role = "primary" if is_primary else "guardrail" if margin is not None else "secondary"
     reduction: float | None = None
     remark: str | None = None
-    is_from_0_up = never_negative(units, metric)
+    planned = config.planned_units(treatment)
+    how: dict[str, Any] = {
+        "planned_units": planned,
+        "alpha": _alpha(config, role),
+        "is_from_0_up": never_negative(units, metric),
+    }
     if metric.quantile is not None:
         draws = _draws(config, units, treatment, metric.quantile)
-        comparison = compare_quantiles(
-            draws,
-            planned_units=config.planned_units(treatment),
-            alpha=_alpha(config, role),
-            is_from_0_up=is_from_0_up,
-        )
-        guardrail = (
-            None
-            if margin is None
-            else _quantile_guardrail(config, treatment, metric, draws, margin)
-        )
+        comparison = compare_quantiles(draws, **how)
+        non_inferior: Callable[..., ArmNonInferiority] = partial(quantile_non_inferiority, draws)
     else:
         left = unit_values(units, metric, treatment)
         right = unit_values(units, metric, CONTROL)
         if before is not None:
             left, right, reduction, remark = _cuped(units, treatment, left, right, before)
-        comparison = compare_arms(
-            left,
-            right,
-            planned_units=config.planned_units(treatment),
-            alpha=_alpha(config, role),
-            is_from_0_up=is_from_0_up,
-        )
+        comparison = compare_arms(left, right, **how)
         is_tested = comparison.p_value is not None
         if is_tested and abs(skewness_of_difference(left, right)) > _MOST_SKEWED:
             skewed = "few units carry it in too small an arm: p and interval say too much"
             remark = skewed if remark is None else f"{remark}; {skewed}"
-        guardrail = (
-            None
-            if margin is None
-            else arm_non_inferiority(
-                left,
-                right,
-                margin=margin.value,
-                is_relative=margin.is_relative,
-                higher_is_better=metric.is_higher_better,
-                planned_units=config.planned_units(treatment),
-                alpha=config.alpha_each,
-            )
+        non_inferior = partial(arm_non_inferiority, left, right)
+    guardrail: ArmNonInferiority | None = None
+    if margin is not None:
+        guardrail = non_inferior(
+            margin=margin.value,
+            is_relative=margin.is_relative,
+            higher_is_better=metric.is_higher_better,
+            planned_units=planned,
+            alpha=config.alpha_each,
         )
     return MetricResult(
         metric=name,
@@ -240,23 +228,6 @@ def _draws(
         quantile=float(section.at),
         seed=config.seed,
         resamples=RESAMPLES,
-    )
-
-
-def _quantile_guardrail(
-    config: ExperimentConfig,
-    treatment: str,
-    metric: MetricSection,
-    draws: QuantileDraws,
-    margin: Amount,
-) -> ArmNonInferiority:
-    return quantile_non_inferiority(
-        draws,
-        margin=margin.value,
-        is_relative=margin.is_relative,
-        higher_is_better=metric.is_higher_better,
-        planned_units=config.planned_units(treatment),
-        alpha=config.alpha_each,
     )
 
 

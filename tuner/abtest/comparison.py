@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.abtest.sequential import always_valid_p, confidence_sequence
+from tuner.abtest.sequential import Look
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray
 from tuner.stats.pairs import check_share, is_constant, largest
@@ -90,15 +90,15 @@ class ArmComparison:
     control: float | None
     difference: float | None
     relative: float | None
-    standard_error: float | None
-    alpha: float
-    interval: Interval | None
-    p_value: float | None
-    always_valid_interval: Interval | None
-    always_valid_p: float | None
-    relative_interval: Interval | None
-    always_valid_relative_interval: Interval | None
-    remark: str | None
+    standard_error: float | None = None
+    alpha: float = 0.05
+    interval: Interval | None = None
+    p_value: float | None = None
+    always_valid_interval: Interval | None = None
+    always_valid_p: float | None = None
+    relative_interval: Interval | None = None
+    always_valid_relative_interval: Interval | None = None
+    remark: str | None = None
 
     @property
     def is_share(self) -> bool:
@@ -134,31 +134,29 @@ def compare_arms(
     """
     check_share("alpha", alpha)
     left, right = unit_values(treatment, "treatment"), unit_values(control, "control")
-    means = (mean_of(left), mean_of(right))
     remark = why_untested(left, right)
     if remark is not None:
-        return compared(left.size, right.size, *means, alpha=alpha, remark=remark)
+        means = (mean_of(left), mean_of(right))
+        return untested(left.size, right.size, *means, alpha=alpha, remark=remark)
     from scipy import special
 
     difference, error, degrees = welch(left, right)
-    half = -error * float(special.stdtrit(degrees, alpha / 2))
-    return compared(
+    width = -float(special.stdtrit(degrees, alpha / 2))
+    arms = ArmMeans(
+        float(left.mean()),
+        float(right.mean()),
+        float(left.var(ddof=1)) / left.size,
+        float(right.var(ddof=1)) / right.size,
+    )
+    return tested(
         left.size,
         right.size,
-        *means,
-        alpha=alpha,
-        standard_error=error,
-        interval=(difference - half, difference + half),
+        arms,
+        error,
+        Look((left.size + right.size) / planned_units, alpha, degrees),
+        interval=(difference - error * width, difference + error * width),
         p_value=2.0 * float(special.stdtr(degrees, -abs(difference) / error)),
-        information=(left.size + right.size) / planned_units,
-        degrees=degrees,
-        arms=ArmMeans(
-            float(left.mean()),
-            float(right.mean()),
-            float(left.var(ddof=1)) / left.size,
-            float(right.var(ddof=1)) / right.size,
-        ),
-        width=half / error,
+        relative_interval=fieller_interval(arms, width, is_from_0_up=is_from_0_up),
         is_from_0_up=is_from_0_up,
     )
 
@@ -184,63 +182,53 @@ def skewness_of_difference(treatment: npt.ArrayLike, control: npt.ArrayLike) -> 
     return third / second**1.5 if second > 0.0 else 0.0
 
 
-def compared(
+def untested(
     n_treatment: int,
     n_control: int,
     treatment: float | None,
     control: float | None,
     *,
     alpha: float,
-    standard_error: float | None = None,
-    interval: Interval | None = None,
-    p_value: float | None = None,
-    information: float | None = None,
-    degrees: float = math.inf,
-    arms: ArmMeans | None = None,
-    width: float | None = None,
-    is_from_0_up: bool = False,
-    relative_interval: Interval | None = None,
-    remark: str | None = None,
+    remark: str,
 ) -> ArmComparison:
-    """Complete a comparison by its difference, relative difference and always-valid side.
-
-    ``arms`` and ``width``, that of ``interval`` in standard errors, bring the relative intervals;
-    one that is known already is given.
-    """
+    """Return a comparison that holds the figures of both arms, and why nothing was tested."""
     difference = None if treatment is None or control is None else treatment - control
-    sequence: Interval | None = None
-    always: float | None = None
-    relative_sequence: Interval | None = None
-    if difference is not None and standard_error is not None and information is not None:
-        sequence = confidence_sequence(
-            difference, standard_error, information=information, alpha=alpha, degrees=degrees
-        )
-        always = always_valid_p(
-            difference, standard_error, information=information, alpha=alpha, degrees=degrees
-        )
-        if arms is not None:
-            wide = confidence_sequence(
-                0.0, 1.0, information=information, alpha=alpha, degrees=degrees
-            )[1]
-            relative_sequence = fieller_interval(arms, wide, is_from_0_up=is_from_0_up)
-    if arms is not None and width is not None:
-        relative_interval = fieller_interval(arms, width, is_from_0_up=is_from_0_up)
+    relative = difference / abs(control) if difference is not None and control else None
     return ArmComparison(
-        n_treatment=n_treatment,
-        n_control=n_control,
-        treatment=treatment,
-        control=control,
-        difference=difference,
-        relative=difference / abs(control) if difference is not None and control else None,
-        standard_error=standard_error,
-        alpha=alpha,
-        interval=interval,
-        p_value=p_value,
-        always_valid_interval=sequence,
-        always_valid_p=always,
-        relative_interval=relative_interval,
-        always_valid_relative_interval=relative_sequence,
-        remark=remark,
+        n_treatment, n_control, treatment, control, difference, relative, alpha=alpha, remark=remark
+    )
+
+
+def tested(
+    n_treatment: int,
+    n_control: int,
+    arms: ArmMeans,
+    standard_error: float,
+    look: Look,
+    *,
+    interval: Interval,
+    p_value: float,
+    relative_interval: Interval | None,
+    is_from_0_up: bool,
+) -> ArmComparison:
+    """Complete a comparison by its difference, relative difference and always-valid side."""
+    difference = arms.treatment - arms.control
+    wide = look.interval(0.0, 1.0)[1]
+    return ArmComparison(
+        n_treatment,
+        n_control,
+        arms.treatment,
+        arms.control,
+        difference,
+        difference / abs(arms.control) if arms.control else None,
+        standard_error,
+        look.alpha,
+        interval,
+        p_value,
+        look.interval(difference, standard_error),
+        look.p_value(difference, standard_error),
+        relative_interval,
+        fieller_interval(arms, wide, is_from_0_up=is_from_0_up),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from tuner.abtest.comparison import mean_of, unit_values, welch, why_untested
-from tuner.abtest.sequential import always_valid_upper_p
+from tuner.abtest.sequential import Look
 from tuner.core.rankings import FloatArray
 from tuner.stats.guardrail import check_margin, check_unit
 
@@ -94,11 +94,9 @@ def arm_non_inferiority(
         beyond,
         error,
         is_relative=is_relative,
-        alpha=alpha,
         loss_bound=_bound(left, right, sign, is_relative, alpha),
         p_value=float(special.stdtr(degrees, beyond / error)),
-        information=(left.size + right.size) / planned_units,
-        degrees=degrees,
+        look=Look((left.size + right.size) / planned_units, alpha, degrees),
     )
 
 
@@ -109,27 +107,21 @@ def guarded(
     standard_error: float,
     *,
     is_relative: bool,
-    alpha: float,
     loss_bound: float | None,
     p_value: float,
-    information: float,
-    degrees: float = math.inf,
+    look: Look,
 ) -> ArmNonInferiority:
     """Complete a guard-rail by its always-valid side; ``excess`` is the loss beyond the margin."""
     return ArmNonInferiority(
         loss=loss,
         margin=margin,
         is_relative=is_relative,
-        alpha=alpha,
+        alpha=look.alpha,
         standard_error=standard_error,
         loss_bound=loss_bound,
         p_value=p_value,
-        always_valid_p=always_valid_upper_p(
-            excess, standard_error, information=information, alpha=alpha, degrees=degrees
-        ),
-        broken_p=always_valid_upper_p(
-            -excess, standard_error, information=information, alpha=alpha, degrees=degrees
-        ),
+        always_valid_p=look.upper_p(excess, standard_error),
+        broken_p=look.upper_p(-excess, standard_error),
         remark=None,
     )
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.abtest.comparison import ArmComparison, ArmMeans, compared
+from tuner.abtest.comparison import ArmComparison, ArmMeans, tested, untested
 from tuner.abtest.guardrail import (
     ArmNonInferiority,
     guarded,
     untested_guardrail,
 )
+from tuner.abtest.sequential import Look
 from tuner.core.errors import InputError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.stats.guardrail import check_margin, check_unit
@@ -113,31 +114,28 @@ def compare_quantiles(
     """
     n = (draws.n_treatment, draws.n_control)
     if draws.remark is not None or draws.treatment is None or draws.control is None:
-        return compared(*n, draws.treatment, draws.control, alpha=alpha, remark=draws.remark)
+        return untested(*n, draws.treatment, draws.control, alpha=alpha, remark=draws.remark or "")
     difference = draws.treatment_draws - draws.control_draws
     error = float(difference.std(ddof=1))
     if error == 0.0:
         remark = "every draw gives the same quantiles: there is no spread to test against"
-        return compared(*n, draws.treatment, draws.control, alpha=alpha, remark=remark)
+        return untested(*n, draws.treatment, draws.control, alpha=alpha, remark=remark)
     rarer = min(np.count_nonzero(difference <= 0.0), np.count_nonzero(difference >= 0.0))
     low, high = np.quantile(difference, [alpha / 2, 1.0 - alpha / 2])
-    return compared(
+    return tested(
         *n,
-        draws.treatment,
-        draws.control,
-        alpha=alpha,
-        standard_error=error,
-        interval=(float(low), float(high)),
-        p_value=min(1.0, 2.0 * (1.0 + int(rarer)) / (difference.size + 1.0)),
-        information=sum(n) / planned_units,
-        arms=ArmMeans(
+        ArmMeans(
             draws.treatment,
             draws.control,
             float(draws.treatment_draws.var(ddof=1)),
             float(draws.control_draws.var(ddof=1)),
         ),
-        is_from_0_up=is_from_0_up,
+        error,
+        Look(sum(n) / planned_units, alpha),
+        interval=(float(low), float(high)),
+        p_value=min(1.0, 2.0 * (1.0 + int(rarer)) / (difference.size + 1.0)),
         relative_interval=_of_shares(draws, alpha),
+        is_from_0_up=is_from_0_up,
     )
 
 
@@ -187,10 +185,9 @@ def quantile_non_inferiority(
         loss - margin * unit,
         error,
         is_relative=is_relative,
-        alpha=alpha,
         loss_bound=bound,
         p_value=(1.0 + int(np.count_nonzero(excess >= 0.0))) / (excess.size + 1.0),
-        information=(draws.n_treatment + draws.n_control) / planned_units,
+        look=Look((draws.n_treatment + draws.n_control) / planned_units, alpha),
     )
 
 

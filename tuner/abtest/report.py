@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from html import escape
+from pathlib import Path
 from typing import Any
 
 from tuner.abtest.analysis import Analysis, MetricResult
@@ -144,113 +143,41 @@ def legend(config: ExperimentConfig) -> str:
 
 def to_html(analysis: Analysis, decision: Decision) -> str:
     """Return one page without anything from elsewhere: the sentence, the units, each treatment."""
+    from jinja2 import Environment, StrictUndefined
+
     config = analysis.config
-    ratio = analysis.sample_ratio
-    arms = "".join(
-        _cells(
-            "td",
-            (arm, f"{count:,}", f"{ratio.expected[arm]:,.0f}", _params(config.arms[arm])),
-        )
-        for arm, count in ratio.observed.items()
+    text = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    parts = [
-        f"<h1>{escape(config.name)}</h1>",
-        f'<p class="{decision.outcome.replace(" ", "-")}">{escape(decision.sentence)}</p>',
-        "<h2>Units</h2>",
-        _table(("arm", "units", "expected", "parameters"), arms),
-        f"<p>Sample ratio: p = {shown_p(ratio.p_value)}, "
-        f"{'a mismatch' if ratio.is_mismatch else 'as configured'}.</p>",
-    ]
-    for treatment, results in analysis.results.items():
-        rows = "".join(_cells("td", table_row(config, one)) for one in results)
-        parts.append(f"<h2>{escape(treatment)} against control</h2>")
-        parts.append(_table(COLUMNS, rows))
-        parts.append(_forest(config, results))
-    if analysis.results:
-        parts.append(f"<p>{escape(legend(config))}</p>")
-    return _PAGE.format(title=escape(config.name), body="\n".join(parts))
+    return environment.from_string(text).render(
+        config=config,
+        decision=decision,
+        ratio=analysis.sample_ratio,
+        columns=COLUMNS,
+        treatments={
+            treatment: ([table_row(config, one) for one in results], _intervals(config, results))
+            for treatment, results in analysis.results.items()
+        },
+        legend=legend(config),
+        shown_p=shown_p,
+        as_percent=as_percent,
+    )
 
 
-def _forest(config: ExperimentConfig, results: tuple[MetricResult, ...]) -> str:
-    """Draw each interval as a share of the control, with no change in the middle."""
-    drawn = [
-        (one, shares[0], one.comparison.relative, shares[1])
+def _intervals(
+    config: ExperimentConfig, results: tuple[MetricResult, ...]
+) -> list[tuple[str, float, float, float]]:
+    """Return what is drawn of each metric: name, low end, change and high end, as shares."""
+    return [
+        (one.metric, shares[0], one.comparison.relative, shares[1])
         for one in results
         if (shares := deciding_shares(config, one)) is not None
         and one.comparison.relative is not None
     ]
-    if not drawn:
-        return ""
-    reach = max(max(abs(low), abs(high)) for _, low, _, high in drawn) * 1.05
-    scale = 260.0 / reach
-    lines = []
-    for number, (one, low, middle, high) in enumerate(drawn):
-        y = 20 + 26 * number
-        lines.append(
-            f'<text x="190" y="{y + 4}" text-anchor="end">{escape(one.metric)}</text>'
-            f'<line class="interval" x1="{470 + low * scale:.1f}" x2="{470 + high * scale:.1f}" '
-            f'y1="{y}" y2="{y}"/><circle cx="{470 + middle * scale:.1f}" cy="{y}" r="5"/>'
-        )
-    height = 26 * len(drawn) + 34
-    return (
-        f'<div class="scroll"><svg width="760" height="{height}" role="img" '
-        'aria-label="intervals">'
-        f'<line x1="470" x2="470" y1="6" y2="{height - 22}" stroke-dasharray="3"/>'
-        f'{"".join(lines)}<text x="470" y="{height - 6}" text-anchor="middle">no change</text>'
-        f'<text x="210" y="{height - 6}" text-anchor="middle">{as_percent(-reach, "+.1%")}</text>'
-        f'<text x="730" y="{height - 6}" text-anchor="middle">{as_percent(reach, "+.1%")}</text>'
-        "</svg></div>"
-    )
-
-
-def _table(columns: tuple[str, ...], rows: str) -> str:
-    """Wrap rows in a table that scrolls by itself where the page is narrower than it."""
-    return f'<div class="scroll"><table>{_cells("th", columns)}{rows}</table></div>'
-
-
-def _cells(tag: str, texts: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
-
-
-def _params(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in params.items())
 
 
 def _change(value: float | None, scale: float | None) -> str:
     if value is None or scale is None:
         return figure(value, "+.4g")
     return as_percent(value / scale, "+.2%")
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>
-:root {{ color-scheme: light dark; --paper: #fff; --ink: #223; --muted: #556; --line: #ddd;
-  --good: #e3f4e6; --wait: #eef1f6; --bad: #fbeeda; --wrong: #fbe0de; }}
-@media screen and (prefers-color-scheme: dark) {{
-  :root {{ --paper: #12161c; --ink: #e6e9ef; --muted: #a5adba; --line: #343b46;
-    --good: #173822; --wait: #232b38; --bad: #45331a; --wrong: #4a2422; }}
-}}
-@media print {{ :root {{ color-scheme: light; }} }}
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em;
-  color: var(--ink); background: var(--paper); }}
-table {{ border-collapse: collapse; }}
-td, th {{ padding: .25em .8em .25em 0; text-align: left; border-bottom: 1px solid var(--line); }}
-th {{ color: var(--muted); }}
-.scroll {{ overflow-x: auto; }}
-h1, p, td {{ overflow-wrap: anywhere; }}
-.scroll td {{ overflow-wrap: normal; white-space: nowrap; }}
-.ship, .keep-collecting, .do-not-ship, .stop {{ font-weight: bold; padding: .7em 1em; }}
-.ship {{ background: var(--good); }} .keep-collecting {{ background: var(--wait); }}
-.do-not-ship {{ background: var(--bad); }} .stop {{ background: var(--wrong); }}
-svg text {{ font-size: 12px; fill: var(--ink); }}
-svg line {{ stroke: var(--muted); }} svg circle {{ fill: var(--ink); }}
-svg .interval {{ stroke: var(--ink); stroke-width: 3; }}
-@media print {{
-  .scroll {{ overflow: visible; }}
-  .scroll td, .scroll th {{ padding-right: .4em; font-size: 8pt; white-space: normal; }}
-}}
-</style></head><body>
-{body}
-</body></html>
-"""

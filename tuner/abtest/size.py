@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tuner.abtest.analysis import MetricResult
 from tuner.abtest.experiment import CONTROL, ExperimentConfig
-from tuner.abtest.sequential import confidence_sequence, upper_sequence
+from tuner.abtest.sequential import Look
 from tuner.core.errors import InputError
 from tuner.stats.pairs import check_share
 from tuner.stats.power import sample_size_unpaired
@@ -81,11 +81,8 @@ def units_any_look(
         raise InputError(f"effect={effect!r}: no sample shows it; give an effect other than 0")
 
     def is_enough(units: int) -> bool:
-        information = units / planned_units
-        if sides == 2:
-            width = confidence_sequence(0.0, 1.0, information=information, alpha=alpha)[1]
-        else:
-            width = upper_sequence(0.0, 1.0, information=information, alpha=alpha)
+        look = Look(units / planned_units, alpha)
+        width = look.interval(0.0, 1.0)[1] if sides == 2 else look.upper_bound(0.0, 1.0)
         return effect >= (width + further) * spread / math.sqrt(units)
 
     high = 4

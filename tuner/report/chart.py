@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 # What a series stands for. It decides colour, symbol and dash, so that colour is never alone.
@@ -100,6 +100,31 @@ class Chart:
     cells: Cells | None = None
     height: int = 22
     has_legend: bool = True
+
+
+Row = tuple[str, float, float, float, str]
+"""One row of a chart: its label, a value, the ends of its interval, and what is said of it."""
+
+
+def chart_of_rows(
+    name: str,
+    title: str,
+    caption: str,
+    axis: Axis,
+    rows: Sequence[Row],
+    numbers: Numbers,
+    *,
+    description: str,
+    form: Form = "intervals",
+) -> Chart:
+    """Return a chart of a value with its interval a row, the first at the top."""
+    labels, values, low, high, texts = zip(*rows[::-1], strict=True)
+    y = tuple(map(float, range(len(rows))))
+    role: Role = "bar" if form == "bars" else "interval"
+    series = Series(axis.title, form, role, values, y, texts, low, high)
+    height = 5 + 2 * len(rows)
+    chart = Chart(name, title, caption, description, axis, named_rows(labels), (series,), numbers)
+    return replace(chart, height=height, has_legend=False)
 
 
 def named_rows(names: Sequence[str]) -> Axis:

@@ -13,7 +13,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.study_facts import whole_params
 from tuner.evaluation.objective import COMPOSITE, paid_metric
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
-from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
+from tuner.report.chart import Axis, Numbers, chart_of_rows
 from tuner.report.parts import (
     MISSING,
     Block,
@@ -149,34 +149,22 @@ def _figures(review: Review, compared: Sequence[Compared]) -> tuple[Block, ...]:
         if one.interval is not None
         and not is_better_lower(one.name)
         and max(abs(one.winner or 0.0), abs(one.baseline or 0.0)) <= 1.0
-    ][::-1]
+    ]
     if not drawn:
         return ()
-    rows = tuple(float(row) for row in range(len(drawn)))
-    intervals = [one.interval or (0.0, 0.0) for one in drawn]
-    series = Series(
-        "difference",
-        "intervals",
-        "interval",
-        tuple(one.difference or 0.0 for one in drawn),
-        rows,
-        tuple(
-            f"{one.name}: {signed(one.difference)} ({signed(low)} to {signed(high)})"
-            for one, (low, high) in zip(drawn, intervals, strict=True)
-        ),
-        tuple(low for low, _ in intervals),
-        tuple(high for _, high in intervals),
-    )
+    bars = []
+    for one in drawn:
+        low, high = one.interval or (0.0, 0.0)
+        text = f"{one.name}: {signed(one.difference)} ({signed(low)} to {signed(high)})"
+        bars.append((one.name, one.difference or 0.0, low, high, text))
     share = f"{100 * review.confidence:g} %"
-    chart = Chart(
+    chart = chart_of_rows(
         "differences",
         f"{review.called.capitalize()} less baseline, by metric",
         f"Dots are mean differences, bars their {share} intervals. To the right of the line the "
         f"{review.called} is better; a bar that crosses the line leaves it open.",
-        "; ".join(f"{one.name} {signed(one.difference)}, {one.reading}" for one in drawn[::-1]),
         Axis("difference", zero=True),
-        named_rows([one.name for one in drawn]),
-        (series,),
+        bars,
         Numbers(
             ("metric", "winner", "baseline", "difference", "low", "high"),
             tuple(
@@ -184,8 +172,9 @@ def _figures(review: Review, compared: Sequence[Compared]) -> tuple[Block, ...]:
                 for one in compared
             ),
         ),
-        height=5 + 2 * len(drawn),
-        has_legend=False,
+        description="; ".join(
+            f"{one.name} {signed(one.difference)}, {one.reading}" for one in drawn
+        ),
     )
     return (Charts("differences", (chart,)),)
 

@@ -14,7 +14,7 @@ from tuner.core.shown import as_percent, joined
 from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial
-from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
+from tuner.report.chart import Axis, Chart, Numbers, chart_of_rows
 from tuner.report.parts import Block, Charts, Items, Section, Text
 from tuner.report.review import Review
 
@@ -204,38 +204,26 @@ def section(review: Review, found: Mapping[str, Importance]) -> Section:
 
 
 def _chart(found: Mapping[str, Importance]) -> Chart:
-    ranked = list(found.items())[::-1]
-    rows = tuple(float(row) for row in range(len(ranked)))
-    described = [
-        f"{name} {as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})"
-        for name, one in ranked
-    ]
-    return Chart(
+    described = {
+        name: f"{name} {as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})"
+        for name, one in found.items()
+    }
+    return chart_of_rows(
         "importance",
         "Importance of the parameters",
         f"{_reading(found)} Shares add up to 100 %. They are means over {FORESTS} forests (fANOVA),"
         " each fitted to trials drawn anew; the thin lines span all of them.",
-        "; ".join(reversed(described)),
         Axis("share", SHARES, span=(0.0, 1.03 * max(one.high for one in found.values()))),
-        named_rows([f"{name}  {as_percent(one.share)}" for name, one in ranked]),
-        (
-            Series(
-                "share",
-                "bars",
-                "bar",
-                tuple(one.share for _, one in ranked),
-                rows,
-                tuple(described),
-                tuple(one.low for _, one in ranked),
-                tuple(one.high for _, one in ranked),
-            ),
-        ),
+        [
+            (f"{name}  {as_percent(one.share)}", one.share, one.low, one.high, described[name])
+            for name, one in found.items()
+        ],
         Numbers(
             ("parameter", "share", "low", "high"),
             tuple((name, one.share, one.low, one.high) for name, one in found.items()),
         ),
-        height=5 + 2 * len(ranked),
-        has_legend=False,
+        description="; ".join(described.values()),
+        form="bars",
     )
 
 
@@ -244,7 +232,7 @@ def _reading(found: Mapping[str, Importance]) -> str:
     first, *others = found
     little = [name for name, one in found.items() if one.high < LITTLE]
     if leader(found) is not None:
-        text = f"{first} matters most, with {as_percent(found[first].share)}."
+        text = f"{first} matters most, with {asas_percent(found[first].share)}."
     elif not others:
         text = f"{first} is all that varies."
     else:

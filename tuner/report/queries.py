@@ -9,7 +9,7 @@ import numpy as np
 from tuner.core.shown import counted, shortened
 from tuner.core.study_record import is_clear
 from tuner.evaluation.system_metrics import largest_difference
-from tuner.report.chart import Axis, Chart, Numbers, Series, named_rows
+from tuner.report.chart import Axis, Chart, Numbers, chart_of_rows
 from tuner.report.parts import (
     MISSING,
     Block,
@@ -124,7 +124,7 @@ def _types(review: Review) -> list[Block]:
     drawn = [group for group in groups if group.comparison.interval is not None]
     if not 0 < len(drawn) <= MOST_TYPES:
         return [table]
-    return [Charts("types", (_chart(drawn[::-1]),)), table]
+    return [Charts("types", (_chart(drawn),)), table]
 
 
 def _type_row(group: GroupComparison) -> tuple[str, ...]:
@@ -153,44 +153,35 @@ def _reading(group: GroupComparison) -> str:
 
 
 def _chart(groups: Sequence[GroupComparison]) -> Chart:
-    rows = tuple(float(row) for row in range(len(groups)))
     found = [group.comparison for group in groups]
     ends = [one.interval or (0.0, 0.0) for one in found]
     described = [
         f"{group.group or '(none)'}: {signed(group.comparison.mean_difference)}, {_reading(group)}"
         for group in groups
     ]
-    series = Series(
-        "difference",
-        "intervals",
-        "interval",
-        tuple(one.mean_difference or 0.0 for one in found),
-        rows,
-        tuple(
-            f"{text} ({counted(one.n, 'query', 'queries')})"
-            for text, one in zip(described, found, strict=True)
-        ),
-        tuple(low for low, _ in ends),
-        tuple(high for _, high in ends),
-    )
-    return Chart(
+    return chart_of_rows(
         "types",
         "Winner less baseline, by query type",
         "To the right of the line the winner is better on queries of that type. Few queries make "
         "wide bars: believe the types that are called clear.",
-        "; ".join(reversed(described)),
         Axis("difference in the composite", zero=True),
-        named_rows([cut(group.group or "(none)") for group in groups]),
-        (series,),
+        [
+            (
+                cut(group.group or "(none)"),
+                one.mean_difference or 0.0,
+                *end,
+                f"{text} ({counted(one.n, 'query', 'queries')})",
+            )
+            for group, one, end, text in zip(groups, found, ends, described, strict=True)
+        ],
         Numbers(
             ("query_type", "queries", "winner", "baseline", "difference", "low", "high"),
             tuple(
                 (g.group, one.n, one.treatment_mean, one.control_mean, one.mean_difference, *end)
                 for g, one, end in zip(groups, found, ends, strict=True)
-            )[::-1],
+            ),
         ),
-        height=5 + 2 * len(groups),
-        has_legend=False,
+        description="; ".join(described),
     )
 
 
