@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import unicodedata
@@ -16,7 +14,7 @@ from typing import Any
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.words import normalise
 from tuner.datasets.lines import ProblemLog, json_type, read_text
-from tuner.datasets.tables import json_rows
+from tuner.datasets.tables import csv_rows, json_rows
 
 # What other systems call the columns, the most specific name first.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -118,27 +116,9 @@ def since_date(log: QueryLog, date: str) -> tuple[LogEntry, ...]:
 
 
 def _csv_rows(text: str, file: Path, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
-    first_line = text.split("\n", 1)[0]
-    delimiter = max(_DELIMITERS, key=first_line.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    header: list[str] | None = None
-    try:
-        for fields in reader:
-            if not any(field.strip() for field in fields):
-                continue
-            if header is None:
-                header = [field.strip() for field in fields]
-                continue
-            if len(fields) != len(header):
-                message = (
-                    f"{len(fields)} fields, but the header has {len(header)}; put a query that "
-                    f"contains {delimiter!r} in double quotes"
-                )
-                log.add("fields", message, file, reader.line_num)
-                continue
-            yield reader.line_num, dict(zip(header, fields, strict=True))
-    except csv.Error as error:
-        log.add("csv", f"invalid CSV: {error}", file, reader.line_num)
+    rows = csv_rows(text, file, log, delimiters=_DELIMITERS, is_strict=False)
+    _, header = next(rows, (1, []))
+    return ((line, dict(zip(header, fields, strict=True))) for line, fields in rows)
 
 
 def _choose_columns(

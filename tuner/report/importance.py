@@ -232,7 +232,7 @@ def _reading(found: Mapping[str, Importance]) -> str:
     first, *others = found
     little = [name for name, one in found.items() if one.high < LITTLE]
     if leader(found) is not None:
-        text = f"{first} matters most, with {asas_percent(found[first].share)}."
+        text = f"{first} matters most, with {as_percent(found[first].share)}."
     elif not others:
         text = f"{first} is all that varies."
     else:
