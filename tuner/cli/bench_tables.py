@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
-
 from tuner.bench.levels import Level
-from tuner.cli.console import console
+from tuner.cli.console import console, new_table
 from tuner.cli.tables import shown_params
 from tuner.core.policy import Policy
 from tuner.core.trial import Params
@@ -20,7 +18,8 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
 def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
     """Print a row for each load, then the stages of the first and of the heaviest one."""
     shown = "by query type" if isinstance(choice, Policy) else shown_params(choice)
-    table = _table("", "queries", "failed", "QPS", *(f"{name} ms" for name in _TIMES))
+    times = [f"{name} ms" for name in _TIMES]
+    table = new_table("", "queries", "failed", "QPS", *times, no_wrap=True)
     for level in levels:
         summary = level.load.latencies.summary()
         counts = (str(summary.count), str(summary.errors), _figure(level.load.qps))
@@ -30,21 +29,13 @@ def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
     staged = [level for level in levels if len(level.load.latencies.stages) > 1]
     if not staged:
         return
-    table = _table("stage", "", *(f"{name} ms" for name in _TIMES))
+    table = new_table("stage", "", *times, words=("stage", ""), no_wrap=True)
     for level in dict.fromkeys((staged[0], staged[-1])):
         for stage in level.load.latencies.stages:
             if stage != TOTAL:
                 table.add_row(stage, level.label, *_times(level.load.latencies.summary(stage)))
     console().print()
     console().print(table)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        is_name = column in {"", "stage"}
-        table.add_column(column, justify="left" if is_name else "right", no_wrap=True)
-    return table
 
 
 def _times(summary: LatencySummary) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
+from rich.table import Table
 from rich.text import Text
 
 from tuner.core.shown import shown
@@ -31,6 +32,19 @@ def console() -> Tables:
     """Return a console on standard output that never cuts a table in a log."""
     terminal = plain_console()
     return Tables(terminal if terminal.is_terminal else plain_console(width=_LOG_WIDTH))
+
+
+def new_table(*columns: str, words: Collection[str] = ("",), no_wrap: bool = False) -> Table:
+    """Begin a table without lines: columns of ``words`` flush left, those of figures right."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        table.add_column(
+            name,
+            justify="left" if name in words else "right",
+            overflow="ellipsis" if no_wrap else "fold",
+            no_wrap=no_wrap,
+        )
+    return table
 
 
 def plain_console(*, width: int | None = None, stderr: bool = False) -> Console:

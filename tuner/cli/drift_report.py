@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from tuner.cli.console import console
+from tuner.cli.console import console, new_table
 from tuner.cli.out import echo
 from tuner.core.shown import as_percent
 
@@ -20,11 +18,9 @@ def print_report(report: DriftReport) -> None:
     """Print the sentence, every test, and what could not be tested."""
     echo(report.sentence, bold=True)
     if report.findings:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         interval = f"{as_percent(1.0 - report.alpha)} interval"
         figures = ("before", "now", "change", interval, "relative", "p (Holm)")
-        for name in ("", "test", *figures, "data", " "):
-            table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
+        table = new_table("", "test", *figures, "data", " ", words=_TEXTS, no_wrap=True)
         for finding in report.findings:
             table.add_row(*_cells(finding), style="bold" if finding.is_alarm else "")
         echo()

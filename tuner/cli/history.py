@@ -66,19 +66,15 @@ def _read(source: Path) -> list[History]:
 
 
 def _print(history: History) -> None:
-    from rich.table import Table
-
-    from tuner.cli.console import console
+    from tuner.cli.console import console, new_table
     from tuner.nightly.history import told_unreadable
 
     echo(f"nights of {history.study}", bold=True)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    numbers = {"score", "score ", "difference", "interval", "alpha"}
-    for name in (
+    words = ("night", "champion", "challenger", "verdict", "outcome", "drift")
+    table = new_table(
         "night", "champion", "score", "challenger", "score ", "difference", "interval", "alpha",
-        "verdict", "outcome", "drift",
-    ):  # fmt: skip
-        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
+        "verdict", "outcome", "drift", words=words, no_wrap=True,
+    )  # fmt: skip
     for row in history.rows:
         style = "bold" if row.outcome == "promoted" or row.drift == "alarm" else ""
         table.add_row(*_cells(row), style=style)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rich.table import Table
-
-from tuner.cli.console import console
+from tuner.cli.console import console, new_table
 from tuner.cli.out import echo
 from tuner.core.shown import figure, shown_p
 from tuner.stats import PairedComparison
@@ -34,9 +32,7 @@ _CHANGED_QUERIES = 5
 
 def print_pairs(metrics: Mapping[str, tuple[PairedComparison, float | None]]) -> None:
     """Print each metric's comparison; with it stands its p after Holm's correction."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in _COLUMNS:
-        table.add_column(name, justify="right" if name else "left")
+    table = new_table(*_COLUMNS)
     for name, (comparison, adjusted) in metrics.items():
         low, high = comparison.interval or (None, None)
         table.add_row(

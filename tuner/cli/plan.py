@@ -101,9 +101,7 @@ def _spread(run_dir: Path | None, sd: float | None, holdout: float | None) -> Sp
 
 
 def _print(plan: QueryPlan) -> None:
-    from rich.table import Table
-
-    from tuner.cli.console import console
+    from tuner.cli.console import console, new_table
 
     spread = plan.spread
     share = None if spread is None else spread.held_out_share
@@ -123,15 +121,10 @@ def _print(plan: QueryPlan) -> None:
             )
     by = f"alpha {plan.alpha:.4g}, power {plan.power:g}"
     kind = "queries" if share is None else "held-out queries"
-    needs, shows = (Table(box=None, padding=(0, 2, 0, 0), header_style="bold") for _ in range(2))
     difference = [] if spread is None else ["difference"]
     label = [] if share is None else [f"to label, {100 * share:.3g} % held out"]
-    for table, columns in (
-        (needs, [*difference, "d_z", kind, *label]),
-        (shows, [kind, *difference, "d_z"]),
-    ):
-        for name in columns:
-            table.add_column(name, justify="right")
+    needs = new_table(*difference, "d_z", kind, *label)
+    shows = new_table(kind, *difference, "d_z")
     for one in plan.needed:
         row = [] if one.difference is None else [f"{one.difference:.4g}"]
         row += [

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from tuner.cli.aggregate_tables import SPREAD_COLUMNS, spread_cells
 from tuner.cli.console import console
 from tuner.core.shown import as_percent, figure, shown_p
-from tuner.metrics import aggregate, aggregate_by
+from tuner.metrics import aggregate_by
 from tuner.scoring.scores import (
     UNJUDGED_DEPTH,
     RunComparison,
@@ -18,8 +19,6 @@ from tuner.scoring.scores import (
 from tuner.stats import PairedComparison, queries_needed
 from tuner.stats.power import MOST_TIMES
 from tuner.verdict.ruling import in_queries
-
-SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
 
 
 def print_scores(scores: Scores) -> None:
@@ -39,12 +38,7 @@ def print_spreads(scores: Scores) -> None:
     table = _table("run", "metric", *SPREAD_COLUMNS)
     for run in scores.runs:
         for metric in scores.metrics:
-            row = aggregate(run.values[metric])
-            low, middle, high = row.quantiles.values()
-            figures = (
-                row.mean, row.standard_deviation, row.minimum, low, middle, high, row.maximum,
-            )  # fmt: skip
-            table.add_row(run.name, metric, str(row.count), *map(figure, figures))
+            table.add_row(run.name, metric, *spread_cells(run.values[metric]))
     console().print(table)
 
 

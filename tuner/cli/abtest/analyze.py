@@ -87,11 +87,9 @@ def command(
 
 
 def _print(analysis: Analysis, decision: Decision) -> None:
-    from rich.table import Table
-
     from tuner.abtest.decision import decide_each
     from tuner.abtest.report import COLUMNS, legend, table_row
-    from tuner.cli.console import console
+    from tuner.cli.console import console, new_table
 
     units = ", ".join(f"{arm} {count:,}" for arm, count in analysis.counts.items())
     total = sum(analysis.counts.values())
@@ -99,9 +97,7 @@ def _print(analysis: Analysis, decision: Decision) -> None:
     echo(f"sample ratio: p = {analysis.sample_ratio.p_value:.3g}")
     for treatment, results in analysis.results.items():
         echo(f"\n{treatment} against control")
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for name in COLUMNS:
-            table.add_column(name, justify="left" if name in ("metric", "role", "") else "right")
+        table = new_table(*COLUMNS, words=("metric", "role", ""))
         for one in results:
             table.add_row(*table_row(analysis.config, one))
         console().print(table)

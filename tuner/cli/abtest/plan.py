@@ -31,17 +31,14 @@ def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]
     if as_json:
         echo(json_text(plan.to_record(), indent=2))
         return
-    from rich.table import Table
-
-    from tuner.cli.console import console
+    from tuner.cli.console import console, new_table
 
     echo(
         f"baseline: {plan.units:,} units from {plan.first_day} to {plan.last_day}; "
         f"alpha {experiment.alpha_each:.4g}, power {experiment.power:g}"
     )
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("metric", "role", "value", "effect to find", "one look", "any look", "CUPED"):
-        table.add_column(name, justify="left" if name in ("metric", "role") else "right")
+    figures = ("value", "effect to find", "one look", "any look", "CUPED")
+    table = new_table("metric", "role", *figures, words=("metric", "role"))
     for one in plan.metrics:
         saved = one.variance_reduction
         table.add_row(
