@@ -22,11 +22,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
-from tuner.core.trial import Outcome, Trial
 from tuner.execution.cluster.base import ClusterExecution, System
 from tuner.execution.cluster.folders import Package, archive, unpack
 from tuner.execution.cluster.pool import ANSWER_GRACE_S, Cluster, LostError, knock
-from tuner.execution.cluster.slot import Slot
+from tuner.execution.cluster.slot import FarSlot, Slot
 from tuner.execution.local.pool import START_TIMEOUT_S, CannotSendError
 from tuner.execution.slots import LONGEST_WAIT_S
 
@@ -103,17 +102,15 @@ class DaskCluster:
         except Exception as error:
             raise LostError(f"{worker}: {one_line(error)}") from error
         self.slots.add(slot)
-        try:
-            for name in slot.missing(self._package.folders):
-                path = self._package.folders[name]
-                sent = self._there(name, partial(archive, path))
-                failure = self._wait(worker, unpack, name, sent).exception()
-                if failure is not None:
-                    raise CannotSendError(f"{path} cannot be brought there: {one_line(failure)}")
-            slot.check()
-        except BaseException:
-            slot.close()
-            raise
+
+        def bring(name: str) -> None:
+            path = self._package.folders[name]
+            sent = self._there(name, partial(archive, path))
+            failure = self._wait(worker, unpack, name, sent).exception()
+            if failure is not None:
+                raise CannotSendError(f"{path} cannot be brought there: {one_line(failure)}")
+
+        slot.prepare(self._package.folders, bring)
         return slot
 
     def _find_tuner(self, worker: str) -> None:
@@ -209,7 +206,7 @@ class DaskCluster:
         )
 
 
-class _Slot:
+class _Slot(FarSlot):
     """An actor on a worker."""
 
     def __init__(self, cluster: DaskCluster, worker: str, future: Any, actor: Any) -> None:
@@ -219,43 +216,25 @@ class _Slot:
         # Bound here: an actor looks for a client when it is asked for a method, and finds ours only
         # while that is the current one.
         with cluster.client.as_current():
-            self._missing = actor.missing
-            self._check = actor.check
-            self._evaluate = actor.evaluate
-            self._answer = actor.answer
+            self._methods = {
+                name: getattr(actor, name) for name in ("missing", "check", "evaluate", "answer")
+            }
             self.end = actor.close
 
     @property
     def is_lost(self) -> bool:
         return bool(self._future.status != "finished")
 
-    def missing(self, folders: Mapping[str, str]) -> list[str]:
-        names: list[str] = self._ask(lambda: self._missing(dict(folders)), START_TIMEOUT_S)
-        return names
-
-    def check(self) -> None:
-        self._ask(self._check, START_TIMEOUT_S)
-
-    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
-        found: Outcome | None = self._ask(
-            lambda: self._evaluate(trial, timeout_s, wait_s=wait_s), wait_s
-        )
-        return found
-
-    def answer(self, *, wait_s: float) -> Outcome | None:
-        found: Outcome | None = self._ask(lambda: self._answer(wait_s=wait_s), wait_s)
-        return found
+    def ask(self, method: str, *arguments: Any, lasts_s: float, **named: Any) -> Any:
+        call = partial(self._methods[method], *arguments, **named)
+        try:
+            return self._cluster.ask(call, lasts_s + ANSWER_GRACE_S, is_lost=lambda: self.is_lost)
+        except LostError as error:
+            raise LostError(f"{self._worker}: {error}") from error
 
     def close(self) -> None:
         self._cluster.slots.discard(self)
         self._future.release()  # Dask then drops the actor
-
-    def _ask(self, make: Callable[[], Awaitable[Answer]], wait_s: float) -> Answer:
-        try:
-            timeout_s = wait_s + ANSWER_GRACE_S
-            return self._cluster.ask(make, timeout_s, is_lost=lambda: self.is_lost)
-        except LostError as error:
-            raise LostError(f"{self._worker}: {error}") from error
 
 
 def connect(address: str) -> Any:

@@ -21,6 +21,7 @@ from typing import Protocol
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.call import failed
+from tuner.execution.cluster.slot import FarSlot
 from tuner.execution.local.pool import START_TIMEOUT_S, STARTS_PER_TRIAL, CannotSendError
 
 # How long to wait for workers, where none is left or none has come yet.
@@ -41,22 +42,6 @@ class LostError(Exception):
     """A worker of the cluster is gone, with all that was under way on it."""
 
 
-class RemoteSlot(Protocol):
-    """A ``slot.Slot`` on a worker, seen from here. A method raises LostError with the worker."""
-
-    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
-        """Begin to evaluate; return the outcome, or None where there is none after ``wait_s``."""
-        ...
-
-    def answer(self, *, wait_s: float) -> Outcome | None:
-        """Return the outcome of what was begun, or None where there is none after ``wait_s``."""
-        ...
-
-    def close(self) -> None:
-        """Give up the slot and what is under way on it; does not wait."""
-        ...
-
-
 class Cluster(Protocol):
     """What a kind of cluster has to offer; its methods are called from many threads."""
 
@@ -68,7 +53,7 @@ class Cluster(Protocol):
         """
         ...
 
-    def slot(self, worker: str) -> RemoteSlot:
+    def slot(self, worker: str) -> FarSlot:
         """Make a slot on a worker, and load the evaluate function there.
 
         Raises:
@@ -84,7 +69,7 @@ class _Worker:
 
     name: str
     capacity: int
-    free: list[RemoteSlot] = field(default_factory=list)
+    free: list[FarSlot] = field(default_factory=list)
     busy: int = 0
     is_reserved: bool = False
 
@@ -202,7 +187,7 @@ class ClusterPool:
         remark = f"{blame}, the second with nothing else on it: {reason}"
         return failed(remark, time.perf_counter() - begin)
 
-    def _take(self, *, is_alone: bool) -> tuple[_Worker, RemoteSlot]:
+    def _take(self, *, is_alone: bool) -> tuple[_Worker, FarSlot]:
         """Wait for a slot; ``is_alone``: on a worker where nothing else is under way."""
         while True:
             with self._changed:
@@ -254,7 +239,7 @@ class ClusterPool:
         return worker
 
     def _release(
-        self, worker: _Worker, slot: RemoteSlot | None, *, is_lost: bool, was_alone: bool
+        self, worker: _Worker, slot: FarSlot | None, *, is_lost: bool, was_alone: bool
     ) -> None:
         """Give a slot back. ``is_lost``: other free slots of that worker are not trusted either."""
         with self._changed:

@@ -18,11 +18,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
-from tuner.core.trial import Outcome, Trial
 from tuner.execution.cluster.base import ClusterExecution, System
 from tuner.execution.cluster.folders import Package, archive
 from tuner.execution.cluster.pool import ANSWER_GRACE_S, Cluster, LostError, knock
-from tuner.execution.cluster.slot import Slot
+from tuner.execution.cluster.slot import FarSlot, Slot
 from tuner.execution.local.pool import START_TIMEOUT_S, CannotSendError
 from tuner.execution.slots import LONGEST_WAIT_S
 
@@ -127,13 +126,11 @@ class RayCluster:
         actor = self._in_time(partial(kind.remote, self._sent[""]))
         self.actors.add(actor)
         slot = _Slot(self, worker, actor)
-        try:
-            for name in slot.missing(self._package.folders):
-                slot.unpack(name, self._there(name))
-            slot.check()
-        except BaseException:
-            slot.close()
-            raise
+
+        def bring(name: str) -> None:
+            slot.ask("unpack", name, self._there(name), lasts_s=START_TIMEOUT_S)
+
+        slot.prepare(self._package.folders, bring)
         return slot
 
     def _there(self, name: str) -> Any:
@@ -234,7 +231,7 @@ class RayCluster:
                 return
 
 
-class _Slot:
+class _Slot(FarSlot):
     """An actor on a node."""
 
     def __init__(self, cluster: RayCluster, worker: str, actor: Any) -> None:
@@ -242,34 +239,16 @@ class _Slot:
         self._cluster = cluster
         self._worker = worker
 
-    def missing(self, folders: Mapping[str, str]) -> list[str]:
-        names: list[str] = self._ask(self.actor.missing.remote(dict(folders)), START_TIMEOUT_S)
-        return names
-
-    def unpack(self, name: str, content: Any) -> None:
-        self._ask(self.actor.unpack.remote(name, content), START_TIMEOUT_S)
-
-    def check(self) -> None:
-        self._ask(self.actor.check.remote(), START_TIMEOUT_S)
-
-    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
-        answer = self.actor.evaluate.remote(trial, timeout_s, wait_s=wait_s)
-        outcome: Outcome | None = self._ask(answer, wait_s)
-        return outcome
-
-    def answer(self, *, wait_s: float) -> Outcome | None:
-        outcome: Outcome | None = self._ask(self.actor.answer.remote(wait_s=wait_s), wait_s)
-        return outcome
+    def ask(self, method: str, *arguments: Any, lasts_s: float, **named: Any) -> Any:
+        answer = getattr(self.actor, method).remote(*arguments, **named)
+        try:
+            return self._cluster.ask(answer, lasts_s + ANSWER_GRACE_S)
+        except LostError as error:
+            raise LostError(f"node {self._worker[:8]}: {error}") from error
 
     def close(self) -> None:
         self._cluster.actors.discard(self.actor)
         self.actor = None  # Ray then ends it
-
-    def _ask(self, answer: Any, wait_s: float) -> Any:
-        try:
-            return self._cluster.ask(answer, wait_s + ANSWER_GRACE_S)
-        except LostError as error:
-            raise LostError(f"node {self._worker[:8]}: {error}") from error
 
 
 def _same_addresses(address: str) -> set[str]:

@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import pickle
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
@@ -19,7 +20,7 @@ from typing import Any, cast
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate
 from tuner.execution.cluster.folders import missing, unpack
-from tuner.execution.local.pool import ProcessPool
+from tuner.execution.local.pool import START_TIMEOUT_S, ProcessPool
 
 
 class Packed:
@@ -92,3 +93,39 @@ class Slot:
     def _end(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._pool.close()
+
+
+class FarSlot(ABC):
+    """A ``Slot`` on a worker, seen from here; a subclass knows how a kind of cluster asks it."""
+
+    @abstractmethod
+    def ask(self, method: str, *arguments: Any, lasts_s: float, **named: Any) -> Any:
+        """Call one of the slot's methods, which may last so long, and return what it returns.
+
+        Raises:
+            LostError: the worker is gone, which it names.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give up the slot and what is under way on it; does not wait."""
+
+    def prepare(self, folders: Mapping[str, str], bring: Callable[[str], None]) -> None:
+        """Bring the folders that are missing there, and load the evaluate function."""
+        try:
+            for name in self.ask("missing", dict(folders), lasts_s=START_TIMEOUT_S):
+                bring(name)
+            self.ask("check", lasts_s=START_TIMEOUT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
+        """Begin to evaluate; return the outcome, or None where there is none after ``wait_s``."""
+        return cast(
+            Outcome | None, self.ask("evaluate", trial, timeout_s, lasts_s=wait_s, wait_s=wait_s)
+        )
+
+    def answer(self, *, wait_s: float) -> Outcome | None:
+        """Return the outcome of what was begun, or None where there is none after ``wait_s``."""
+        return cast(Outcome | None, self.ask("answer", lasts_s=wait_s, wait_s=wait_s))
