@@ -194,7 +194,11 @@ def test_conditions_and_constraints_are_printed(tuner):
     assert space["space"]["lambda_mult"]["when"] == {"strategy": "mmr"}
     assert space["space_constraints"] == ["start_k <= select_k"]
     assert "only when" in printed
-    assert "only when" not in tuner("knobs", "hybrid").stdout
+    engine = tuner("knobs", "hybrid").stdout
+    (row,) = [
+        line for line in engine.splitlines() if "embedding_dim" in line and "integer" in line
+    ][:1]
+    assert "embedder: lsa, wordllama" in row
     record = json.loads(tuner("knobs", "lightrag", "--json").stdout)
     used = ["local", "global", "hybrid", "mix"]
     assert record["space"]["top_k"]["when"] == {"mode": used}

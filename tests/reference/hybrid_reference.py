@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tuner.core.corpus import Corpus, Document
@@ -22,11 +22,19 @@ Name = tuple[str, ...]
 Walk = dict[str, float]  # a share of the walkers by document id
 
 
+def spread(scores: dict[str, float]) -> dict[str, float]:
+    """Scale scores from the least, 0, to the greatest, 1; equal ones are all 1."""
+    low, high = min(scores.values()), max(scores.values())
+    return {d: (s - low) / (high - low) if high > low else 1.0 for d, s in scores.items()}
+
+
 @dataclass
 class HybridReference:
     corpus: Corpus
     k1: float = 1.5
     b: float = 0.75
+    embed: Callable[[str], list[float]] | None = None
+    dense_weight: float = 0.5
     seeds: int = 8
     hop_decay: float = 0.7
     documents: list[Document] = field(init=False)
@@ -59,14 +67,28 @@ class HybridReference:
             scores[document.id] = score
         return scores
 
+    def cosines(self, text: str) -> dict[str, float]:
+        """Return 1 + the cosine of query and document; 0 where one of both is all zeros."""
+        asked = self.embed(text)
+        scores = {}
+        for document in self.documents:
+            vector = self.embed(full_text(document))
+            product = math.sqrt(sum(a * a for a in asked) * sum(b * b for b in vector))
+            dot = sum(a * b for a, b in zip(asked, vector, strict=True))
+            scores[document.id] = max(1 + dot / product, 0.0) if product else 0.0
+        return scores
+
     def text_scores(self, text: str) -> dict[str, float]:
         scores = self.bm25(text)
-        low, high = min(scores.values()), max(scores.values())
-        scaled = {}
-        for document_id, score in scores.items():
-            share = (score - low) / (high - low) if high > low else 1.0
-            scaled[document_id] = max(share, 1e-3) if score > 0 else 0.0
-        return scaled
+        if self.embed is not None:
+            words, vectors = spread(scores), spread(self.cosines(text))
+            scores = {
+                d: (1 - self.dense_weight) * words[d] * (scores[d] > 0)
+                + self.dense_weight * vectors[d]
+                for d in scores
+            }
+        shares = spread(scores)
+        return {d: max(shares[d], 1e-3) if scores[d] > 0 else 0.0 for d in scores}
 
     # --- graph
 

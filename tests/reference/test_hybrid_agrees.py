@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,17 +51,23 @@ def check(
     *,
     hop_decay: float = 0.7,
     seeds: int = 8,
-    **options: float,
+    dense_weight: float | None = None,
+    **options: Any,
 ) -> None:
     """Compare every score, and the order as far as scores differ by more than the tolerance."""
     everything = max(100, len(corpus.documents))
     renamed = {"bm25_k1": "k1", "bm25_b": "b"}
     built = {renamed.get(name, name): value for name, value in options.items()}
+    if dense_weight is not None:
+        options["embedder"] = "tests_reference_embedder:embed"
+        built |= {"embed": letters, "dense_weight": dense_weight}
     plain = reference.HybridReference(corpus, hop_decay=hop_decay, seeds=seeds, **built)
     engine = Hybrid.build(
         corpus, cache_dir=cache, text_pool=everything, graph_pool=everything, **options
     )
     arguments = {**params, "top_k": 100, "hop_decay": hop_decay, "seeds": seeds, **options}
+    if dense_weight is not None:
+        arguments["dense_weight"] = dense_weight
     live = engine.retrieve(queries, arguments)
     engine.prepare(queries)
     for rankings in (live, engine.retrieve(queries, arguments)):
@@ -73,6 +81,21 @@ def check(
             left_out = [score for i, score in expected.items() if i not in found]
             floor = ordered[-1] if len(found) == 100 else 0.0
             assert max(left_out, default=0.0) <= floor + 2 * TOLERANCE
+
+
+def letters(text: str) -> list[float]:
+    """Embed a text by how often some letters stand in it; none is all zeros but for the last."""
+    return [*(float(text.lower().count(letter)) for letter in "aeisnr"), 0.25]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def embedder() -> Iterator[None]:
+    """Make a module with an embedding function that a configuration can name."""
+    module = ModuleType("tests_reference_embedder")
+    module.embed = lambda texts: np.array([letters(text) for text in texts])
+    sys.modules[module.__name__] = module
+    yield
+    del sys.modules[module.__name__]
 
 
 WORDS = ["Ada", "Holm", "Night", "Ferry", "Lissa", "river", "town", "born", "the", "of", "in"]
@@ -99,10 +122,20 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
     temperature=st.sampled_from([0.001, 0.05, 0.1, 1.0, 10.0]),
     hop_decay=st.sampled_from([0.7, 0.05, 0.4, 1.0]),
     seeds=st.sampled_from([8, 1, 3]),
-    bm25=st.sampled_from([{}, {"bm25_k1": 0.4, "bm25_b": 0.1}]),
+    query_stage=st.sampled_from([{}, {"dense_weight": 0.3}, {"dense_weight": 1.0}]),
+    index_stage=st.sampled_from([{}, {"bm25_k1": 0.4, "bm25_b": 0.1}]),
 )
 def test_made_up_corpora(
-    made, texts, facts, graph_weight, max_hops, temperature, hop_decay, seeds, bm25
+    made,
+    texts,
+    facts,
+    graph_weight,
+    max_hops,
+    temperature,
+    hop_decay,
+    seeds,
+    query_stage,
+    index_stage,
 ):
     triples = tuple(
         Triple(str(number), subject, "knows", object_)
@@ -113,7 +146,16 @@ def test_made_up_corpora(
     queries = [Query(str(number), text) for number, text in enumerate(texts)]
     with TemporaryDirectory() as cache:
         corpus = Corpus(made, triples)
-        check(corpus, queries, params, Path(cache), hop_decay=hop_decay, seeds=seeds, **bm25)
+        check(
+            corpus,
+            queries,
+            params,
+            Path(cache),
+            hop_decay=hop_decay,
+            seeds=seeds,
+            **query_stage,
+            **index_stage,
+        )
 
 
 @pytest.mark.parametrize(

@@ -176,8 +176,10 @@ def corners(space: SearchSpace) -> list[Params]:
 def space_of(knobs: Sequence[Knob]) -> SearchSpace:
     """Return the space that a retriever's bounded knobs span, those that need a new index fixed."""
     parameters: dict[str, Parameter] = {}
+    fixed = {knob.name: knob.default for knob in knobs if knob.stage == "index"}
     for knob in knobs:
-        if knob.stage == "index" or knob.name == DEPTH_KNOB:
+        is_idle = any(name in fixed and fixed[name] not in v for name, v in knob.when.items())
+        if knob.stage == "index" or knob.name == DEPTH_KNOB or is_idle:
             continue
         if knob.kind == "categorical":
             parameters[knob.name] = Categorical(knob.choices)

@@ -21,6 +21,8 @@ def test_the_knobs(build, corpus):
         "hop_decay": (0.05, 1.0, 0.7),
         "bm25_k1": (0.01, 10.0, 1.5),
         "bm25_b": (0.0, 1.0, 0.75),
+        "embedder": (None, None, "none"),
+        "embedding_dim": (0, 4096, 0),
     }
 
 
@@ -96,6 +98,9 @@ def test_numbers_of_numpy_are_numbers(build, corpus, queries):
         ({"most_seeds": 65}, r"most_seeds=65 is outside \[1, 64\]"),
         ({"text_pool": 10}, "text_pool=10 must be at least 100"),
         ({"dense_weight": 0.5}, "dense_weight needs dense vectors"),
+        ({"embedder": 3}, "embedder: must be a name, got 3"),
+        ({"embedder": "nowhere_at_all:embed"}, "cannot import the embedder 'nowhere_at_all:embed'"),
+        ({"embedding_dim": -1}, "embedding_dim=-1 must be at least 0"),
         ({"dense": "model"}, "dense: got 'model'; write {model: name}"),
         ({"dense": {}}, "dense: got nothing; write {model: name}"),
         ({"dense": {"matrix": "a.npy"}}, "dense: got matrix; write"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Float32Array
-from tuner.retrieval.adapters.embedding import Embedder, embed
+from tuner.retrieval.embedder import Embedder, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 
 Labels = Mapping[str, str]

@@ -1,10 +1,11 @@
-"""Dense vectors for the text leg: matrices made before, or a sentence-transformers model."""
+"""Dense vectors for the text leg: matrices made before, or those of an embedder."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,65 +15,119 @@ import numpy.typing as npt
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
 from tuner.core.files import read_input
-from tuner.core.rankings import Float32Array
+from tuner.core.rankings import BoolArray, Float32Array
+from tuner.core.steps import Advance, unheard
+from tuner.retrieval.embedder import Embedder
 from tuner.retrieval.hybrid.cache import read_array, write_array
-from tuner.retrieval.hybrid.options import DenseOptions
+from tuner.retrieval.hybrid.embedders import (
+    LSA,
+    NONE,
+    Lsa,
+    make,
+    may_be_silent,
+    reopen,
+    vectors_of,
+)
+from tuner.retrieval.hybrid.options import DenseOptions, HybridOptions
 from tuner.retrieval.hybrid.text import full_text
 
 
 @dataclass(frozen=True)
 class DenseLeg:
-    """Score documents by cosine; rows of both matrices have length 1.
+    """Score documents by cosine; rows of both matrices have length 1, or are all zeros.
 
-    ``query_rows`` maps a query's id to its row of ``queries``; with a model both are empty and
-    queries are encoded as they come.
+    ``query_rows`` maps a query's id to its row of ``queries``; with an embedder, ``encode``, both
+    are empty and queries are encoded as they come.
     """
 
     documents: Float32Array
     queries: Float32Array
     query_rows: dict[str, int]
-    model: str | None
+    encode: Embedder | None
+    options: HybridOptions
 
     @classmethod
     def build(
-        cls, options: DenseOptions, documents: Sequence[Document], order: Sequence[int]
-    ) -> DenseLeg:
-        """Read or compute vectors; ``order`` gives each document's place in the corpus."""
-        if options.model is not None:
-            vectors = _encode(options.model, [full_text(document) for document in documents])
-            return cls(
-                _unit(vectors, options.model), np.zeros((0, 0), np.float32), {}, options.model
-            )
-        matrix, queries, ids = _read_files(options)
-        if len(matrix) != len(documents):
+        cls,
+        options: HybridOptions,
+        documents: Sequence[Document],
+        order: Sequence[int],
+        advance: Advance = unheard,
+    ) -> DenseLeg | None:
+        """Read or compute vectors; None where the options name no source of any.
+
+        ``order`` gives the place in the corpus of each of the ``documents``.
+        """
+        name = options.embedder
+        if options.dense is not None:
+            return cls._from_files(options, options.dense, len(documents), order)
+        if name == NONE:
+            return None
+        texts = [full_text(document) for document in documents]
+        encode = make(name, texts, dimensions=options.embedding_dim)
+        vectors = vectors_of(encode, texts, name, advance)
+        if options.embedding_dim > vectors.shape[1] and name != LSA:
             raise InputError(
-                f"{len(matrix)} rows for {len(documents)} documents", file=options.matrix
+                f"embedding_dim={options.embedding_dim} is more than the {vectors.shape[1]} "
+                f"numbers of {name!r}; 0 takes all of them"
             )
+        return cls(_embedded(vectors, options), np.zeros((0, 0), np.float32), {}, encode, options)
+
+    @classmethod
+    def _from_files(
+        cls, options: HybridOptions, files: DenseOptions, count: int, order: Sequence[int]
+    ) -> DenseLeg:
+        matrix, queries, ids = _read_files(files)
+        if len(matrix) != count:
+            raise InputError(f"{len(matrix)} rows for {count} documents", file=files.matrix)
         if matrix.shape[1] != queries.shape[1]:
             raise InputError(
                 f"vectors of {queries.shape[1]} numbers, but the documents' have {matrix.shape[1]}",
-                file=options.queries,
+                file=files.queries,
             )
-        return cls(matrix[list(order)], queries, {name: row for row, name in enumerate(ids)}, None)
+        if options.embedding_dim > matrix.shape[1]:
+            raise InputError(
+                f"vectors of {matrix.shape[1]} numbers, fewer than "
+                f"embedding_dim={options.embedding_dim}; 0 takes all of them",
+                file=files.matrix,
+            )
+        if options.embedding_dim:
+            matrix = _unit(matrix[:, : options.embedding_dim], str(files.matrix))
+            queries = _unit(queries[:, : options.embedding_dim], str(files.queries))
+        rows = {name: row for row, name in enumerate(ids)}
+        return cls(matrix[list(order)], queries, rows, None, options)
+
+    @cached_property
+    def _is_silent(self) -> BoolArray:
+        return np.logical_not(self.documents.any(axis=1))
 
     def scores(self, queries: Sequence[Query]) -> Float32Array:
         """Return 1 + cosine of every document, shape (queries, documents), at least 0.
 
+        It is 0 where a query or a document has no vector.
+
         Raises:
             InputError: a query that the matrix of queries does not hold.
         """
-        if self.model is not None:
-            vectors = _unit(_encode(self.model, [query.text for query in queries]), self.model)
-        else:
-            missing = [query.id for query in queries if query.id not in self.query_rows]
-            if missing:
-                raise InputError(
-                    f"no dense vector for query {missing[0]!r} ({len(missing)} missing): add it to "
-                    "the query matrix and its ids, or use a model"
-                )
-            vectors = self.queries[[self.query_rows[query.id] for query in queries]]
-        cosines = vectors @ self.documents.T
-        return np.asarray(np.maximum(1 + cosines, 0), dtype=np.float32)
+        vectors = self._vectors(queries)
+        scores = np.asarray(np.maximum(1 + vectors @ self.documents.T, 0), dtype=np.float32)
+        scores[~vectors.any(axis=1)] = 0
+        if self._is_silent.any():
+            scores[:, self._is_silent] = 0
+        return scores
+
+    def _vectors(self, queries: Sequence[Query]) -> Float32Array:
+        if self.encode is not None:
+            texts = [query.text for query in queries]
+            vectors = vectors_of(self.encode, texts, self.options.embedder)
+            return _embedded(vectors, self.options)
+        missing = [query.id for query in queries if query.id not in self.query_rows]
+        if missing:
+            raise InputError(
+                f"no dense vector for query {missing[0]!r} ({len(missing)} missing): add it to "
+                "the query matrix and its ids, or use a model"
+            )
+        return self.queries[[self.query_rows[query.id] for query in queries]]
 
     def save(self, directory: Path) -> None:
         """Write the vectors into ``directory``."""
@@ -80,17 +135,29 @@ class DenseLeg:
         write_array(directory, "dense_queries", self.queries)
         ids = json.dumps(list(self.query_rows))
         (directory / "dense_query_ids.json").write_text(ids, encoding="utf-8")
+        if isinstance(self.encode, Lsa):
+            self.encode.save(directory)
 
     @classmethod
-    def load(cls, directory: Path, options: DenseOptions) -> DenseLeg:
-        """Read what ``save`` wrote."""
+    def load(cls, directory: Path, options: HybridOptions) -> DenseLeg | None:
+        """Read what ``save`` wrote; None where the index has no vectors."""
+        if options.dense is None and options.embedder == NONE:
+            return None
         ids = json.loads((directory / "dense_query_ids.json").read_text(encoding="utf-8"))
         return cls(
             read_array(directory, "dense_documents"),
             read_array(directory, "dense_queries"),
             {name: row for row, name in enumerate(ids)},
-            options.model,
+            None if options.dense is not None else reopen(options.embedder, directory),
+            options,
         )
+
+
+def _embedded(vectors: Float32Array, options: HybridOptions) -> Float32Array:
+    """Return the leading numbers of an embedder's vectors, with length 1."""
+    if options.embedding_dim:
+        vectors = vectors[:, : options.embedding_dim]
+    return _unit(vectors, options.embedder, may_be_zero=may_be_silent(options.embedder))
 
 
 def _read_files(options: DenseOptions) -> tuple[Float32Array, Float32Array, list[str]]:
@@ -117,26 +184,12 @@ def _read_matrix(path: str) -> Float32Array:
     return _unit(matrix, path)
 
 
-def _unit(matrix: npt.NDArray[Any], source: str) -> Float32Array:
-    """Scale rows to length 1; zero and NaN vectors are refused, since they rank by accident."""
+def _unit(matrix: npt.NDArray[Any], source: str, *, may_be_zero: bool = False) -> Float32Array:
+    """Scale rows to length 1; NaN is refused, and zeros too, since they rank by accident."""
     vectors = np.asarray(matrix, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    broken = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    is_zero = lengths == 0
+    broken = np.flatnonzero(~np.isfinite(lengths) | (is_zero & (not may_be_zero)))
     if len(broken):
         raise InputError(f"row {broken[0]} is zero or not finite ({len(broken)} rows)", file=source)
-    return np.asarray(vectors / lengths, dtype=np.float32)
-
-
-def _encode(model: str, texts: list[str]) -> npt.NDArray[Any]:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise InputError(
-            "dense vectors from a model need sentence-transformers: "
-            "pip install 'graphrag-tuner[dense]'"
-        ) from error
-    try:
-        encoder = SentenceTransformer(model)
-    except OSError as error:  # of a name that is none, or without a network
-        raise InputError(f"cannot load dense model {model!r}: {error}") from error
-    return np.asarray(encoder.encode(texts, show_progress_bar=False))
+    return np.asarray(vectors / np.where(is_zero, 1, lengths), dtype=np.float32)

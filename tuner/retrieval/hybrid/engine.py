@@ -19,6 +19,7 @@ from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.hybrid.embedders import identity
 from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
@@ -222,9 +223,14 @@ class Hybrid:
 
 def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
     """Hash the engine's code, the corpus's content, the options and the files that they name."""
-    parts = [code_digest(), corpus_fingerprint(corpus), asdict(options)]
+    parts = [
+        code_digest(),
+        corpus_fingerprint(corpus),
+        asdict(options),
+        identity(options.embedder),
+    ]
     digest = sha256(json.dumps(parts).encode())
-    if options.dense is not None and options.dense.model is None:
+    if options.dense is not None:
         for path in (options.dense.matrix, options.dense.queries, options.dense.query_ids):
             try:
                 digest.update(Path(str(path)).read_bytes())

@@ -19,6 +19,7 @@ from tuner.core.steps import Advance, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.columns import Places, Texts
 from tuner.retrieval.hybrid.dense import DenseLeg
+from tuner.retrieval.hybrid.embedders import NONE
 from tuner.retrieval.hybrid.fusion import normalise_text
 from tuner.retrieval.hybrid.graph import Graph, build_graph
 from tuner.retrieval.hybrid.knobs import Settings
@@ -61,7 +62,10 @@ class Index:
         for first, second in pairwise(ids):
             if first == second:
                 raise InputError(f"document id {first!r} occurs twice in the corpus")
-        # In shares of the time of 100,000 passages; dense vectors come after it, and tell nothing.
+        # In shares of the time of 100,000 passages; the vectors' are guessed.
+        is_embedded = options.embedder != NONE
+        of_vectors = portion(advance, 0.5, 1.0) if is_embedded else unheard
+        advance = portion(advance, 0.0, 0.5) if is_embedded else advance
         words = Words.of(documents, portion(advance, 0.0, 0.25))
         graph = build_graph(corpus, documents, words, portion(advance, 0.25, 0.6))
         of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
@@ -72,7 +76,7 @@ class Index:
             bm25=bm25,
             graph=graph,
             lookup=build_lookup(graph, documents, words, of_lookup),
-            dense=DenseLeg.build(options.dense, documents, order) if options.dense else None,
+            dense=DenseLeg.build(options, documents, order, of_vectors),
             options=options,
         )
 
@@ -182,7 +186,7 @@ class Index:
                 posting_bounds=read_array(directory, "posting_bounds"),
                 unseen_information=float(read_array(directory, "unseen_information")),
             ),
-            dense=DenseLeg.load(directory, options.dense) if options.dense else None,
+            dense=DenseLeg.load(directory, options),
             options=options,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 from tuner.core.checks import native
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.trial import Params
+from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
 from tuner.retrieval.hybrid.options import HybridOptions, value_problem
 from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
 from tuner.retrieval.knobs import Knob
@@ -56,7 +57,8 @@ KNOBS = (
         0.5,
         low=0.0,
         high=1.0,
-        description="share of the dense vectors in the search by text, where there are any",
+        when={"embedder": (LSA, WORDLLAMA)},
+        description="share of the dense vectors in the search by text",
     ),
     Knob(
         "hop_decay",
@@ -84,6 +86,26 @@ KNOBS = (
         stage="index",
         description="b of BM25: the higher, the more long passages are held back",
     ),
+    Knob(
+        "embedder",
+        "categorical",
+        NONE,
+        choices=EMBEDDERS,
+        is_open=True,
+        stage="index",
+        description="what makes dense vectors: latent semantic analysis, the static model "
+        "wordllama, module:function, or a model of sentence-transformers by name",
+    ),
+    Knob(
+        "embedding_dim",
+        "integer",
+        0,
+        low=0,
+        high=4096,
+        stage="index",
+        when={"embedder": (LSA, WORDLLAMA)},
+        description="how many leading numbers of each vector are kept; 0 keeps all",
+    ),
 )
 """Every knob, with the defaults that hold where the configuration gives no option."""
 
@@ -91,11 +113,22 @@ KNOBS = (
 @lru_cache(maxsize=64)
 def knobs_of(options: HybridOptions) -> Mapping[str, Knob]:
     """Return an engine's knobs by name: what its options set are their defaults."""
-    return {knob.name: _with_options(knob, options) for knob in KNOBS}
+    knobs = {knob.name: _with_options(knob, options) for knob in KNOBS}
+    if options.dense is not None:  # vectors from files
+        del knobs["embedder"]
+    return knobs
 
 
 def _with_options(knob: Knob, options: HybridOptions) -> Knob:
     default: Any = getattr(options, knob.name, knob.default)
+    if "embedder" in knob.when:
+        names = dict.fromkeys((*EMBEDDERS[1:], options.embedder))
+        names.pop(NONE, None)
+        knob = replace(knob, when={} if options.dense is not None else {"embedder": tuple(names)})
+    if knob.kind == "categorical":
+        return replace(
+            knob, default=default, choices=tuple(dict.fromkeys((*knob.choices, default)))
+        )
     low, high = knob.low, options.seed_room if knob.name == "seeds" else knob.high
     if low is None or high is None:
         return replace(knob, default=default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 from tuner.core.checks import integer_problem, native, number_problem
@@ -47,10 +47,18 @@ class HybridOptions:
     graph_pool: Annotated[
         int, "how many passages found by the graph are kept for each query, at least 100"
     ] = 300
+    embedder: Annotated[
+        str,
+        "what makes dense vectors for the search by text: none, lsa, wordllama, module:function, "
+        "or a model of sentence-transformers by name",
+    ] = "none"
+    embedding_dim: Annotated[
+        int, "how many leading numbers of each vector are kept; 0 keeps all"
+    ] = 0
     dense: Annotated[
         DenseOptions | None,
-        "dense vectors for the search by text: {model: name}, or {matrix, queries, "
-        "query_ids} from files",
+        "dense vectors from files: {matrix, queries, query_ids}; {model: name} is the same as "
+        "embedder: name",
     ] = None
     dense_weight: Annotated[float, "share of the dense vectors in the search by text, 0 to 1"] = 0.5
 
@@ -68,6 +76,7 @@ _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "most_seeds": ("integer", 1, 64),
     "text_pool": ("integer", _LEAST_POOL, None),
     "graph_pool": ("integer", _LEAST_POOL, None),
+    "embedding_dim": ("integer", 0, None),
     "dense_weight": ("real", 0.0, 1.0),
 }
 
@@ -87,6 +96,10 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
             problems.append(Problem(f"unknown option of the hybrid retriever{hint}", key=(name,)))
         elif name == "dense":
             values[name] = None if value is None else _read_dense(value, problems)
+        elif name == "embedder":
+            if not isinstance(value, str) or not value:
+                problems.append(Problem(f"must be a name, got {value!r}", key=(name,)))
+            values[name] = value
         elif name == "most_seeds" and value is None:
             values[name] = None
         else:
@@ -97,15 +110,29 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
             elif kind == "integer":
                 value = int(native(value))
             values[name] = value
-    if "dense_weight" in values and values.get("dense") is None:
-        problems.append(Problem("dense_weight needs dense vectors: give `dense` as well"))
+    if "dense_weight" in values and values.get("dense") is None and "embedder" not in values:
+        problems.append(Problem("dense_weight needs dense vectors: give `embedder` as well"))
     if problems:
         raise InputError(problems=problems)
-    checked = HybridOptions(**values)
+    checked = _with_model(HybridOptions(**values), is_named="embedder" in values)
     if checked.seeds > checked.seed_room:
         message = f"must be at least seeds={checked.seeds}, got {checked.most_seeds}"
         raise InputError(message, key=("most_seeds",))
     return checked
+
+
+def _with_model(options: HybridOptions, *, is_named: bool) -> HybridOptions:
+    """Write ``dense: {model: name}`` as ``embedder: name``; an embedder that is named counts."""
+    dense = options.dense
+    if dense is None:
+        return options
+    if dense.model is not None:
+        name = options.embedder if is_named else dense.model
+        return replace(options, embedder=name, dense=None)
+    if options.embedder != "none":
+        message = f"vectors come from the files of `dense` or from {options.embedder!r}, not both"
+        raise InputError(message, key=("embedder",))
+    return options
 
 
 def _read_dense(value: Any, problems: list[Problem]) -> DenseOptions | None:

@@ -22,9 +22,7 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
-    EmbedderName,
     HashedWords,
-    embed,
     identity,
     make_embedder,
     open_embedder,
@@ -41,6 +39,7 @@ from tuner.retrieval.adapters.graph_retriever.options import (
 from tuner.retrieval.adapters.identity import code_digest
 from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.embedder import EmbedderName, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob, knob_settings
 

@@ -26,11 +26,8 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
-    EmbedderName,
     HashedWords,
-    embed,
     identity,
-    load_embedder,
     make_embedder,
     open_embedder,
     passage_text,
@@ -49,6 +46,7 @@ from tuner.retrieval.adapters.lightrag.working_dir import (
 from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.embedder import EmbedderName, embed, load_embedder
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS

@@ -19,7 +19,8 @@ import numpy as np
 from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Float32Array
-from tuner.retrieval.adapters.embedding import Embedder, embed, passage_text
+from tuner.retrieval.adapters.embedding import passage_text
+from tuner.retrieval.embedder import Embedder, embed
 
 CHUNKS = "kv_store_text_chunks.json"
 GRAPH = "graph_chunk_entity_relation.graphml"

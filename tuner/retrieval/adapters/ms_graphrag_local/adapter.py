@@ -20,9 +20,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
-    EmbedderName,
     HashedWords,
-    embed,
     identity,
     make_embedder,
     open_embedder,
@@ -40,6 +38,7 @@ from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Se
 from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.embedder import EmbedderName, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob
 
