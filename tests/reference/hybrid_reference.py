@@ -81,7 +81,12 @@ class HybridReference:
     def text_scores(self, text: str) -> dict[str, float]:
         scores = self.bm25(text)
         if self.embed is not None:
-            words, vectors = spread(scores), spread(self.cosines(text))
+            cosines = self.cosines(text)
+            is_flat = max(cosines.values()) - min(cosines.values()) < 1e-6
+            words, vectors = (
+                spread(scores),
+                spread(dict.fromkeys(scores, 0) if is_flat else cosines),
+            )
             scores = {
                 d: (1 - self.dense_weight) * words[d] * (scores[d] > 0)
                 + self.dense_weight * vectors[d]

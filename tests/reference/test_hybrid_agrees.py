@@ -55,6 +55,8 @@ def check(
     **options: Any,
 ) -> None:
     """Compare every score, and the order as far as scores differ by more than the tolerance."""
+    # Cosines are of 32 bits, and the less they differ, the more spreading them adds to the error.
+    tolerance = TOLERANCE if dense_weight is None else 1e-4
     everything = max(100, len(corpus.documents))
     renamed = {"bm25_k1": "k1", "bm25_b": "b"}
     built = {renamed.get(name, name): value for name, value in options.items()}
@@ -75,17 +77,20 @@ def check(
             expected = plain.scores(query.text, **params)
             found = rankings.ids(row)
             scores = rankings.scores[row, : len(found)]
-            np.testing.assert_allclose(scores, [expected[i] for i in found], atol=TOLERANCE)
+            np.testing.assert_allclose(scores, [expected[i] for i in found], atol=tolerance)
             ordered = [expected[document_id] for document_id in found]
-            assert all(a >= b - 2 * TOLERANCE for a, b in pairwise(ordered))
+            assert all(a >= b - 2 * tolerance for a, b in pairwise(ordered))
             left_out = [score for i, score in expected.items() if i not in found]
             floor = ordered[-1] if len(found) == 100 else 0.0
-            assert max(left_out, default=0.0) <= floor + 2 * TOLERANCE
+            assert max(left_out, default=0.0) <= floor + 2 * tolerance
 
 
 def letters(text: str) -> list[float]:
-    """Embed a text by how often some letters stand in it; none is all zeros but for the last."""
-    return [*(float(text.lower().count(letter)) for letter in "aeisnr"), 0.25]
+    """Embed a text by whether some letters stand in it an odd number of times.
+
+    Cosines are equal or far apart, since their span is spread over [0, 1] whatever it is.
+    """
+    return [*(float(text.lower().count(letter) % 2) for letter in "aei"), 1.0]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,6 +7,8 @@ import numpy as np
 from tuner.core.rankings import BoolArray, Float32Array
 from tuner.retrieval.hybrid.fusion import TRACE, spread
 
+FLAT = 1e-6
+
 
 def lexical_share(scores: Float32Array) -> Float32Array:
     """Return BM25 scores spread over [0, 1] in each row; what matches no word has none."""
@@ -14,8 +16,13 @@ def lexical_share(scores: Float32Array) -> Float32Array:
 
 
 def dense_share(scores: Float32Array) -> Float32Array:
-    """Return scores of vectors spread over [0, 1] in each row; a silent row, all 0, stays 0."""
-    return np.asarray(spread(scores) * scores.any(axis=1, keepdims=True), dtype=np.float32)
+    """Return scores of vectors spread over [0, 1] in each row; a silent row, all 0, stays 0.
+
+    Where all are equal but for rounding, all are 1.
+    """
+    is_flat = np.ptp(scores, axis=1, keepdims=True) < FLAT
+    shares = np.where(is_flat, 1.0, spread(scores)) * scores.any(axis=1, keepdims=True)
+    return np.asarray(shares, dtype=np.float32)
 
 
 def mixed(lexical: Float32Array, dense: Float32Array, weight: float) -> Float32Array:
