@@ -1,9 +1,10 @@
-"""What an analysis says, as a JSON record, as rows of a table, and as one HTML file."""
+"""What an analysis says, as a JSON record, as rows of a table, as one HTML file, and in MLflow."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.abtest.analysis import Analysis, MetricResult
@@ -16,9 +17,13 @@ from tuner.abtest.decision import (
     is_kept,
 )
 from tuner.abtest.experiment import ExperimentConfig
+from tuner.core.json_text import json_text
 from tuner.core.shown import as_percent, figure, shown_p
 
 NOT_TESTED = "not tested"
+MLFLOW_EXPERIMENT = "graphrag-abtest"
+# MLflow cuts longer ones itself, or refuses them, as the store has it.
+_PARAM_LIMIT = 6000
 COLUMNS = (
     "metric",
     "role",
@@ -72,6 +77,56 @@ def _metric(config: ExperimentConfig, one: MetricResult) -> dict[str, Any]:
         "guardrail": guardrail,
         "remark": one.remark,
     }
+
+
+def log_run(uri: str, analysis: Analysis, decision: Decision, page: str) -> str:
+    """Write the analysis as a run into MLflow, with its record and ``page``; return the run's id.
+
+    Raises:
+        TunerError: the store cannot be reached, or refuses what it is given.
+    """
+    from tuner.tracking.history import log_single_run
+
+    config = analysis.config
+    metrics: dict[str, float] = {"sample_ratio_p": analysis.sample_ratio.p_value}
+    metrics |= {f"units.{arm}": float(count) for arm, count in analysis.counts.items()}
+    for treatment, results in analysis.results.items():
+        for one in results:
+            figures = {
+                "control": one.comparison.control,
+                "treatment": one.comparison.treatment,
+                "difference": one.comparison.difference,
+                "p": one.comparison.p_value,
+                "always_valid_p": one.comparison.always_valid_p,
+            }
+            metrics |= {
+                f"{treatment}.{one.metric}.{name}": value
+                for name, value in figures.items()
+                if value is not None
+            }
+    params = {
+        f"{arm}.{name}": str(value)[:_PARAM_LIMIT]
+        for arm, values in config.arms.items()
+        for name, value in values.items()
+    }
+    with TemporaryDirectory(prefix="tuner-abtest-") as folder:
+        files = [Path(folder, "abtest.html"), Path(folder, "abtest.json")]
+        files[0].write_text(page, encoding="utf-8")
+        files[1].write_text(json_text(to_record(analysis, decision), indent=2), encoding="utf-8")
+        return log_single_run(
+            uri,
+            MLFLOW_EXPERIMENT,
+            config.name,
+            params=params,
+            metrics=metrics,
+            tags={
+                "tuner.role": "abtest",
+                "tuner.abtest.experiment": config.name,
+                "tuner.abtest.outcome": decision.outcome,
+                "tuner.abtest.recommendation": decision.sentence,
+            },
+            files=files,
+        )
 
 
 def table_row(config: ExperimentConfig, one: MetricResult) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ And the picture of that: throughput and latency by load.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
@@ -20,9 +21,12 @@ from tuner.bench.load import (
     closed_loop,
     open_loop,
 )
-from tuner.core.errors import InputError
+from tuner.core.corpus import Query
+from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import TRIED_AGAIN
 from tuner.core.steps import Say
+from tuner.core.trial import Params
+from tuner.retrieval.base import Retriever, serve_one
 
 Loop = Literal["closed", "open"]
 
@@ -59,6 +63,43 @@ class Level:
             "failures": dict(self.load.failures),
             "not_started": self.load.not_started,
         }
+
+
+def asking(retriever: Retriever, params: Params, queries: Sequence[Query], *, seed: int) -> Ask:
+    """Return what asks query after query in random order, and starts anew after the last.
+
+    A short run must not be of the first type of queries alone.
+    """
+    shuffled = list(queries)
+    random.Random(seed).shuffle(shuffled)
+
+    def ask(number: int) -> Mapping[str, float]:
+        return serve_one(retriever, shuffled[number % len(shuffled)], params).seconds
+
+    return ask
+
+
+def measured(
+    ask: Ask,
+    loads: Sequence[tuple[Loop, float]],
+    *,
+    duration_s: float,
+    warmup_s: float,
+    seed: int,
+    say: Say,
+) -> Iterator[Level]:
+    """Put one load after another on a system, each after a time to warm up.
+
+    Raises:
+        TunerError: no query is answered while it warms up for the first.
+    """
+    for number, (kind, at) in enumerate(loads):
+        warm = measure(kind, ask, at, duration_s=warmup_s, seed=seed, say=say)
+        if not number and not warm.qps:
+            reason, times = next(iter(warm.failures.items()))
+            raise TunerError(f"no query is answered: {reason} ({times} times)")
+        load = measure(kind, ask, at, duration_s=duration_s, seed=seed + 1, say=say)
+        yield Level(kind, at, load)
 
 
 def measure(kind: Loop, ask: Ask, at: float, *, duration_s: float, seed: int, say: Say) -> Load:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,13 +12,12 @@ import click
 from tuner.cli.options import check_plot, config_argument, load_shown, note, set_option
 from tuner.cli.out import echo
 from tuner.cli.params import read_params
-from tuner.core.errors import EXIT_FAILED, TunerError
+from tuner.core.errors import EXIT_FAILED
 from tuner.core.json_text import json_text
 from tuner.core.shown import counted
 
 if TYPE_CHECKING:
     from tuner.bench.levels import Level, Loop
-    from tuner.bench.load import Ask
     from tuner.core.policy import Policy
     from tuner.core.trial import Params
 
@@ -121,7 +119,7 @@ def command(
 
     All queries of the data set are asked in random order. A query that fails counts, with its time.
     """
-    from tuner.bench.levels import Level, draw, measure, remarks
+    from tuner.bench.levels import asking, draw, measured, remarks
     from tuner.bench.load import check_arrivals
     from tuner.cli.bench_tables import print_levels
 
@@ -137,10 +135,9 @@ def command(
             f"note: no baseline and no default says what {', '.join(guessed)} is today: asked with "
             "the middle of the space; give --params, or a baseline"
         )
-    queries = list(assembly.part("all"))
     seed = assembly.config.study.seed
-    random.Random(seed).shuffle(queries)  # a short run must not be of the first type alone
-    ask = _ask(assembly.answering(choice), queries)
+    retriever, asked = assembly.answering(choice)
+    ask = asking(retriever, asked, assembly.part("all"), seed=seed)
     warmup_s = duration / 10 if warmup is None else warmup
     if concurrency is None:
         concurrency = (1, 2, 4, 8) if rate is None else ()
@@ -150,13 +147,9 @@ def command(
     levels: list[Level] = []
     is_interrupted = False
     try:
-        for kind, at in loads:
-            warm = measure(kind, ask, at, duration_s=warmup_s, seed=seed, say=note)
-            if not levels and not warm.qps:
-                reason, times = next(iter(warm.failures.items()))
-                raise TunerError(f"no query is answered: {reason} ({times} times)")
-            load = measure(kind, ask, at, duration_s=duration, seed=seed + 1, say=note)
-            level = Level(kind, at, load)
+        for level in measured(
+            ask, loads, duration_s=duration, warmup_s=warmup_s, seed=seed, say=note
+        ):
             levels.append(level)  # before it is told: who then stops is shown what was told
             count = level.load.latencies.summary().count
             note(f"{level.label}: {counted(count, 'query', 'queries')}")
@@ -176,18 +169,6 @@ def command(
     for line in remarks(levels):
         note(line)
     return 0 if any(level.load.qps for level in levels) else EXIT_FAILED
-
-
-def _ask(answering: tuple[Any, Params], queries: list[Any]) -> Ask:
-    """Return what asks query after query, and starts anew after the last."""
-    from tuner.retrieval.base import serve_one
-
-    retriever, params = answering
-
-    def ask(number: int) -> Mapping[str, float]:
-        return serve_one(retriever, queries[number % len(queries)], params).seconds
-
-    return ask
 
 
 def _record(

@@ -16,9 +16,6 @@ from tuner.core.json_text import json_text
 
 if TYPE_CHECKING:
     from tuner.core.grades import GradeScale
-    from tuner.datasets import Dataset
-    from tuner.scoring.inputs import ScoringInputs
-    from tuner.scoring.run_files import RunFiles
     from tuner.scoring.scores import Scores
 
 DEFAULT_METRICS = "ndcg@10,recall@10,mrr@10,map"
@@ -129,9 +126,9 @@ def command(
     """
     from tuner.cli import score_tables as tables
     from tuner.datasets import open_dataset
-    from tuner.metrics import at_grades, listed
+    from tuner.metrics import listed
     from tuner.scoring.records import score_record, write_scores
-    from tuner.scoring.run_files import read_files
+    from tuner.scoring.run_files import inputs_of, read_files, read_groups
     from tuner.scoring.scores import compare_with_first, remarks_of, score_runs
 
     paths = [*runs, *more_runs]
@@ -144,13 +141,18 @@ def command(
     scores = score_runs(
         files.grades,
         {run.name: run.answers for run in files.runs},
-        list(
-            dict.fromkeys(one for name in names for one in at_grades(name, files.grades.values()))
-        ),
+        names,
         undefined="zero" if undefined == "zero" else "skip",
-        inputs=_inputs(dataset, files, tokenizer, discount, scale),
+        inputs=inputs_of(
+            files,
+            dataset,
+            tokenizer=tokenizer,
+            discount=None if discount is None else _numbers(discount),
+            scale=scale,
+        ),
     )
-    groups = {} if by_type is None else _groups(by_type, dataset, scores.query_ids)
+    source = dataset if by_type == _OF_DATASET else by_type
+    groups = {} if source is None else read_groups(source, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
     for remark in [*files.remarks, *remarks_of(scores)]:
         note(f"note: {remark}")
@@ -193,49 +195,12 @@ def _scale(relevant_from: float, max_grade: str) -> GradeScale:
         raise InputError(message) from error
 
 
-def _inputs(
-    dataset: Dataset | None,
-    files: RunFiles,
-    tokenizer: str | None,
-    discount: str | None,
-    scale: GradeScale,
-) -> ScoringInputs:
-    """Gather what metrics beyond judgements and rankings read."""
-    from tuner.metrics.base import MetricOptions
-    from tuner.metrics.efficiency import default_tokenizer, load_tokenizer
-    from tuner.scoring.inputs import ScoringInputs
-
-    return ScoringInputs(
-        documents=() if dataset is None else dataset.corpus.documents,
-        query_texts={} if dataset is None else {query.id: query.text for query in dataset.queries},
-        evidences={} if dataset is None else dataset.evidences,
-        told={run.name: run.told for run in files.runs},
-        tokenizer=default_tokenizer if tokenizer is None else load_tokenizer(tokenizer),
-        options=MetricOptions(None if discount is None else _numbers(discount)),
-        scale=scale,
-    )
-
-
 def _numbers(written: str) -> list[float]:
     try:
         return [float(part) for part in written.split(",")]
     except ValueError as error:
         message = f"--discount {written}: write numbers with commas between, such as 1,0.6,0.8"
         raise InputError(message) from error
-
-
-def _groups(
-    by_type: str, dataset: Dataset | None, query_ids: Sequence[str]
-) -> dict[str, list[str]]:
-    from tuner.scoring.run_files import groups_of, read_groups
-
-    if by_type != _OF_DATASET or dataset is None:
-        return read_groups(by_type, query_ids)
-    labels = {
-        query.id: {"query_type": query.query_type, "difficulty": query.difficulty}
-        for query in dataset.queries
-    }
-    return groups_of(labels, query_ids, dataset.path)
 
 
 def _check_options(

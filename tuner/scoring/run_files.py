@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.errors import InputError, Problem
-from tuner.core.grades import RELEVANT_FROM
+from tuner.core.grades import RELEVANT_FROM, GradeScale
 from tuner.datasets import Dataset
 from tuner.datasets.run_files import (
     QUERY_LABELS,
@@ -19,8 +19,10 @@ from tuner.datasets.run_files import (
     read_run,
 )
 from tuner.datasets.run_json import Run
+from tuner.metrics.base import MetricOptions
+from tuner.metrics.efficiency import default_tokenizer, load_tokenizer
 from tuner.metrics.ordering import Answer
-from tuner.scoring.inputs import Told
+from tuner.scoring.inputs import ScoringInputs, Told
 
 _RANKS_FORMAT = "tsv of ranks"
 
@@ -111,21 +113,43 @@ def read_files(
     )
 
 
-def read_groups(path: str, query_ids: Sequence[str]) -> dict[str, list[str]]:
+def inputs_of(
+    files: RunFiles,
+    dataset: Dataset | None,
+    *,
+    tokenizer: str | None,
+    discount: Sequence[float] | None,
+    scale: GradeScale,
+) -> ScoringInputs:
+    """Gather what metrics beyond judgements and rankings read."""
+    return ScoringInputs(
+        documents=() if dataset is None else dataset.corpus.documents,
+        query_texts={} if dataset is None else {query.id: query.text for query in dataset.queries},
+        evidences={} if dataset is None else dataset.evidences,
+        told={run.name: run.told for run in files.runs},
+        tokenizer=default_tokenizer if tokenizer is None else load_tokenizer(tokenizer),
+        options=MetricOptions(discount),
+        scale=scale,
+    )
+
+
+def read_groups(source: str | Dataset, query_ids: Sequence[str]) -> dict[str, list[str]]:
     """Return label -> the group of each query, such as ``{"difficulty": ["hard", "easy"]}``.
 
-    Labels that all queries share are left out; a query without one is in the group "unlabelled".
+    The labels are those of a file, or of a data set. Labels that all queries share are left out; a
+    query without one is in the group "unlabelled".
 
     Raises:
         InputError: the file is broken, or labels none of the queries.
     """
-    return groups_of(read_query_labels(Path(path)), query_ids, path)
-
-
-def groups_of(
-    labels: Mapping[str, Mapping[str, str]], query_ids: Sequence[str], path: str
-) -> dict[str, list[str]]:
-    """Return the same from query id -> ``{"query_type": …, "difficulty": …}`` of ``path``."""
+    if isinstance(source, str):
+        labels, path = read_query_labels(Path(source)), source
+    else:
+        path = source.path
+        labels = {
+            query.id: {"query_type": query.query_type, "difficulty": query.difficulty}
+            for query in source.queries
+        }
     if not labels.keys() & set(query_ids):
         raise InputError(f"holds none of the judged queries, such as {query_ids[0]!r}", file=path)
     groups = {

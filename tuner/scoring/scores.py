@@ -12,7 +12,7 @@ import numpy as np
 from tuner.core.errors import MetricError, Problem, refuse
 from tuner.core.rankings import FloatArray
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
-from tuner.metrics import Metric, Qrels, mean_defined, parse
+from tuner.metrics import Metric, Qrels, at_grades, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
 from tuner.scoring.inputs import Scorer, ScoringInputs, Told, answering_metric
 from tuner.stats import PairedComparison, compare_paired, correct_holm
@@ -114,7 +114,7 @@ def score_runs(
     A judged query that a run lacks is 0, whatever the metric. A query without a relevant document
     counts as 0 too, as in trec_eval and ``evaluate_run``; with ``undefined="skip"``, and where
     lower is better, it is left out of the means. ``inputs`` holds what metrics of texts and of the
-    graph read.
+    graph read. A metric for all grades, such as share_grades@10, is one for each.
 
     >>> run = {"q1": {"d1": 0.9, "d2": 0.1}}
     >>> scores = score_runs({"q1": {"d2": 1}, "q2": {"d3": 1}}, {"mine": run}, ["mrr@10"])
@@ -126,6 +126,8 @@ def score_runs(
             with the judgements.
     """
     query_ids = tuple(qrels)
+    named = (one for name in metrics for one in at_grades(name, qrels.values()))
+    metrics = list(dict.fromkeys(named))
     told = {name: inputs.told.get(name, Told()) for name in runs}
     inputs = replace(inputs, told=told)
     parsed = _parsed(metrics, query_ids, inputs)

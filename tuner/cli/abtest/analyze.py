@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
     from tuner.abtest.decision import Decision
 
 EXIT_SAMPLE_RATIO = 21
-MLFLOW_EXPERIMENT = "graphrag-abtest"
-
-# MLflow cuts longer ones itself, or refuses them, as the store has it.
-_PARAM_LIMIT = 6000
 
 
 @click.command("analyze", short_help="Test the results: ship, do not ship, or keep collecting.")
@@ -53,12 +47,11 @@ def command(
     from tuner.abtest.analysis import analyze, read_results
     from tuner.abtest.decision import decide
     from tuner.abtest.experiment import load_experiment
-    from tuner.abtest.report import to_html, to_record
+    from tuner.abtest.report import MLFLOW_EXPERIMENT, log_run, to_html, to_record
+    from tuner.tracking.uri import check_uri, mask
 
     experiment, _ = load_experiment(config, settings)
     if uri is not None:
-        from tuner.tracking.uri import check_uri
-
         check_uri(uri)
     if html is not None and not Path(html).parent.is_dir():
         raise InputError(f"--html {html}: there is no folder {str(Path(html).parent)!r}")
@@ -71,17 +64,17 @@ def command(
             f"note: {analysis.misplaced:,} of {sum(analysis.counts.values()):,} units are in "
             "another arm than `tuner abtest assign` gives them"
         )
-    record = to_record(analysis, decision)
     page = to_html(analysis, decision)
     if html is not None:
         write_whole(Path(html), page)
         note(f"page: {html}")
     if as_json:
-        echo(json_text(record, indent=2))
+        echo(json_text(to_record(analysis, decision), indent=2))
     else:
         _print(analysis, decision)
     if uri is not None:  # last, since a server may be away and the rest is known by now
-        _log(uri, analysis, decision, record, page)
+        run_id = log_run(uri, analysis, decision, page)
+        note(f"MLflow at {mask(uri)}: run {run_id} in {MLFLOW_EXPERIMENT}")
     if decision.outcome == "stop":
         raise click.exceptions.Exit(EXIT_SAMPLE_RATIO)
 
@@ -109,52 +102,3 @@ def _print(analysis: Analysis, decision: Decision) -> None:
         for each in every:
             echo(each.sentence)
     echo(f"\n{decision.sentence}", bold=True)
-
-
-def _log(
-    uri: str, analysis: Analysis, decision: Decision, record: Mapping[str, object], page: str
-) -> None:
-    from tuner.tracking.history import log_single_run
-    from tuner.tracking.uri import mask
-
-    config = analysis.config
-    metrics: dict[str, float] = {"sample_ratio_p": analysis.sample_ratio.p_value}
-    metrics |= {f"units.{arm}": float(count) for arm, count in analysis.counts.items()}
-    for treatment, results in analysis.results.items():
-        for one in results:
-            figures = {
-                "control": one.comparison.control,
-                "treatment": one.comparison.treatment,
-                "difference": one.comparison.difference,
-                "p": one.comparison.p_value,
-                "always_valid_p": one.comparison.always_valid_p,
-            }
-            metrics |= {
-                f"{treatment}.{one.metric}.{name}": value
-                for name, value in figures.items()
-                if value is not None
-            }
-    params = {
-        f"{arm}.{name}": str(value)[:_PARAM_LIMIT]
-        for arm, values in config.arms.items()
-        for name, value in values.items()
-    }
-    with TemporaryDirectory(prefix="tuner-abtest-") as folder:
-        files = [Path(folder, "abtest.html"), Path(folder, "abtest.json")]
-        files[0].write_text(page, encoding="utf-8")
-        files[1].write_text(json_text(record, indent=2), encoding="utf-8")
-        run_id = log_single_run(
-            uri,
-            MLFLOW_EXPERIMENT,
-            config.name,
-            params=params,
-            metrics=metrics,
-            tags={
-                "tuner.role": "abtest",
-                "tuner.abtest.experiment": config.name,
-                "tuner.abtest.outcome": decision.outcome,
-                "tuner.abtest.recommendation": decision.sentence,
-            },
-            files=files,
-        )
-    note(f"MLflow at {mask(uri)}: run {run_id} in {MLFLOW_EXPERIMENT}")
