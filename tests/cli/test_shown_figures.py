@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tuner.cli.score_tables import legend, sentence
+from tuner.cli.score_tables import legend
 from tuner.cli.tables import print_guardrails, print_types
 from tuner.core.shown import shown_p
 from tuner.scoring.records import _comparison
-from tuner.scoring.scores import RunComparison
+from tuner.scoring.scores import RunComparison, sentence
 from tuner.stats import compare_paired
 
 

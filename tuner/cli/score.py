@@ -129,7 +129,7 @@ def command(
     from tuner.metrics import listed
     from tuner.scoring.records import score_record, write_scores
     from tuner.scoring.run_files import inputs_of, read_files, read_groups
-    from tuner.scoring.scores import compare_with_first, remarks_of, score_runs
+    from tuner.scoring.scores import compare_with_first, remarks_of, score_runs, sentence
 
     paths = [*runs, *more_runs]
     names = listed(",".join(metrics))
@@ -177,7 +177,7 @@ def command(
         compared = [one for one in comparisons if one.run == run.name]
         echo(f"\n{run.name} against {scores.runs[0].name}")
         tables.print_comparison(compared)
-        echo(tables.sentence(compared))
+        echo(sentence(compared))
     if compare:
         echo(f"\n{tables.legend(len(comparisons))}")
     if per_query is not None and per_query != _ON_SCREEN:

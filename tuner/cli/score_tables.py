@@ -16,9 +16,6 @@ from tuner.scoring.scores import (
     RunScore,
     Scores,
 )
-from tuner.stats import PairedComparison, queries_needed
-from tuner.stats.power import MOST_TIMES
-from tuner.verdict.ruling import in_queries
 
 
 def print_scores(scores: Scores) -> None:
@@ -99,64 +96,6 @@ def legend(tests: int) -> str:
     )
 
 
-def sentence(comparisons: Sequence[RunComparison]) -> str:
-    """Say in words what the comparisons of one run show; the first metric comes first."""
-    primary, *others = comparisons
-    result = primary.comparison
-    pair = f"{primary.run} against {primary.against}"
-    if result.interval is None or result.mean_difference is None or primary.adjusted_p is None:
-        return f"{pair}: {result.remark or 'no test was possible'}."
-    low, high = result.interval
-    corrected = (
-        f"p = {_shown_p(primary.adjusted_p)} after Holm's correction"
-        if primary.adjusted_p != result.p_value
-        else f"p = {_shown_p(primary.adjusted_p)}"
-    )
-    figures = (
-        f"{result.mean_difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, d_z "
-        f"{figure(result.effect_size, '+.2f')}, {corrected}; "
-        f"better on {in_queries(result.wins)}, equal on {result.ties}, worse on {result.losses}"
-    )
-    if primary.is_significant:
-        verdict = "higher" if result.mean_difference > 0 else "lower"
-        words = f"{primary.run} is {verdict} than {primary.against} on {primary.metric} ({figures})"
-    else:
-        words = f"{pair}: no difference shown on {primary.metric} ({figures}){_needed(result)}"
-    if result.remark:
-        words += f"; {result.remark}"
-    return f"{words}. {_others(others)}".rstrip()
-
-
-def _needed(result: PairedComparison) -> str:
-    difference, deviation = result.mean_difference, result.standard_deviation
-    if not difference or not deviation:
-        return ""
-    needed = queries_needed(difference, deviation)
-    if needed <= result.n:  # enough for one test; it was the correction that took it away
-        return ""
-    if needed > MOST_TIMES * result.n:
-        return "; more queries will hardly show one"
-    return f"; a true difference of that size would take about {needed:,} queries to show"
-
-
-def _others(others: Sequence[RunComparison]) -> str:
-    if not others:
-        return ""
-    higher = [o.metric for o in others if o.is_significant and _difference(o) > 0]
-    lower = [o.metric for o in others if o.is_significant and _difference(o) < 0]
-    same = [o.metric for o in others if not o.is_significant]
-    parts = [
-        f"{label}: {', '.join(names)}"
-        for label, names in (("higher", higher), ("lower", lower), ("not shown to differ", same))
-        if names
-    ]
-    return f"Other metrics: {'; '.join(parts)}."
-
-
-def _difference(one: RunComparison) -> float:
-    return one.comparison.mean_difference or 0.0
-
-
 def unjudged(run: RunScore) -> str:
     """Return the share of unjudged documents as a percentage."""
     return as_percent(run.unjudged_share, ".1%")
@@ -170,7 +109,3 @@ def _table(*columns: str) -> Table:
     for column in table.columns[1:]:
         column.justify = "left" if column.header in ("run", "metric") else "right"
     return table
-
-
-def _shown_p(p_value: float) -> str:
-    return "under 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
