@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from tuner.config.index import IndexSection
 from tuner.config.nightly import NightlySection
 from tuner.config.section import (
     ENGINE,
@@ -347,6 +348,10 @@ class Config(Section):
         default_factory=list,
         description="earlier studies of the same system to learn from: run directories or "
         "MLflow run ids",
+    )
+    index: IndexSection = Field(
+        default=IndexSection(),
+        description="what indexes may take, where parameters of the index are searched",
     )
     racing: RacingSection | None = Field(
         default=None,

@@ -60,6 +60,29 @@ class Race:
 
 
 @dataclass(frozen=True)
+class IndexUse:
+    """The index that an evaluation asked, and what building it took.
+
+    Attributes:
+        name: tells it from others; equal index parameters have equal names within a study.
+        seconds: what building it took, whenever that was.
+        megabytes: 10^6 bytes on the disk.
+        documents: how many it holds.
+        tokens: those that a model embedded or read for it; None where the system does not tell.
+        money: what that cost, in the user's currency; None where the system does not tell.
+        is_new: whether it was built for this evaluation.
+    """
+
+    name: str
+    seconds: float
+    megabytes: float
+    documents: int
+    tokens: int | None = None
+    money: float | None = None
+    is_new: bool = False
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one evaluation observed, before it is worth anything.
 
@@ -72,6 +95,7 @@ class Outcome:
         race: how it was stopped early, or None; metrics are then means over the queries asked, and
             values of the others are NaN.
         blame: what an error is to be blamed on.
+        index: which index was asked; None where the system has one only, or does not tell.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -80,6 +104,7 @@ class Outcome:
     error: str | None = None
     race: Race | None = None
     blame: Blame = Blame.PARAMS
+    index: IndexUse | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +132,7 @@ class Trial:
     asked_at: float = 0.0
     told_at: float | None = None
     race: Race | None = None
+    index: IndexUse | None = None
     rival: FloatArray | None = field(default=None, repr=False, compare=False)
     goals: tuple[float, ...] = ()
 
@@ -147,10 +173,11 @@ class Trial:
         """Return the trial as a JSON-ready mapping, the form that the journal holds."""
         record = {name: value for name, value in vars(self).items() if name not in _UNRECORDED}
         record |= {"metrics": dict(self.metrics), "seconds": dict(self.seconds)}
-        if self.race is None:
-            del record["race"]
-        else:
-            record["race"] = asdict(self.race)
+        for name in ("race", "index"):
+            if record[name] is None:
+                del record[name]
+            else:
+                record[name] = asdict(record[name])
         return {"trial": self.number, **record, "state": self.state.value}
 
     @classmethod

@@ -12,13 +12,15 @@ from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.rankings import FloatArray, Rankings
-from tuner.core.trial import Outcome, Params, Scalar
+from tuner.core.trial import IndexUse, Outcome, Params, Scalar
 from tuner.datasets.dataset import Evidence
 from tuner.evaluation.system_metrics import (
     CONTEXT_TOKENS,
     GRAPH_USED,
+    INDEX,
     LATENCY_PASS,
     SYSTEM_METRICS,
+    index_metrics,
     needs_latency,
     observed,
     serving_latency_ms,
@@ -30,7 +32,7 @@ from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.passages import Passages
 from tuner.metrics.qrels import Qrels
-from tuner.retrieval.base import Retriever, with_reasons
+from tuner.retrieval.base import Retriever, ready, with_reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +145,7 @@ class Evaluator:
         Raises:
             TunerError: the rankings do not fit the queries, or lack what a metric needs.
         """
+        index = self.ready(params)
         params = {**self.fixed, **params}
         begin = time.perf_counter()
         rankings = self.retriever.retrieve(self.queries, params)
@@ -160,11 +163,20 @@ class Evaluator:
         if needs_latency(self.system_metrics):
             metrics |= self.latency(params)
             seconds[LATENCY_PASS] = time.perf_counter() - measured
+        metrics |= index_metrics(self.system_metrics, index)
         seconds["total"] = time.perf_counter() - begin
-        return Outcome(metrics=metrics, per_query=outcome.per_query, seconds=seconds)
+        return Outcome(metrics=metrics, per_query=outcome.per_query, seconds=seconds, index=index)
+
+    def ready(self, params: Params) -> IndexUse | None:
+        """Have the index that the parameters describe built; None where there is only one.
+
+        Raises:
+            TunerError: it cannot be built.
+        """
+        return ready(self.retriever, {**self.fixed, **params})
 
     def measure(self, rankings: Rankings) -> Outcome:
-        """Compute every metric but latency from rankings of exactly these queries."""
+        """Compute all metrics but latency's and the index's from rankings of these queries."""
         self._check_queries(rankings)
         if self.passages is not None and self.budget_tokens is not None:
             rankings = self.passages.within(rankings, self.budget_tokens)
@@ -182,7 +194,7 @@ class Evaluator:
             sources[CONTEXT_TOKENS] = self.passages.context_tokens(rankings)
         for name in self.system_metrics:
             source = SYSTEM_METRICS[name].source
-            if source == "latency_ms":
+            if source in ("latency_ms", INDEX):
                 continue
             if source not in sources:
                 raise TunerError(

@@ -16,11 +16,11 @@ from scipy.stats import t as student
 
 from tuner.core.corpus import Query
 from tuner.core.rankings import FloatArray, IntArray
-from tuner.core.trial import Outcome, Params, Race
+from tuner.core.trial import IndexUse, Outcome, Params, Race
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import Objective, composite_values
 from tuner.evaluation.rungs import RUNGS, check_racing, divide
-from tuner.evaluation.system_metrics import LATENCY_PASS, needs_latency
+from tuner.evaluation.system_metrics import LATENCY_PASS, index_metrics, needs_latency
 
 # Measured on four sets in experiments/racing, as the rungs were.
 STOP_BELOW = -1.0
@@ -87,8 +87,10 @@ class Racing:
             return self.whole(params)
         values: dict[str, FloatArray] = {}
         seconds: dict[str, float] = {}
+        index: IndexUse | None = None
         for number, (evaluator, rows) in enumerate(self.rungs):
             part = evaluator(params)
+            index = part.index
             for name, found in part.per_query.items():
                 values.setdefault(name, np.full(rival.shape[1], np.nan))[rows] = found
             for stage, spent in part.seconds.items():
@@ -99,14 +101,19 @@ class Racing:
             race = self._behind(values, rival, asked)
             if race is not None:
                 metrics = self.whole.means({name: array[asked] for name, array in values.items()})
-                return Outcome(metrics, values, seconds, race=race)
+                return Outcome(metrics, values, seconds, race=race, index=index)
         metrics = self.whole.means(values)
         if needs_latency(self.whole.system_metrics):
             begin = time.perf_counter()
             metrics |= self.whole.latency(params)
             seconds[LATENCY_PASS] = time.perf_counter() - begin
             seconds["total"] += seconds[LATENCY_PASS]
-        return Outcome(metrics, values, seconds)
+        metrics |= index_metrics(self.whole.system_metrics, index)
+        return Outcome(metrics, values, seconds, index=index)
+
+    def ready(self, params: Params) -> IndexUse | None:
+        """Have the index that the parameters describe built, as the evaluator does."""
+        return self.whole.ready(params)
 
     def _behind(
         self, values: Mapping[str, FloatArray], rival: FloatArray, asked: IntArray

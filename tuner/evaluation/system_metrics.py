@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.errors import MetricError
+from tuner.core.errors import MetricError, TunerError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Rankings
-from tuner.core.trial import Params
+from tuner.core.trial import IndexUse, Params
 from tuner.metrics.names import parse
 from tuner.retrieval.base import Retriever, serve_one
 
@@ -55,6 +55,8 @@ def _quantile(share: float) -> Callable[[FloatArray], float]:
 
 CONTEXT_TOKENS = "context_tokens"
 GRAPH_USED = "graph_used"
+# The source of what is told of the index as a whole, and not by query.
+INDEX = "index"
 
 SYSTEM_METRICS: Mapping[str, SystemMetric] = {
     CONTEXT_TOKENS: SystemMetric(
@@ -71,6 +73,8 @@ SYSTEM_METRICS: Mapping[str, SystemMetric] = {
         highest=1.0,
         lower_is_better=False,
     ),
+    "index_seconds": SystemMetric(_mean, INDEX, "seconds that it took to build the index"),
+    "index_mb": SystemMetric(_mean, INDEX, "10^6 bytes that the index takes on the disk"),
     "latency_mean_ms": SystemMetric(_mean, "latency_ms", "mean time to serve one query alone"),
     "latency_p50_ms": SystemMetric(
         _quantile(0.5), "latency_ms", "median time to serve one query alone"
@@ -125,6 +129,21 @@ def needs_latency(names: Sequence[str]) -> bool:
     return any(
         SYSTEM_METRICS[name].source == "latency_ms" for name in names if name in SYSTEM_METRICS
     )
+
+
+def index_metrics(names: Sequence[str], index: IndexUse | None) -> dict[str, float]:
+    """Return those of these metrics that tell what building an index took.
+
+    Raises:
+        TunerError: there is one, and the system does not tell of its index.
+    """
+    wanted = [n for n in names if n in SYSTEM_METRICS and SYSTEM_METRICS[n].source == INDEX]
+    if wanted and index is None:
+        raise TunerError(
+            f"metric {wanted[0]!r} needs a retriever with parameters of its index; leave it out"
+        )
+    told = {} if index is None else {"index_seconds": index.seconds, "index_mb": index.megabytes}
+    return {name: told[name] for name in wanted}
 
 
 def observed(rankings: Rankings) -> dict[str, FloatArray]:

@@ -18,7 +18,7 @@ from tuner.core.json_text import encodable
 from tuner.core.outages import blame_of
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import shortened
-from tuner.core.trial import Blame, Outcome, Race, Trial
+from tuner.core.trial import Blame, IndexUse, Outcome, Params, Race, Trial
 from tuner.execution.base import Evaluate
 
 
@@ -72,6 +72,42 @@ def call_within(evaluate: Evaluate, trial: Trial, timeout_s: float | None) -> Ou
     return timed_out(timeout_s, elapsed_s, "its thread cannot be stopped and was abandoned")
 
 
+def readied(evaluate: Evaluate, call: Callable[[Trial], Outcome]) -> Callable[[Trial], Outcome]:
+    """Return ``call`` with what an evaluation needs made ready before it, here and in this thread.
+
+    So it is not made by several workers, needs not be where they are, and its time does not count
+    towards the limit of a trial; it is told as the stage ``"index"``.
+    """
+    ready: Callable[[Params], IndexUse | None] | None = getattr(evaluate, "ready", None)
+    if ready is None:
+        return call
+
+    def ready_and_call(trial: Trial) -> Outcome:
+        start = time.perf_counter()
+        try:
+            index = ready(dict(trial.params))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # as in `call`
+            return failed(one_line(error), time.perf_counter() - start, blame=blame_of(error))
+        waited = time.perf_counter() - start
+        outcome = call(trial)
+        if index is None or not index.is_new:
+            return outcome
+        return replace(outcome, index=index, seconds={**outcome.seconds, "index": waited})
+
+    return ready_and_call
+
+
+def calling(evaluate: Evaluate, timeout_s: float | None) -> Callable[[Trial], Outcome]:
+    """Return what evaluates trials in this process, within a limit, their needs made ready."""
+
+    def evaluate_here(trial: Trial) -> Outcome:
+        return call_within(evaluate, trial, timeout_s)
+
+    return readied(evaluate, evaluate_here)
+
+
 def timed_out(timeout_s: float, elapsed_s: float, remark: str) -> Outcome:
     """Return the outcome of an evaluation that took too long."""
     error = f"no result within {timeout_s:g} s ({remark})"
@@ -123,7 +159,8 @@ def plain(outcome: Outcome) -> Outcome:
         error = problems[0]
     race = outcome.race if error is None and isinstance(outcome.race, Race) else None
     blame = outcome.blame if isinstance(outcome.blame, Blame) else Blame.PARAMS
-    return Outcome(metrics, per_query, seconds, error, race, blame)
+    index = outcome.index if isinstance(outcome.index, IndexUse) else None
+    return Outcome(metrics, per_query, seconds, error, race, blame, index)
 
 
 def _each(

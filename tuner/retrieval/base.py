@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -11,7 +11,7 @@ from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance
-from tuner.core.trial import Params
+from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.knobs import Knob as Knob  # the address by which outside kinds know it
 
 KINDS = {
@@ -64,10 +64,18 @@ class RetrieverKind(Protocol):
         the configuration: for systems whose parameters are whatever the user says. One that names
         ``advance`` is given what to call with (done, of) while it works: then progress is shown.
 
+        A parameter of stage ``"index"`` has the name of an option: for another value of it,
+        ``build`` is called again, in a process of its own, with an empty ``cache_dir`` in which all
+        that it writes has to lie.
+
         A class attribute ``waits = True`` says that answering is waiting for another system:
         ``execution: {kind: auto}`` then means threads, which share one concurrency limit.
         """
         ...
+
+
+Identify = Callable[[Params], str]
+"""Tells, of index parameters, what else shapes their index, such as the content of a file."""
 
 
 def prepare(retriever: Retriever, queries: Sequence[Query], advance: Advance) -> None:
@@ -95,6 +103,61 @@ def with_reasons(
 def at_once_of(retriever: Retriever) -> int | None:
     """Return how many queries a retriever answers side by side; None where it does not tell."""
     return retriever.queries_at_once if isinstance(retriever, AnswersOneByOne) else None
+
+
+def ready(retriever: Retriever, params: Params) -> IndexUse | None:
+    """Have the index that parameters describe built; None where a retriever has one index only.
+
+    Raises:
+        TunerError: it cannot be built.
+    """
+    return retriever.ready(params) if isinstance(retriever, OverIndexes) else None
+
+
+@runtime_checkable
+class OverIndexes(Protocol):
+    """A retriever with an index for each setting of its parameters of stage ``"index"``."""
+
+    def ready(self, params: Params) -> IndexUse | None:
+        """Have the index that ``params`` describe built, and say what it is."""
+        ...
+
+
+@runtime_checkable
+class BuildsIndexes(Protocol):
+    """A kind with parameters of its index: each has the name of an option of ``build``.
+
+    Its retrievers have these knobs too, and need not understand them in ``retrieve``: they are
+    asked with the parameters of stage ``"query"`` alone.
+    """
+
+    @classmethod
+    def index_knobs(cls, **options: Any) -> tuple[Knob, ...]:
+        """Return the knobs of stage ``"index"``; their defaults are the values of the options.
+
+        One that names ``space`` or ``baseline`` is given those, as ``build`` is.
+        """
+        ...
+
+
+@runtime_checkable
+class IdentifiesIndex(Protocol):
+    """A kind some index parameters of which name something that may change, such as a file."""
+
+    @classmethod
+    def identify_index(cls, settings: Params, **options: Any) -> str:
+        """Return a digest of what index parameters name; the same as long as that is the same."""
+        ...
+
+
+@runtime_checkable
+class TellsIndexCost(Protocol):
+    """A retriever that knows what building its index took, beside time and room."""
+
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return ``"tokens"`` that a model embedded or read, and ``"money"``, as far as known."""
+        ...
 
 
 @runtime_checkable

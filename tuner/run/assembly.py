@@ -263,6 +263,8 @@ def assemble(
     problems = knob_problems(plan.space, retriever.knobs)
     if problems:
         raise source.error(InputError(problems=problems))
+    shaping = [knob.name for knob in retriever.knobs if knob.stage == "index"]
+    plan = replace(plan, space=plan.space.with_index(shaping))
     with _located(source, ("baseline",)):
         baseline, policy = read_baseline(config, retriever.knobs)
     if policy is not None:

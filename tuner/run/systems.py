@@ -6,6 +6,8 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +18,7 @@ from tuner.config.model import (
 )
 from tuner.core import registry
 from tuner.core.corpus import Corpus, Document
+from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem, TunerError, did_you_mean, one_line
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
@@ -23,6 +26,7 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.datasets.run_files import read_run
 from tuner.retrieval.base import (
+    BuildsIndexes,
     DeclaresKnobs,
     Knob,
     Measures,
@@ -30,6 +34,7 @@ from tuner.retrieval.base import (
     Retriever,
 )
 from tuner.retrieval.build_options import GIVEN, BuildOption, build_options
+from tuner.retrieval.indexes import Indexed
 
 
 def cache_dir() -> Path:
@@ -123,12 +128,55 @@ def build_retriever(
     if not callable(getattr(kind, "build", None)):
         message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
         raise InputError(message, key=("kind",))
-    given = {"space": space, "baseline": _today(config), "advance": advance}
+    given = {"space": space, "baseline": _today(config)}
     with explained(config):
-        built = _build(kind, config.retriever, corpus, cache_dir=cache_dir(), **given)
+        built = _opened(config, kind, corpus, given, advance)
         calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
         _check_system(built, config.retriever.kind, calls)
     return built
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Builds a configured retriever with parameters of its index. Must survive pickling."""
+
+    section: RetrieverSection
+    given: Mapping[str, Any]
+
+    def __call__(
+        self, corpus: Corpus, folder: Path, settings: Params, advance: Advance
+    ) -> Retriever:
+        """Build it over a corpus, into a folder; ``settings`` take the place of its options."""
+        kind = registry.load("retrieval", self.section.kind)
+        options = {**self.section.options, **settings}
+        section = RetrieverSection(kind=self.section.kind, **options)
+        return _build(kind, section, corpus, cache_dir=folder, advance=advance, **self.given)
+
+
+def _opened(
+    config: Config, kind: Any, corpus: Corpus, given: Mapping[str, Any], advance: Advance
+) -> Retriever:
+    section, options = config.retriever, config.retriever.options
+    knobs: tuple[Knob, ...] = ()
+    if isinstance(kind, BuildsIndexes):
+        _refuse_unknown(kind, options)
+        knobs = kind.index_knobs(**{**options, **_named(kind.index_knobs, given)})
+    if not knobs:
+        return _build(kind, section, corpus, cache_dir=cache_dir(), advance=advance, **given)
+    names = {knob.name for knob in knobs}
+    today = given["baseline"].items()
+    identify = getattr(kind, "identify_index", None)
+    return Indexed(
+        digest_of([section.kind, options]),
+        Recipe(section, given),
+        corpus,
+        cache_dir(),
+        knobs=knobs,
+        first={name: value for name, value in today if name in names},
+        identify=None if identify is None else partial(identify, **options),
+        limits=config.index.limits,
+        advance=advance,
+    )
 
 
 def measured(config: Config, space: SearchSpace) -> Measures:

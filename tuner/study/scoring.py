@@ -42,7 +42,9 @@ def with_result(trial: Trial, outcome: Outcome, objective: Objective) -> Trial:
 
     One that was stopped early has no score, and its constraints are not judged.
     """
-    trial = replace(trial, metrics=_defined(outcome.metrics), seconds=outcome.seconds)
+    trial = replace(
+        trial, metrics=_defined(outcome.metrics), seconds=outcome.seconds, index=outcome.index
+    )
     error = outcome.error
     try:
         if outcome.race is not None:
@@ -71,6 +73,7 @@ def with_shared_result(trial: Trial, first: Trial) -> Trial:
         metrics=first.metrics,
         error=first.error,
         race=first.race,
+        index=None if first.index is None else replace(first.index, is_new=False),
         shared_from=first.number,
     )
 

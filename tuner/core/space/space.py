@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from math import prod
@@ -44,7 +44,8 @@ class SearchSpace:
 
     A parameter with ``when={"mode": ("hybrid",)}`` is active only while ``mode`` is active and has
     one of these values. Points hold active parameters only. A constraint that mentions an inactive
-    parameter counts as satisfied.
+    parameter counts as satisfied. ``index`` names the parameters whose change needs another index
+    of the system: what asks it knows them, and they are no part of the fingerprint.
 
     >>> from tuner.core.space import Categorical, Integer
     >>> space = SearchSpace({"k": Integer(1, 9), "mode": Categorical(("text", "graph"))})
@@ -54,6 +55,7 @@ class SearchSpace:
 
     parameters: Mapping[str, Parameter]
     constraints: tuple[str, ...] = ()
+    index: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         problems = space_problems(self.parameters, self.constraints)
@@ -78,6 +80,11 @@ class SearchSpace:
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """Return the form that ``from_mapping`` reads; the constraints stand beside it."""
         return {name: parameter.to_mapping() for name, parameter in self.parameters.items()}
+
+    def with_index(self, names: Iterable[str]) -> SearchSpace:
+        """Return the same space, in which these parameters, where it has them, shape the index."""
+        known = set(names)
+        return replace(self, index=tuple(name for name in self.parameters if name in known))
 
     @property
     def names(self) -> tuple[str, ...]:

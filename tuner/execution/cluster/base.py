@@ -14,6 +14,7 @@ from tuner.core.errors import InputError
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes, check_options
+from tuner.execution.call import readied
 from tuner.execution.cluster.folders import Package, pack
 from tuner.execution.cluster.pool import Cluster, ClusterPool, wait_for_workers
 from tuner.execution.slots import run_in_slots
@@ -120,4 +121,4 @@ class ClusterExecution(ABC):
             def call(trial: Trial) -> Outcome:
                 return pool.evaluate(trial, self.trial_timeout_s)
 
-            yield from run_in_slots(call, trials, slots=most, pool=pool)
+            yield from run_in_slots(readied(evaluate, call), trials, slots=most, pool=pool)

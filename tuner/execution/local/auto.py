@@ -10,7 +10,7 @@ from contextlib import closing
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, Outcomes, check_options
-from tuner.execution.call import call_within
+from tuner.execution.call import calling, readied
 from tuner.execution.local.pool import CannotSendError, ProcessPool
 from tuner.execution.local.processes import run_in_pool
 from tuner.execution.local.threads import Threads
@@ -62,14 +62,17 @@ class Auto:
         """Yield every trial with its outcome, in the order in which they end."""
         remaining = iter(trials)
         recent_ms: deque[float] = deque(maxlen=LONG_IN_A_ROW)
+        call = calling(evaluate, self.trial_timeout_s)
         for trial in remaining:
             is_crash = False
             begin = time.perf_counter()
             if trial.number in suspects:
                 outcome, begin, is_crash = self._evaluate_apart(evaluate, trial)
             else:
-                outcome = call_within(evaluate, trial, self.trial_timeout_s)
-            elapsed_ms = 1000 * (time.perf_counter() - begin)
+                outcome = call(trial)
+            # What was made ready before it is not the evaluation's.
+            readying = outcome.seconds.get("index", 0.0)
+            elapsed_ms = 1000 * (time.perf_counter() - begin - readying)
             if outcome.error is None or self._is_timeout(elapsed_ms):
                 recent_ms.append(elapsed_ms)
                 self._judge(recent_ms)
@@ -81,20 +84,21 @@ class Auto:
 
     def _evaluate_apart(self, evaluate: Evaluate, trial: Trial) -> tuple[Outcome, float, bool]:
         """Return the outcome, when its evaluation began, and whether it crashed its process."""
-        timeout_s = self.trial_timeout_s
+        here = calling(evaluate, self.trial_timeout_s)
         try:
             pool = ProcessPool(evaluate, 1)
         except CannotSendError:  # then there is no other place
             begin = time.perf_counter()
-            return call_within(evaluate, trial, timeout_s), begin, False
+            return here(trial), begin, False
         with closing(pool):
             try:
                 pool.check()
             except CannotSendError:
                 begin = time.perf_counter()
-                return call_within(evaluate, trial, timeout_s), begin, False
+                return here(trial), begin, False
             begin = time.perf_counter()
-            return pool.evaluate(trial, timeout_s), begin, pool.has_crashed
+            apart = readied(evaluate, lambda trial: pool.evaluate(trial, self.trial_timeout_s))
+            return apart(trial), begin, pool.has_crashed
 
     def _judge(self, recent_ms: deque[float]) -> None:
         if min(recent_ms) <= SHORT_MS:
@@ -133,4 +137,6 @@ class Auto:
                 pool.close()
             raise
         self._choice = f"evaluations run in {counted(self.workers, 'worker process')}: {why}"
-        yield from run_in_pool(pool, trials, slots=self.workers, timeout_s=self.trial_timeout_s)
+        yield from run_in_pool(
+            pool, evaluate, trials, slots=self.workers, timeout_s=self.trial_timeout_s
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tuner.core.trial import Trial
 from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
-from tuner.execution.call import call_within
+from tuner.execution.call import calling
 
 
 @dataclass(frozen=True)
@@ -39,5 +39,6 @@ class Inline(FixedWorkers):
         suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
     ) -> Outcomes:
         """Yield every trial with its outcome; the next is pulled after that."""
+        call = calling(evaluate, self.trial_timeout_s)
         for trial in trials:
-            yield trial, call_within(evaluate, trial, self.trial_timeout_s)
+            yield trial, call(trial)

@@ -9,6 +9,7 @@ from tuner.core.errors import InputError
 from tuner.core.shown import counted
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
+from tuner.execution.call import readied
 from tuner.execution.local.pool import CannotSendError, ProcessPool
 from tuner.execution.slots import run_in_slots
 
@@ -44,11 +45,18 @@ class Processes(FixedWorkers):
         except CannotSendError as error:
             message = f"the evaluate function cannot go to worker processes: {error}; use threads"
             raise InputError(message, key=("execution", "kind")) from error
-        yield from run_in_pool(pool, trials, slots=self.workers, timeout_s=self.trial_timeout_s)
+        yield from run_in_pool(
+            pool, evaluate, trials, slots=self.workers, timeout_s=self.trial_timeout_s
+        )
 
 
 def run_in_pool(
-    pool: ProcessPool, trials: Iterable[Trial], *, slots: int, timeout_s: float | None
+    pool: ProcessPool,
+    evaluate: Evaluate,
+    trials: Iterable[Trial],
+    *,
+    slots: int,
+    timeout_s: float | None,
 ) -> Outcomes:
     """Evaluate trials in a pool's workers, and close the pool at the end."""
 
@@ -56,6 +64,6 @@ def run_in_pool(
         return pool.evaluate(trial, timeout_s)
 
     try:
-        yield from run_in_slots(call, trials, slots=slots)
+        yield from run_in_slots(readied(evaluate, call), trials, slots=slots)
     finally:
         pool.close()

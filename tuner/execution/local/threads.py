@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 from tuner.core.shown import counted
-from tuner.core.trial import Outcome, Trial
+from tuner.core.trial import Trial
 from tuner.execution.base import Evaluate, FixedWorkers, Outcomes
-from tuner.execution.call import call_within
+from tuner.execution.call import calling
 from tuner.execution.slots import run_in_slots
 
 
@@ -36,7 +35,7 @@ class Threads(FixedWorkers):
         suspects: Container[int] = (),  # noqa: ARG002  # the protocol's; all run in one place
     ) -> Outcomes:
         """Yield every trial with its outcome, in the order in which they end."""
-        call = partial(_call, evaluate, self.trial_timeout_s)
+        call = calling(evaluate, self.trial_timeout_s)
         if self.workers == 1:
             yield from run_in_slots(call, trials, slots=1)
             return
@@ -44,7 +43,3 @@ class Threads(FixedWorkers):
 
         with threadpool_limits(limits=1):
             yield from run_in_slots(call, trials, slots=self.workers)
-
-
-def _call(evaluate: Evaluate, trial_timeout_s: float | None, trial: Trial) -> Outcome:
-    return call_within(evaluate, trial, trial_timeout_s)

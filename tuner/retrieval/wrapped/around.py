@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from tuner.core.corpus import Query
 from tuner.core.steps import Advance, unheard
-from tuner.retrieval.base import Retriever, at_once_of, prepare
+from tuner.core.trial import IndexUse, Params
+from tuner.retrieval.base import Retriever, at_once_of, prepare, ready
 from tuner.retrieval.knobs import Knob
 
 
 class Around:
     """All of a retriever but its answers: those are what the retrievers around it differ in.
 
-    A base class, against the house's habit: it holds nothing, and saves each the same five members.
+    A base class, against the house's habit: it holds nothing, and saves each the same members.
     """
 
     retriever: Retriever
@@ -36,3 +37,7 @@ class Around:
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""
         prepare(self.retriever, queries, advance)
+
+    def ready(self, params: Params) -> IndexUse | None:
+        """Let the retriever have the index of these parameters built."""
+        return ready(self.retriever, params)

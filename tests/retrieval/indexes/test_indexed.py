@@ -1,0 +1,272 @@
+"""Each index is built once, by whoever needs it first; what goes wrong costs nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.steps import Advance
+from tuner.core.trial import Params
+from tuner.retrieval.indexes import Indexed, IndexLimits
+from tuner.retrieval.indexes.opened import OPENED
+
+HERE = Path(__file__).parent
+DOCUMENTS = tuple(Document(str(n), f"title {n}", f"text {n}") for n in range(5))
+CORPUS = Corpus(DOCUMENTS)
+QUERIES = (Query("q", "which?"), Query("r", "what?"))
+
+
+@dataclass(frozen=True)
+class Make:
+    log: str
+
+    def __call__(self, corpus: Corpus, folder: Path, settings: Params, advance: Advance) -> Any:
+        from toy_indexes import Toy
+
+        folder.mkdir(parents=True, exist_ok=True)
+        advance(1, 2)
+        return Toy.build(corpus, cache_dir=folder, log=self.log, **settings)
+
+
+@pytest.fixture(autouse=True)
+def toy_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Indexed]:
+    def made(**options: Any) -> Indexed:
+        from toy_indexes import Toy
+
+        recipe = Make(str(tmp_path / "log"))
+        indexed = Indexed(
+            "toy", recipe, CORPUS, tmp_path, knobs=Toy.index_knobs(), first={}, **options
+        )
+        indexed.prepare(QUERIES)
+        return indexed
+
+    return made
+
+
+def builds(tmp_path: Path) -> list[str]:
+    """Return what was built after the first, as ``"size how"``."""
+    lines = (tmp_path / "log").read_text().splitlines()
+    return [line.rpartition(" ")[0] for line in lines]
+
+
+def ids(indexed: Indexed, **params: Any) -> list[str]:
+    return indexed.retrieve(QUERIES, params).ids(0)
+
+
+def test_each_setting_is_answered_from_its_own_index(make: Callable[..., Indexed]) -> None:
+    indexed = make()
+    assert ids(indexed) == ["0"]
+    assert ids(indexed, size=3, top_k=5) == ["0", "1", "2"]
+    assert ids(indexed, size=1, top_k=5) == ["0"]
+    assert indexed.serve(QUERIES[0], {"size": 2}).ids(0) == ["0", "1"]
+
+
+def test_an_index_is_built_once_in_a_process_of_its_own(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    indexed = make()
+    for _ in range(2):
+        ids(indexed, size=3)
+    again = make()
+    ids(again, size=3, top_k=1)
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "3", "1"]
+    assert lines[1].split()[-1] != str(os.getpid())
+
+
+def test_a_trial_is_told_what_its_index_took_and_whether_it_is_new(
+    make: Callable[..., Indexed],
+) -> None:
+    indexed = make()
+    assert [indexed.ready({}).is_new for _ in range(2)] == [True, False]
+    first, again = indexed.ready({"size": 3, "top_k": 2}), indexed.ready({"size": 3})
+    assert (first.is_new, again.is_new) == (True, False)
+    assert first.name == again.name != indexed.ready({}).name
+    assert first.seconds > 0
+    assert first.megabytes > 0
+    assert (first.documents, first.tokens, first.money) == (5, 30, None)
+
+
+def test_queries_are_prepared_where_the_index_is_built(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    use = make().ready({"size": 2})
+    assert (tmp_path / "indexes" / use.name / "prepared.txt").read_text() == "2"
+
+
+def test_threads_that_want_one_index_build_it_once(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    indexed, found = make(), []
+    threads = [
+        threading.Thread(target=lambda: found.append(indexed.ready({"size": 4}).is_new))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [False, False, False, True]
+    assert builds(tmp_path).count("4 well") == 1
+
+
+def test_processes_that_want_one_index_build_it_once(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    travelling = tmp_path / "indexed.pickle"
+    from joblib.externals.loky.backend.reduction import dumps
+
+    travelling.write_bytes(dumps(make()))
+    program = (
+        "import pickle, sys, pathlib; "
+        "indexed = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()); "
+        "print(indexed.ready({'size': 5}).is_new)"
+    )
+    path = os.pathsep.join([str(HERE), *sys.path])
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(travelling)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    assert sorted(process.communicate()[0].strip() for process in both) == ["False", "True"]
+    assert builds(tmp_path).count("5 well") == 1
+
+
+def test_a_copy_that_travelled_builds_without_the_corpus_in_memory(
+    make: Callable[..., Indexed],
+) -> None:
+    indexed = make()
+    copy: Indexed = pickle.loads(pickle.dumps(indexed))
+    assert len(pickle.dumps(copy)) < 20_000
+    assert ids(copy, size=2) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("raise", "ValueError: no such model"),
+        ("die", "ended by SIGKILL"),
+        ("exit", "SystemExit: 3"),
+    ],
+)
+def test_what_fails_says_why_and_is_not_built_again(
+    make: Callable[..., Indexed], tmp_path: Path, how: str, reason: str
+) -> None:
+    indexed = make()
+    for _ in range(2):
+        with pytest.raises(TunerError, match=reason) as caught:
+            indexed.ready({"how": how})
+        assert f"size=1, how={how}" in str(caught.value)
+    assert builds(tmp_path).count(f"1 {how}") == 1
+    assert ids(indexed, size=2) == ["0", "1"]
+
+
+def test_a_system_that_does_not_answer_is_asked_again(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    indexed = make()
+    for _ in range(2):
+        with pytest.raises(OutageError, match="nobody listens"):
+            indexed.ready({"how": "outage"})
+    assert builds(tmp_path).count("1 outage") == 2
+
+
+def test_an_index_that_takes_too_long_is_stopped(make: Callable[..., Indexed]) -> None:
+    begin = time.monotonic()
+    with pytest.raises(TunerError, match=r"not built within 0\.2 s \(index\.timeout_s\)"):
+        make(limits=IndexLimits(timeout_s=0.2)).ready({"how": "wait"})
+    assert time.monotonic() - begin < 55
+
+
+def test_what_a_builder_prints_is_no_news(make: Callable[..., Indexed]) -> None:
+    assert make().ready({"how": "loud"}).is_new
+
+
+def test_unknown_values_are_refused_before_anything_is_built(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="outside what 'size' can be"):
+        make().ready({"size": 11})
+    assert builds(tmp_path) == ["1 well"]
+
+
+@pytest.mark.parametrize("damage", ["no record", "cut short", "half made"])
+def test_what_is_not_whole_is_built_again(
+    make: Callable[..., Indexed], tmp_path: Path, damage: str
+) -> None:
+    folder = tmp_path / "indexes" / make().ready({"size": 3}).name
+    if damage == "no record":
+        (folder / "index.json").unlink()
+    elif damage == "cut short":
+        (folder / "ids.txt").write_text("0")
+    else:
+        for path in folder.iterdir():
+            path.unlink()
+        (folder / "ids.txt").write_text("9\n9\n9")
+    OPENED.forget(folder)
+    assert ids(make(), size=3, top_k=3) == ["0", "1", "2"]
+    assert builds(tmp_path).count("3 well") == 2
+
+
+def test_a_builder_ends_with_the_process_that_wanted_it(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    travelling = tmp_path / "indexed.pickle"
+    from joblib.externals.loky.backend.reduction import dumps
+
+    travelling.write_bytes(dumps(make()))
+    program = (
+        "import pickle, sys, pathlib; "
+        "pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()).ready({'how': 'wait'})"
+    )
+    path = os.pathsep.join([str(HERE), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(travelling)], env={**os.environ, "PYTHONPATH": path}
+    )
+    while "1 wait" not in builds(tmp_path):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    builder = int((tmp_path / "log").read_text().splitlines()[-1].split()[-1])
+    while _is_alive(builder):
+        time.sleep(0.05)
+    (folder,) = [p for p in (tmp_path / "indexes").iterdir() if p.is_dir() and not _is_whole(p)]
+    assert not (folder / "index.json").exists()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / "index.json").read_text())["files"])
+    except (OSError, ValueError):
+        return False

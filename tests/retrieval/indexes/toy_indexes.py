@@ -1,0 +1,68 @@
+"""A kind of retriever with an index, for tests: what it builds, it writes down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.core.corpus import Corpus, Query
+from tuner.core.rankings import Rankings
+from tuner.core.trial import Params
+from tuner.retrieval.base import Knob
+
+LOG = "TOY_INDEX_LOG"
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Answers with the first ``size`` documents, from the file that ``build`` wrote."""
+
+    folder: Path
+    size: int
+    index_cost: dict[str, float]
+
+    knobs = (Knob("top_k", "integer", 2, low=1, high=10),)
+    fingerprint = "toy-1"
+
+    @classmethod
+    def index_knobs(cls, *, size: int = 1, how: str = "well", log: str = "") -> tuple[Knob, ...]:
+        choices = ("well", "raise", "die", "wait", "outage", "loud", "exit")
+        return (
+            Knob("size", "integer", size, low=1, high=10, stage="index"),
+            Knob("how", "categorical", how, choices=choices, stage="index"),
+        )
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus, *, cache_dir: Path, size: int = 1, how: str = "well", log: str = ""
+    ) -> Toy:
+        with Path(log).open("a") as told:
+            told.write(f"{size} {how} {os.getpid()}\n")
+        if how == "raise":
+            raise ValueError("no such model")
+        if how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "wait":
+            time.sleep(60)
+        if how == "outage":
+            raise ConnectionRefusedError("nobody listens")
+        if how == "exit":
+            raise SystemExit(3)
+        if how == "loud":
+            print('{"built": false}\nnot json')
+        ids = [document.id for document in corpus.documents][:size]
+        (cache_dir / "ids.txt").write_text("\n".join(ids))
+        return cls(cache_dir, size, {"tokens": 10 * size})
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        (self.folder / "prepared.txt").write_text(str(len(queries)))
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        assert set(params) <= {"top_k"}
+        ids = (self.folder / "ids.txt").read_text().split("\n")
+        ranked = ids[: int(params.get("top_k", 2))]  # type: ignore[arg-type]
+        return Rankings.from_ids([query.id for query in queries], [ranked] * len(queries))

@@ -1,0 +1,215 @@
+"""A retriever over many indexes: each trial asks the one that its parameters describe."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tuner.core.corpus import Corpus, Query, corpus_fingerprint
+from tuner.core.digests import digest_of
+from tuner.core.errors import OutageError, TunerError
+from tuner.core.files import whole
+from tuner.core.rankings import Rankings
+from tuner.core.steps import Advance, unheard
+from tuner.core.trial import IndexUse, Params
+from tuner.retrieval.base import Identify, Retriever, serve_one, with_reasons
+from tuner.retrieval.base import prepare as prepare_one
+from tuner.retrieval.indexes.building import Make, Order, build_apart, write_first
+from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
+from tuner.retrieval.indexes.opened import OPENED
+from tuner.retrieval.indexes.record import IndexRecord
+from tuner.retrieval.knobs import Knob, knob_params
+from tuner.retrieval.wrapped.around import Around
+
+FOLDER = "indexes"
+_CORPORA = "corpora"
+
+
+class Indexed(Around):
+    """Answers each query from the index that its parameters describe, built where it is missing.
+
+    The first is the one that the configuration describes, built when this is made, in this process.
+    The others are built when they are needed, in processes of their own. All lie in folders of the
+    cache, so that processes and studies share them. What cannot be built is not tried again by this
+    process, unless a system did not answer.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Make,
+        corpus: Corpus,
+        cache_dir: Path,
+        *,
+        knobs: Sequence[Knob],
+        first: Params,
+        identify: Identify | None = None,
+        limits: IndexLimits = NO_LIMITS,
+        advance: Advance = unheard,
+    ) -> None:
+        """Build or open the first index.
+
+        ``name`` tells this kind and its options from others. ``knobs`` are those of the index, and
+        ``first`` the values with which the first one is built. ``identify`` tells, of index
+        parameters, what else shapes their index, such as the content of a file.
+
+        Raises:
+            Exception: whatever the kind's ``build`` raises.
+        """
+        self._name = name
+        self._make = make
+        self._identify = identify
+        self._limits = limits
+        self._folder = Path(cache_dir).absolute() / FOLDER
+        self._corpus: Corpus | None = corpus
+        self._corpus_name = (corpus.fingerprint or corpus_fingerprint(corpus))[:24]
+        self._queries: tuple[Query, ...] = ()
+        self._begin()
+        self._settings: Params = knob_params(first, knobs)
+        self._index_knobs = tuple(
+            replace(knob, default=self._settings[knob.name]) for knob in knobs
+        )
+        place = self._place(self._settings)
+        begin = time.perf_counter()
+        self.retriever = make(corpus, place, self._settings, advance)
+        seconds = time.perf_counter() - begin
+        made_from = self._made_from(self._settings)
+        self._first, self._is_first_new = write_first(
+            place, self.retriever, made_from, self._settings, len(corpus.documents), seconds
+        )
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._building: dict[str, threading.Lock] = {}
+        self._failed: dict[str, str] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the corpus behind: who builds reads it from its file."""
+        self._write_corpus()
+        left = {"_corpus": None, "_lock": None, "_building": None, "_is_first_new": False}
+        return {**self.__dict__, **left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what ``__getstate__`` gave."""
+        failed = state["_failed"]
+        self.__dict__.update(state)
+        self._begin()
+        self._failed.update(failed)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of the retriever; its index has the values of the first one."""
+        own = [knob for knob in self.retriever.knobs if knob.name not in self._settings]
+        return (*own, *self._index_knobs)
+
+    def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
+        """Let the first retriever prepare; the others do when they are built."""
+        self._queries = tuple(queries)
+        prepare_one(self.retriever, queries, advance)
+
+    def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
+        """Answer from the index that ``params`` describe.
+
+        Raises:
+            TunerError: that index cannot be built.
+        """
+        retriever, rest = self._at(params)
+        return retriever.retrieve(queries, rest)
+
+    def serve(self, query: Query, params: Params) -> Rankings:
+        """Answer one query as live traffic would."""
+        retriever, rest = self._at(params)
+        return serve_one(retriever, query, rest)
+
+    def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
+        """Return the rankings with names and paths, where the retriever can tell them."""
+        retriever, rest = self._at(params)
+        return with_reasons(retriever, queries, rest, rankings)
+
+    def ready(self, params: Params, advance: Advance = unheard) -> IndexUse:
+        """Have the index that ``params`` describe built, and say what it is.
+
+        Raises:
+            TunerError: it cannot be built, or could not be built before.
+        """
+        settings = self._settings_of(params)
+        if settings == self._settings:
+            is_new, self._is_first_new = self._is_first_new, False
+            return self._first.use(self._place(settings).name, is_new=is_new)
+        order = self._order(settings)
+        record, is_new = self._built(order, advance)
+        return record.use(order.folder.name, is_new=is_new)
+
+    def _at(self, params: Params) -> tuple[Retriever, Params]:
+        settings = self._settings_of(params)
+        rest = {name: value for name, value in params.items() if name not in settings}
+        if settings == self._settings:
+            return self.retriever, rest
+        order = self._order(settings)
+        self._built(order, unheard)
+        return OPENED.retriever(order.folder, order.made_from), rest
+
+    def _settings_of(self, params: Params) -> Params:
+        given = {name: params[name] for name in self._settings if name in params}
+        return knob_params(given, self._index_knobs) if given else self._settings
+
+    def _place(self, settings: Params) -> Path:
+        return self._folder / digest_of([self._name, self._corpus_name, settings], 24)
+
+    def _made_from(self, settings: Params) -> str:
+        own = "" if self._identify is None else self._identify(settings)
+        return digest_of([self.retriever.fingerprint, settings, own], 24)
+
+    def _order(self, settings: Params) -> Order:
+        return Order(
+            folder=self._place(settings),
+            settings=settings,
+            made_from=self._made_from(settings),
+            make=self._make,
+            corpus=self._corpus_file,
+            queries=self._queries,
+        )
+
+    def _built(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
+        known = OPENED.record(order.folder, order.made_from)
+        if known is not None:
+            return known, False
+        key = order.folder.name
+        with self._lock:
+            building = self._building.setdefault(key, threading.Lock())
+        with building:
+            if key in self._failed:
+                raise TunerError(self._failed[key])
+            found, is_new = order.found(), False
+            if found is None:
+                found, is_new = self._build(order, advance)
+            OPENED.remember(order.folder, found)
+            return found, is_new
+
+    def _build(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
+        self._write_corpus()
+        try:
+            return build_apart(order, timeout_s=self._limits.timeout_s, advance=advance)
+        except OutageError:
+            raise  # it may answer later
+        except TunerError as error:
+            told = ", ".join(f"{name}={value}" for name, value in order.settings.items())
+            reason = f"the index with {told} could not be built: {error}"
+            self._failed[order.folder.name] = reason
+            raise TunerError(reason) from error
+
+    @property
+    def _corpus_file(self) -> Path:
+        return self._folder.with_name(_CORPORA) / f"{self._corpus_name}.pickle"
+
+    def _write_corpus(self) -> None:
+        if self._corpus is None or self._corpus_file.is_file():
+            return
+        self._corpus_file.parent.mkdir(parents=True, exist_ok=True)
+        with whole(self._corpus_file) as stream:
+            pickle.dump(self._corpus, stream, protocol=pickle.HIGHEST_PROTOCOL)
