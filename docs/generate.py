@@ -424,6 +424,7 @@ SOURCES = {
     "context_tokens": "the retriever, or a count of the texts",
     "retrieved": "the ranking",
     "graph_used": "the retriever",
+    "index": "the retriever, of its index as a whole",
     "latency_ms": "a clock: up to 20 of the queries are asked alone, one after the other",
 }
 

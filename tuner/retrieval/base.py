@@ -124,23 +124,6 @@ class OverIndexes(Protocol):
 
 
 @runtime_checkable
-class BuildsIndexes(Protocol):
-    """A kind with parameters of its index: each has the name of an option of ``build``.
-
-    Its retrievers have these knobs too, and need not understand them in ``retrieve``: they are
-    asked with the parameters of stage ``"query"`` alone.
-    """
-
-    @classmethod
-    def index_knobs(cls, **options: Any) -> tuple[Knob, ...]:
-        """Return the knobs of stage ``"index"``; their defaults are the values of the options.
-
-        One that names ``space`` or ``baseline`` is given those, as ``build`` is.
-        """
-        ...
-
-
-@runtime_checkable
 class IdentifiesIndex(Protocol):
     """A kind some index parameters of which name something that may change, such as a file."""
 
@@ -175,11 +158,20 @@ class ResolvesOptions(Protocol):
 
 @runtime_checkable
 class DeclaresKnobs(Protocol):
-    """A kind whose knobs are known from its options, without a corpus; for ``tuner knobs``."""
+    """A kind whose knobs are known from its options, without a corpus.
+
+    ``tuner knobs`` shows them. Those of stage ``"index"`` have to be declared so: they are known
+    before anything is built. Each has the name of an option of ``build``, and its value as default.
+    Retrievers need not understand them: they are asked with those of stage ``"query"`` alone.
+    """
 
     @classmethod
     def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:
-        """Return the knobs that a retriever built with these options would have."""
+        """Return the knobs that a retriever built with these options would have.
+
+        One that names ``space`` or ``baseline`` is given those, as ``build`` is, where there is a
+        configuration.
+        """
         ...
 
 

@@ -26,7 +26,6 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.datasets.run_files import read_run
 from tuner.retrieval.base import (
-    BuildsIndexes,
     DeclaresKnobs,
     Knob,
     Measures,
@@ -157,10 +156,7 @@ def _opened(
     config: Config, kind: Any, corpus: Corpus, given: Mapping[str, Any], advance: Advance
 ) -> Retriever:
     section, options = config.retriever, config.retriever.options
-    knobs: tuple[Knob, ...] = ()
-    if isinstance(kind, BuildsIndexes):
-        _refuse_unknown(kind, options)
-        knobs = kind.index_knobs(**{**options, **_named(kind.index_knobs, given)})
+    knobs = _index_knobs(kind, options, given)
     if not knobs:
         return _build(kind, section, corpus, cache_dir=cache_dir(), advance=advance, **given)
     names = {knob.name for knob in knobs}
@@ -177,6 +173,18 @@ def _opened(
         limits=config.index.limits,
         advance=advance,
     )
+
+
+def _index_knobs(
+    kind: Any, options: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[Knob, ...]:
+    if isinstance(kind, DeclaresKnobs):
+        today = _named(kind.declare_knobs, given)
+        declared = registry.construct(kind.declare_knobs, _declaring(kind, options), **today)
+    else:
+        declared = getattr(kind, "knobs", ())
+    knobs = declared if isinstance(declared, tuple) else ()
+    return tuple(knob for knob in knobs if isinstance(knob, Knob) and knob.stage == "index")
 
 
 def measured(config: Config, space: SearchSpace) -> Measures:

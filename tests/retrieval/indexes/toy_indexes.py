@@ -29,7 +29,7 @@ class Toy:
     fingerprint = "toy-1"
 
     @classmethod
-    def index_knobs(cls, *, size: int = 1, how: str = "well", log: str = "") -> tuple[Knob, ...]:
+    def declare_knobs(cls, *, size: int = 1, how: str = "well", log: str = "") -> tuple[Knob, ...]:
         choices = ("well", "raise", "die", "wait", "outage", "loud", "exit")
         return (
             Knob("size", "integer", size, low=1, high=10, stage="index"),
