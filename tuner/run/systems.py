@@ -18,8 +18,8 @@ from tuner.config.model import (
 )
 from tuner.core import registry
 from tuner.core.corpus import Corpus, Document
-from tuner.core.digests import digest_of
 from tuner.core.errors import InputError, Problem, TunerError, did_you_mean, one_line
+from tuner.core.json_text import digest_of
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance, unheard

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.digests import digest_of
 from tuner.core.errors import OutageError, TunerError
 from tuner.core.files import whole
+from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tuner.core.files import write_whole
+from tuner.core.json_text import read_as
 from tuner.core.trial import IndexUse, Params
-from tuner.core.typed import read_as
 
 RECORD = "index.json"
 RETRIEVER = "retriever.pickle"
