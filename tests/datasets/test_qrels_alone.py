@@ -32,7 +32,7 @@ def test_it_is_never_found_by_itself(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "qrels.txt").write_text(TREC + "q2 0 d3 0\n")
+    (tmp_path / "qrels.txt").write_text(TREC + "q2 0 d3 1\n")
     with pytest.raises(InputError, match=r"qrels\.txt:4: duplicate judgement"):
         open_dataset(tmp_path / "qrels.txt", format="qrels")
     with pytest.raises(InputError, match="no judgements named 'dev'"):

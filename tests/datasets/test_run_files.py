@@ -181,7 +181,7 @@ BAD_RUNS = {
     "a string": ('{"q1": {"d1": "0.5"}}', "must be a finite number, got a string"),
     "true": ('{"q1": {"d1": true}}', "must be a finite number, got true or false"),
     "twice in TREC": ("q1 Q0 d1 1 2 x\nq1 Q0 d1 2 1 x\n", "file:2: duplicate ranking"),
-    "twice in tsv": ("q1\td1\t0.5\nq1\td1\t0.4\n", "file:2: duplicate document 'd1'"),
+    "twice in tsv": ("q1\td1\t0.5\nq1\td1\t0.4\n", "file:2: duplicate ranking"),
     "twice in a JSON object": (
         '{"q1": {\n"d1": 1,\n"d1": 2}}',
         "file:3: q1.d1: the document 'd1' of query 'q1' is there twice",

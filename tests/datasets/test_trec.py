@@ -82,9 +82,9 @@ class TestQrels:
         assert problems_of(read_trec_qrels, tmp_path / "qrels.txt") == [
             f"qrels.txt:2: {fields}; got 3: 'q1 0 d2'",
             f"qrels.txt:6: {fields}; got 5: 'q 0 d 1 5'",
-            "qrels.txt:3: duplicate judgement of query 'q1' and document 'd1', first on line 1",
-            "qrels.txt:4: invalid grade 'high': must be a finite number",
-            "qrels.txt:5: invalid grade 'nan': must be a finite number",
+            "qrels.txt:3: grade 2 of query 'q1' and document 'd1' conflicts with 1 on line 1",
+            "qrels.txt:4: invalid grade 'high': must be a finite number such as 0, 1 or 2",
+            "qrels.txt:5: invalid grade 'nan': must be a finite number such as 0, 1 or 2",
         ]
 
     def test_an_empty_or_absent_file(self, tmp_path: Path) -> None:
@@ -282,9 +282,9 @@ class TestProblems:
             "'d2\\ta\\tb\\tc'",
             "collection.tsv:3: expected id, text or id, title, text, separated by tabs; got "
             "'\\tText.'",
-            "qrels.txt:3: invalid grade 'x': must be a finite number",
             "qrels.txt:1: unknown document 'd9': not in the collection",
             "qrels.txt:2: unknown query 'q7': not in the topics",
+            "qrels.txt:3: invalid grade 'x': must be a finite number such as 0, 1 or 2",
         ]
 
     def test_markup_that_is_not_read_is_one_report(self, folder: Path) -> None:

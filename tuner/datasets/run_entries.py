@@ -20,17 +20,6 @@ _QUERY_KEYS = ("query_id", "query-id", "qid", "_id", "id", "query")
 DOCUMENT_KEYS = ("doc_id", "corpus-id", "corpus_id", "docid", "docno", "document_id", "pid")
 
 
-class Entry(NamedTuple):
-    """What a file says of one query, or of one document of it, and where."""
-
-    query: str
-    value: Any
-    keys: tuple[str, ...]
-    line: int | None
-    named: str = ""  # the key that held the value, where it was a record
-    record: Mapping[str, Any] = MappingProxyType({})  # all of that record
-
-
 class Row(NamedTuple):
     """A record of one document of one query."""
 
@@ -57,6 +46,30 @@ class JsonFile:
         unique = dict.fromkeys(keys)
         shown = [key.encode("utf-8", "backslashreplace").decode() for key in unique]
         self.log.add(kind, message, self.path, line, key=shown)
+
+
+class Entry(NamedTuple):
+    """What a file says of one query, or of one document of it, and where."""
+
+    file: JsonFile
+    query: str
+    value: Any
+    keys: tuple[str, ...]
+    line: int | None
+    named: str = ""  # the key that held the value, where it was a record
+    record: Mapping[str, Any] = MappingProxyType({})  # all of that record
+
+    def report(self, kind: str, message: str, keys: tuple[str, ...] | None = None) -> None:
+        """Note a problem of what is said here, or at other keys of the same line."""
+        self.file.report(kind, message, self.keys if keys is None else keys, self.line)
+
+    def document(self, written: Any) -> str:
+        """Return a document's id; empty after a report."""
+        return read_id(written, "document id", self.keys, self.line, self.file)
+
+    def beside(self, key: str) -> tuple[str, ...]:
+        """Return where another value of the same record is."""
+        return (*self.keys[:-1], key)
 
 
 def read_entries(
@@ -91,7 +104,7 @@ def _queries(pairs: tuple[tuple[str, Any], ...], file: JsonFile) -> Iterator[Ent
     for written, value in pairs:
         query = read_id(written, "query id", (written,), None, file)
         if query:
-            yield Entry(query, value, (query,), None)
+            yield Entry(file, query, value, (query,), None)
 
 
 def _has_lines_of_objects(text: str) -> bool:
@@ -150,12 +163,12 @@ def _records(
         if document_key is not None:
             document = read_id(values[document_key], document_key, keys, line, file)
             if document:
-                yield Entry(query, Row(document, values), keys, line)
+                yield Entry(file, query, Row(document, values), keys, line)
         elif named:
             # Evaluation samples list the relevant documents, and beside them the grades of some.
             both = named[:2] if named[:2] == ["relevant_docs", "grades"] else named[:1]
             for key in both:
-                yield Entry(query, values[key], (*keys, key), line, key, values)
+                yield Entry(file, query, values[key], (*keys, key), line, key, values)
         else:
             message = f"none of {', '.join(map(repr, value_keys[:3]))} is there{keys_there(values)}"
             file.report("missing", message, keys, line)

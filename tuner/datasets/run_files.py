@@ -16,6 +16,7 @@ from tuner.datasets.lines import ProblemLog, read_lines
 from tuner.datasets.run_json import Answer, Run, read_json_qrels, read_json_run
 from tuner.datasets.tables import (
     QUERY_COLUMNS,
+    PairTable,
     check_some_relevant,
     index_before,
     parse_grade,
@@ -217,31 +218,13 @@ def _unknown(path: Path, what: str, formats: str) -> InputError:
 
 def _read_table(file: Path, log: ProblemLog) -> Run:
     """Read lines of query id, document id and score or rank, separated by tabs."""
-    answers: dict[str, dict[str, float]] = {}
-    first_lines: dict[tuple[str, str], int] = {}
+    table = PairTable(file, log, "score")
     rows = read_separated(file, log)
     header = _header(rows[0][2]) if rows else ""
     for number, _, fields in rows[1:] if header else rows:
-        if len(fields) != 3:
-            message = (
-                "expected query id, document id and score, separated by tabs; "
-                f"got {len(fields)} field{'s' if len(fields) > 1 else ''}"
-            )
-            log.add("fields", message, file, number)
-            continue
-        query, document, written = fields
-        score = parse_grade(written)
-        first = first_lines.setdefault((query, document), number)
-        if first != number:
-            message = f"duplicate document {document!r} of query {query!r}, first on line {first}"
-            log.add("repeat", message, file, number)
-        elif score is None:
-            message = f"invalid score {written!r}: must be a finite number"
-            log.add("score", message, file, number)
-        else:
-            answers.setdefault(query, {})[document] = score
-    if not first_lines and not log.mentions(file):
-        log.add("none", "holds no ranking", file)
+        table.add_fields(number, fields)
+    table.check_any()
+    answers = table.values
     if header == "rank" or (header != "score" and _count_up(answers.values())):
         return Run(
             "tsv of ranks",

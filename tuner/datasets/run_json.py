@@ -17,7 +17,6 @@ from tuner.datasets.run_entries import (
     Row,
     keys_there,
     read_entries,
-    read_id,
     type_name,
 )
 from tuner.datasets.texts import PATHS_SHAPE, parse_paths
@@ -58,24 +57,24 @@ def read_json_qrels(path: Path, log: ProblemLog) -> tuple[str, dict[str, dict[st
     for entry in entries:
         value, named = entry.value, entry.named
         if isinstance(value, Row):
-            _add(found.setdefault(entry.query, {}), value, entry, file, _GRADE_KEYS, "grade")
+            _add(found.setdefault(entry.query, {}), value, entry, _GRADE_KEYS, "grade")
             continue
         if named == "grades" and entry.query in found:
-            found[entry.query].update(_scored(value, entry, file, "grade"))
+            found[entry.query].update(_scored(value, entry, "grade"))
             continue
-        if not _is_first(complete, entry, file):
+        if not _is_first(complete, entry):
             continue
         if isinstance(value, list) and named in _GRADES_KEYS:
-            ids = _listed(value, entry, file)
+            ids = _listed(value, entry)
             found[entry.query] = dict.fromkeys(ids, 1.0)
         elif isinstance(value, list):
             message = (
                 "is a list, as in a run; judgements need a grade: write "
                 f"{_QRELS_SHAPES}, or did you swap --qrels and --run?"
             )
-            file.report("shape", message, entry.keys, entry.line)
+            entry.report("shape", message)
         else:
-            found[entry.query] = _scored(value, entry, file, "grade")
+            found[entry.query] = _scored(value, entry, "grade")
     _check_any(found, file, "judgement")
     return format, found
 
@@ -92,59 +91,58 @@ def read_json_run(path: Path, log: ProblemLog) -> Run:
         if isinstance(entry.value, Row):
             scores = rows.setdefault(entry.query, {})
             found[entry.query] = scores
-            _add(scores, entry.value, entry, file, _SCORE_KEYS, "score")
-        elif _is_first(complete, entry, file):
-            found[entry.query] = _answer(entry, file)
+            _add(scores, entry.value, entry, _SCORE_KEYS, "score")
+        elif _is_first(complete, entry):
+            found[entry.query] = _answer(entry)
             if "entities" in entry.record:
-                entities[entry.query] = _entities(entry, file)
+                entities[entry.query] = _entities(entry)
             if "paths" in entry.record:
-                paths[entry.query] = _paths(entry, file)
+                paths[entry.query] = _paths(entry)
     _check_any(found, file, "ranking")
     return Run(format, found, entities or None, paths or None)
 
 
-def _entities(entry: Entry, file: JsonFile) -> tuple[str, ...]:
+def _entities(entry: Entry) -> tuple[str, ...]:
     names = entry.record["entities"] or []
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return tuple(names)
     message = f"'entities' must be a list of names, got {type_name(names)}"
     if isinstance(names, list):
         message = "'entities' must be a list of names, each a string"
-    file.report("entities", message, (*entry.keys[:-1], "entities"), entry.line)
+    entry.report("entities", message, entry.beside("entities"))
     return ()
 
 
-def _paths(entry: Entry, file: JsonFile) -> Paths:
+def _paths(entry: Entry) -> Paths:
     found = parse_paths(entry.record["paths"])
     if found is None:
         message = f"'paths' must be {PATHS_SHAPE}"
-        file.report("paths", message, (*entry.keys[:-1], "paths"), entry.line)
+        entry.report("paths", message, entry.beside("paths"))
     return found or ()
 
 
-def _answer(entry: Entry, file: JsonFile) -> Answer:
+def _answer(entry: Entry) -> Answer:
     value = entry.value
     if entry.record.get("scores") is not None:
-        return _with_scores(entry, file)
+        return _with_scores(entry)
     if isinstance(value, list) and value and all(isinstance(part, tuple) for part in value):
         hits = [dict(part) for part in value]
         key = next((k for k in _NESTED_DOCUMENT_KEYS if k in hits[0]), "doc_id")
         score_key = next((k for k in _SCORE_KEYS if k in hits[0]), None)
         if score_key is None:
-            return _listed([hit.get(key) for hit in hits], entry, file)
+            return _listed([hit.get(key) for hit in hits], entry)
         pairs = tuple((hit.get(key), hit.get(score_key)) for hit in hits)
-        return _scored(pairs, entry, file, "score")
+        return _scored(pairs, entry, "score")
     if isinstance(value, list) and value and all(_is_pair(part) for part in value):
-        return _scored(tuple(map(tuple, value)), entry, file, "score")
+        return _scored(tuple(map(tuple, value)), entry, "score")
     if isinstance(value, list):
-        return _listed(value, entry, file)
-    return _scored(value, entry, file, "score")
+        return _listed(value, entry)
+    return _scored(value, entry, "score")
 
 
-def _with_scores(entry: Entry, file: JsonFile) -> dict[str, float]:
+def _with_scores(entry: Entry) -> dict[str, float]:
     """Return document -> score of ``docs`` and the list ``scores`` beside it."""
     documents, scores = entry.value, entry.record["scores"]
-    keys = (*entry.keys[:-1], "scores")
     if not isinstance(documents, list) or any(isinstance(part, tuple | list) for part in documents):
         message = (
             f"belongs beside a list of document ids, and {entry.named!r} is not one; leave it out"
@@ -154,8 +152,8 @@ def _with_scores(entry: Entry, file: JsonFile) -> dict[str, float]:
     elif len(scores) != len(documents):
         message = f"must be one for each document: {len(documents)} documents, {len(scores)} scores"
     else:
-        return _scored(tuple(zip(documents, scores, strict=True)), entry, file, "score")
-    file.report("scores", message, keys, entry.line)
+        return _scored(tuple(zip(documents, scores, strict=True)), entry, "score")
+    entry.report("scores", message, entry.beside("scores"))
     return {}
 
 
@@ -163,62 +161,55 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float)
 
 
-def _scored(value: Any, entry: Entry, file: JsonFile, what: str) -> dict[str, float]:
+def _scored(value: Any, entry: Entry, what: str) -> dict[str, float]:
     """Return document -> number of an object, or nothing after reporting what it is instead."""
     if not isinstance(value, tuple):
         shapes = _RUN_SHAPES if what == "score" else _QRELS_SHAPES
         message = f"must be {shapes}, got {type_name(value)}"
-        file.report("shape", message, entry.keys, entry.line)
+        entry.report("shape", message)
         return {}
     found: dict[str, float] = {}
     for written, number in value:
-        document = read_id(written, "document id", entry.keys, entry.line, file)
+        document = entry.document(written)
         if document:
-            _put(found, document, number, entry, file, what)
+            _put(found, document, number, entry, what)
     return found
 
 
-def _listed(value: list[Any], entry: Entry, file: JsonFile) -> list[str]:
-    found = [read_id(part, "document id", entry.keys, entry.line, file) for part in value]
+def _listed(value: list[Any], entry: Entry) -> list[str]:
+    found = [entry.document(part) for part in value]
     unique = dict.fromkeys(found)
     if len(unique) < len(found):
         seen: set[str] = set()
         for document in found:
             if document and document in seen:
                 message = f"the document {document!r} is there twice"
-                file.report("repeat", message, (*entry.keys, document, document), entry.line)
+                entry.report("repeat", message, (*entry.keys, document, document))
             seen.add(document)
     return [document for document in unique if document]
 
 
 def _add(
-    found: dict[str, float],
-    row: Row,
-    entry: Entry,
-    file: JsonFile,
-    value_keys: tuple[str, ...],
-    what: str,
+    found: dict[str, float], row: Row, entry: Entry, value_keys: tuple[str, ...], what: str
 ) -> None:
     key = next((key for key in value_keys if key in row.values), None)
     if key is None:
         message = f"{value_keys[0]!r} is missing{keys_there(row.values)}"
-        file.report("missing", message, entry.keys, entry.line)
+        entry.report("missing", message)
     else:
-        _put(found, row.document, row.values[key], entry, file, what)
+        _put(found, row.document, row.values[key], entry, what)
 
 
-def _put(
-    found: dict[str, float], document: str, number: Any, entry: Entry, file: JsonFile, what: str
-) -> None:
+def _put(found: dict[str, float], document: str, number: Any, entry: Entry, what: str) -> None:
     keys = (*entry.keys, document) if entry.line is None else entry.keys
     about = f"of query {entry.query!r} and document {document!r}"
     value = _finite(number)
     if value is None:
         message = f"the {what} {about} must be a finite number, got {type_name(number)}"
-        file.report(what, message, keys, entry.line)
+        entry.report(what, message, keys)
     elif document in found:
         message = f"the document {document!r} of query {entry.query!r} is there twice"
-        file.report("repeat", message, (*keys, document), entry.line)
+        entry.report("repeat", message, (*keys, document))
     else:
         found[document] = value
 
@@ -233,7 +224,7 @@ def _finite(number: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _is_first(complete: dict[str, int | None], entry: Entry, file: JsonFile) -> bool:
+def _is_first(complete: dict[str, int | None], entry: Entry) -> bool:
     """Note a query that is complete with this entry, and report one that was so before."""
     if entry.query not in complete:
         complete[entry.query] = entry.line
@@ -242,7 +233,7 @@ def _is_first(complete: dict[str, int | None], entry: Entry, file: JsonFile) -> 
     message = f"the query {entry.query!r} is there twice"
     if first is not None:
         message += f", first on line {first}"
-    file.report("query twice", message, (*entry.keys, *entry.keys), entry.line)
+    entry.report("query twice", message, (*entry.keys, *entry.keys))
     return False
 
 

@@ -8,8 +8,9 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tuner.core.grades import GradeScale
 from tuner.datasets.lines import (
@@ -211,6 +212,68 @@ def _is_number(text: str) -> bool:
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
+@dataclass(frozen=True)
+class PairTable:
+    """Numbers by query and document, a line each; what is none, or there twice, is reported.
+
+    So is an id that is not among the known ``queries`` and ``documents``, where these are given.
+    ``lines`` are those where each pair was first seen, with those of broken numbers.
+    """
+
+    file: Path
+    log: ProblemLog
+    number: Literal["grade", "score"]
+    queries: Collection[str] | None = None
+    documents: Collection[str] | None = None
+    named: tuple[str, str] = ("queries", "corpus")
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def _what(self) -> str:
+        return "judgement" if self.number == "grade" else "ranking"
+
+    def add_fields(self, line: int, fields: Sequence[str]) -> None:
+        """Add a row of three fields, or report that it has more or less."""
+        if len(fields) == 3:
+            self.add(line, *fields)
+            return
+        message = (
+            f"expected query id, document id and {self.number}, separated by tabs; "
+            f"got {len(fields)} field{'s' if len(fields) > 1 else ''}"
+        )
+        self.log.add("fields", message, self.file, line)
+
+    def add(self, line: int, query: str, document: str, written: str) -> None:
+        """Add a number as it is written."""
+        if self.queries is not None and query not in self.queries:
+            message = f"unknown query {query!r}: not in the {self.named[0]}"
+            self.log.add("unknown query", message, self.file, line)
+        if self.documents is not None and document not in self.documents:
+            message = f"unknown document {document!r}: not in the {self.named[1]}"
+            self.log.add(ABSENT, message, self.file, line)
+        value = parse_grade(written)
+        first = self.lines.setdefault((query, document), line)
+        if first != line:
+            pair = f"of query {query!r} and document {document!r}"
+            message = f"duplicate {self._what} {pair}, first on line {first}"
+            earlier = self.values.get(query, {}).get(document)
+            if self.number == "grade" and None not in (value, earlier) and value != earlier:
+                message = f"grade {value:g} {pair} conflicts with {earlier:g} on line {first}"
+            self.log.add("repeat", message, self.file, line)
+        elif value is None:
+            example = " such as 0, 1 or 2" if self.number == "grade" else ""
+            message = f"invalid {self.number} {written!r}: must be a finite number{example}"
+            self.log.add(self.number, message, self.file, line)
+        else:
+            self.values.setdefault(query, {})[document] = value
+
+    def check_any(self) -> None:
+        """Report a file without a row, of which nothing else is wrong."""
+        if not self.lines and not self.log.mentions(self.file):
+            self.log.add("none", f"holds no {self._what}", self.file)
+
+
 def read_judgements(
     file: Path,
     log: ProblemLog,
@@ -222,38 +285,13 @@ def read_judgements(
 
     Where the known ids are given, an id that is not among them is reported.
     """
-    qrels: dict[str, dict[str, float]] = {}
-    first_lines: dict[tuple[str, str], int] = {}
-    known_queries = None if query_ids is None else set(query_ids)
-    known_documents = None if document_ids is None else set(document_ids)
-    for position, (number, _, fields) in enumerate(read_separated(file, log)):
-        if position == 0 and _is_header(fields):
-            continue
-        if len(fields) != 3:
-            message = (
-                f"expected query id, document id and grade, separated by tabs; "
-                f"got {len(fields)} field{'s' if len(fields) > 1 else ''}"
-            )
-            log.add("fields", message, file, number)
-            continue
-        query, document, written = fields
-        if known_queries is not None and query not in known_queries:
-            log.add("unknown query", f"unknown query {query!r}: not in the queries", file, number)
-        if known_documents is not None and document not in known_documents:
-            message = f"unknown document {document!r}: not in the corpus"
-            log.add(ABSENT, message, file, number)
-        grade = parse_grade(written)
-        if grade is None:
-            message = f"invalid grade {written!r}: must be a finite number such as 0, 1 or 2"
-            log.add("grade", message, file, number)
-            continue
-        first = first_lines.setdefault((query, document), number)
-        if first != number:
-            log.add("repeat", _repeat(query, document, grade, qrels, first), file, number)
-            continue
-        qrels.setdefault(query, {})[document] = grade
-    check_some_relevant(qrels, bool(first_lines), file, log, relevant_from)
-    return qrels
+    queries, documents = (None if ids is None else set(ids) for ids in (query_ids, document_ids))
+    table = PairTable(file, log, "grade", queries, documents)
+    rows = read_separated(file, log)
+    for number, _, fields in rows[1:] if rows and _is_header(rows[0][2]) else rows:
+        table.add_fields(number, fields)
+    check_some_relevant(table.values, bool(table.lines), file, log, relevant_from)
+    return table.values
 
 
 def _is_header(fields: list[str]) -> bool:
@@ -267,16 +305,6 @@ def parse_grade(written: str) -> float | None:
         return None
     grade = float(written)
     return grade if math.isfinite(grade) else None
-
-
-def _repeat(
-    query: str, document: str, grade: float, qrels: dict[str, dict[str, float]], first: int
-) -> str:
-    judged = f"of query {query!r} and document {document!r}"
-    earlier = qrels[query][document]
-    if grade == earlier:
-        return f"duplicate judgement {judged}, first on line {first}"
-    return f"grade {grade:g} {judged} conflicts with {earlier:g} on line {first}"
 
 
 def check_some_relevant(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
@@ -20,6 +20,7 @@ from tuner.datasets.items import peek
 from tuner.datasets.lines import ABSENT, ProblemLog, read_lines, read_text
 from tuner.datasets.tables import (
     IN_QUOTES,
+    PairTable,
     check_some_relevant,
     is_quoted,
     parse_grade,
@@ -209,13 +210,18 @@ class Trec:
         texts_file = _find(folder, _TEXTS, _TEXTS_HINT, log)
         topics = _read_topics(topics_file, log) if topics_file else None
         texts = _read_texts(texts_file, log) if texts_file else None
-        rows = _read_qrels(qrels_file, log) if qrels_file else []
+        qrels = {}
         if qrels_file:
-            _check(rows, topics, texts, qrels_file, log, relevant_from)
+            # Where a file gave no id at all, one report says why; not one more for each use of one.
+            asked, held = ((read and read.lines) or None for read in (topics, texts))
+            rows = PairTable(qrels_file, log, "grade", asked, held, ("topics", "collection"))
+            _read_rows(rows)
+            qrels = rows.values
+            if qrels:
+                check_some_relevant(qrels, True, qrels_file, log, relevant_from)
         problems = log.problems()
         if not log.has_only(ABSENT) or topics is None or texts is None:
             raise InputError(problems=problems)
-        qrels = _by_query(rows)
         return Dataset.create(
             data_set_name(path),
             str(path),
@@ -237,10 +243,7 @@ def read_trec_qrels(path: Path) -> dict[str, dict[str, float]]:
     Raises:
         InputError: every line that is broken or there twice, and every invalid grade.
     """
-    log = ProblemLog()
-    rows = _read_qrels(Path(path), log)
-    log.refuse()
-    return _by_query(rows)
+    return _read_alone(path, "grade")
 
 
 def read_trec_run(path: Path) -> dict[str, dict[str, float]]:
@@ -253,63 +256,34 @@ def read_trec_run(path: Path) -> dict[str, dict[str, float]]:
         InputError: every line that is broken or there twice, and every score that is not a
             finite number.
     """
-    log = ProblemLog()
-    rows = _read_rows(Path(path), _RUN_FIELDS, "score", "ranking", log)
-    log.refuse()
-    return _by_query(rows)
+    return _read_alone(path, "score")
 
 
-class _Row(NamedTuple):
-    line: int
-    query: str
-    document: str
-    value: float
+def _read_alone(path: Path, number: Literal["grade", "score"]) -> dict[str, dict[str, float]]:
+    table = _read_rows(PairTable(Path(path), ProblemLog(), number))
+    table.log.refuse()
+    return table.values
 
 
-def _read_qrels(file: Path, log: ProblemLog) -> list[_Row]:
-    return _read_rows(file, _QRELS_FIELDS, "grade", "judgement", log)
-
-
-def _read_rows(
-    file: Path, fields: tuple[str, ...], value_name: str, what: str, log: ProblemLog
-) -> list[_Row]:
-    """Return the rows of a file; a broken, repeated or empty one is reported."""
-    rows: list[_Row] = []
-    first_lines: dict[tuple[str, str], int] = {}
-    for number, line in read_lines(file, log):
-        parts = _BLANKS.split(line.strip(" \t\v\f\r"))
-        if not rows and is_quoted(parts):
-            log.add("quotes", IN_QUOTES, file, number)
-            return []
-        if len(parts) != len(fields):
-            names = ", ".join(fields)
-            message = f"expected {len(fields)} fields ({names}); got {len(parts)}: {line[:60]!r}"
-            log.add("fields", message, file, number)
-            continue
-        query, document, written = parts[0], parts[2], parts[fields.index(value_name)]
-        value = parse_grade(written)
-        first = first_lines.setdefault((query, document), number)
-        if first != number:
+def _read_rows(table: PairTable) -> PairTable:
+    """Read the rows of a table's file into it; a broken, repeated or empty one is reported."""
+    file, log = table.file, table.log
+    names = _QRELS_FIELDS if table.number == "grade" else _RUN_FIELDS
+    for line, text in read_lines(file, log):
+        parts = _BLANKS.split(text.strip(" \t\v\f\r"))
+        if not table.lines and is_quoted(parts):
+            log.add("quotes", IN_QUOTES, file, line)
+            return table
+        if len(parts) != len(names):
             message = (
-                f"duplicate {what} of query {query!r} and document {document!r}, "
-                f"first on line {first}"
+                f"expected {len(names)} fields ({', '.join(names)}); got {len(parts)}: "
+                f"{text[:60]!r}"
             )
-            log.add("repeat", message, file, number)
-        elif value is None:
-            message = f"invalid {value_name} {written!r}: must be a finite number"
-            log.add(value_name, message, file, number)
-        else:
-            rows.append(_Row(number, query, document, value))
-    if not first_lines and not log.mentions(file):
-        log.add("none", f"holds no {what}", file)
-    return rows
-
-
-def _by_query(rows: list[_Row]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for _, query, document, value in rows:
-        found.setdefault(query, {})[document] = value
-    return found
+            log.add("fields", message, file, line)
+            continue
+        table.add(line, parts[0], parts[2], parts[names.index(table.number)])
+    table.check_any()
+    return table
 
 
 def _kind_of(file: Path) -> str:
@@ -369,26 +343,3 @@ def _read_texts(file: Path, log: ProblemLog) -> CorpusFile:
         for id_, columns in table.rows.items()
     ]
     return CorpusFile(documents, table.lines)
-
-
-def _check(
-    rows: list[_Row],
-    topics: QueriesFile | None,
-    texts: CorpusFile | None,
-    file: Path,
-    log: ProblemLog,
-    relevant_from: float,
-) -> None:
-    """Report judgements of unknown queries and documents, or that none says "relevant"."""
-    # Where a file gave no id at all, one report says why; not one more for each use of an id.
-    queries = topics.lines if topics and topics.lines else None
-    documents = texts.lines if texts and texts.lines else None
-    for row in rows:
-        if queries is not None and row.query not in queries:
-            message = f"unknown query {row.query!r}: not in the topics"
-            log.add("unknown query", message, file, row.line)
-        if documents is not None and row.document not in documents:
-            message = f"unknown document {row.document!r}: not in the collection"
-            log.add(ABSENT, message, file, row.line)
-    if rows:
-        check_some_relevant(_by_query(rows), True, file, log, relevant_from)
