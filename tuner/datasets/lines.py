@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem, refuse
@@ -122,16 +122,49 @@ def _counted(what: str, numbers: Sequence[int]) -> str:
     return f"in {what}{'s' if len(set(numbers)) > 1 else ''} {number_ranges(numbers)}"
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True)
+class Record:
     """One line of a JSON lines file.
 
     ``id`` is known even of most broken lines, so that one mistake is not reported again wherever
-    the id is used; it is empty where it cannot be told. ``values`` is None for a broken line.
+    the id is used; it is empty where it cannot be told. A broken line has no ``values``.
     """
 
+    file: Path
+    log: ProblemLog
     line: int
     id: str
-    values: dict[str, Any] | None
+    values: dict[str, Any] = field(default_factory=dict)
+    is_broken: bool = False
+
+    def report(self, kind: str, message: str) -> None:
+        """Note a problem of this line."""
+        self.log.add(kind, message, self.file, self.line)
+
+    def note_id(self, id_key: str, lines: dict[str, int]) -> None:
+        """Remember in ``lines`` where an id was first seen, and report one that was there."""
+        first = lines.setdefault(self.id, self.line) if self.id else self.line
+        if first != self.line:
+            self.report("duplicate", f"duplicate {id_key} {self.id!r}, first on line {first}")
+
+    def text(self, key: str) -> str:
+        """Return a field that must be a string, or empty where it is absent or null."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, str):
+            return value or ""
+        message = f"{key!r} must be a string, got {json_type(value)}{as_string(value)}"
+        self.report(f"type of {key}", message)
+        return ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a field that must be a list of strings, or empty where it is absent or null."""
+        value = self.values.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        self.report(f"type of {key}", f"{key!r} must be a list of strings")
+        return ()
 
 
 def read_lines(path: Path, log: ProblemLog) -> list[tuple[int, str]]:
@@ -174,39 +207,6 @@ def read_records(path: Path, log: ProblemLog, *, id_key: str) -> list[Record]:
     return [_parse(number, text, path, log, id_key) for number, text in followed(lines, advance)]
 
 
-def note_id(
-    record: Record, id_key: str, lines: dict[str, int], path: Path, log: ProblemLog
-) -> None:
-    """Remember in ``lines`` where an id was first seen, and report one that was there before."""
-    if not record.id:
-        return
-    first = lines.setdefault(record.id, record.line)
-    if first != record.line:
-        message = f"duplicate {id_key} {record.id!r}, first on line {first}"
-        log.add("duplicate", message, path, record.line)
-
-
-def text_field(record: Record, key: str, path: Path, log: ProblemLog) -> str:
-    """Return a field that must be a string, or empty where it is absent or null."""
-    value = (record.values or {}).get(key)
-    if value is None or isinstance(value, str):
-        return value or ""
-    message = f"{key!r} must be a string, got {json_type(value)}{as_string(value)}"
-    log.add(f"type of {key}", message, path, record.line)
-    return ""
-
-
-def texts_field(record: Record, key: str, path: Path, log: ProblemLog) -> tuple[str, ...]:
-    """Return a field that must be a list of strings, or empty where it is absent or null."""
-    value = (record.values or {}).get(key)
-    if value is None:
-        return ()
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    log.add(f"type of {key}", f"{key!r} must be a list of strings", path, record.line)
-    return ()
-
-
 def _read_bytes(path: Path, log: ProblemLog) -> bytes | None:
     try:
         content = read_input(path)
@@ -243,8 +243,9 @@ def _decode_each_line(content: bytes, path: Path, log: ProblemLog) -> list[str]:
 
 def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> Record:
     def broken(kind: str, message: str) -> Record:
-        log.add(kind, message, path, number)
-        return Record(number, _salvage_id(text, id_key), None)
+        record = Record(path, log, number, _salvage_id(text, id_key), is_broken=True)
+        record.report(kind, message)
+        return record
 
     try:
         values = json.loads(text)
@@ -269,7 +270,7 @@ def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> 
         return broken("id", f"{id_key!r} is empty")
     if "\\ud" in text.lower() and not is_encodable(values):
         return broken("surrogate", HALF_A_PAIR)
-    return Record(number, id_, values)
+    return Record(path, log, number, id_, values)
 
 
 def _write_as_string(id_key: str, number: str) -> str:

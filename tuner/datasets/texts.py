@@ -12,11 +12,8 @@ from tuner.datasets.folders import only_variant, variants
 from tuner.datasets.lines import (
     ProblemLog,
     Record,
-    note_id,
     places_told,
     read_records,
-    text_field,
-    texts_field,
 )
 
 _MOST_LINES = 1000
@@ -43,13 +40,13 @@ def read_corpus(file: Path, log: ProblemLog) -> CorpusFile:
     """Return the documents of JSON lines ``{"_id", "title", "text"}``; the title may be missing."""
     found = CorpusFile([], {})
     for record in read_records(file, log, id_key="_id"):
-        note_id(record, "_id", found.lines, file, log)
-        if record.values is None:
+        record.note_id("_id", found.lines)
+        if record.is_broken:
             continue
-        title, text = (text_field(record, key, file, log) for key in ("title", "text"))
+        title, text = (record.text(key) for key in ("title", "text"))
         if not (title.strip() or text.strip()) and _are_strings(record, "title", "text"):
             message = f"document {record.id!r} has no title and no text{_keys_hint(record)}"
-            log.add("empty", message, file, record.line)
+            record.report("empty", message)
         found.documents.append(Document(record.id, title, text))
     if not found.lines and not log.mentions(file):
         log.add("none", "holds no document", file)
@@ -60,19 +57,18 @@ def read_queries(file: Path, log: ProblemLog) -> QueriesFile:
     """Return the questions of JSON lines ``{"_id", "text"}`` and what else a query may have."""
     found = QueriesFile([], {}, {})
     for record in read_records(file, log, id_key="_id"):
-        note_id(record, "_id", found.lines, file, log)
-        if record.values is None:
+        record.note_id("_id", found.lines)
+        if record.is_broken:
             continue
         text, query_type, difficulty, group = (
-            text_field(record, key, file, log)
-            for key in ("text", "query_type", "difficulty", "group")
+            record.text(key) for key in ("text", "query_type", "difficulty", "group")
         )
         if not text.strip() and _are_strings(record, "text"):
             message = f"query {record.id!r} has no text{_keys_hint(record)}"
-            log.add("empty", message, file, record.line)
+            record.report("empty", message)
         found.queries.append(Query(record.id, text, query_type, difficulty, group))
-        answer = text_field(record, "answer", file, log)
-        answers = [answer, *texts_field(record, "answer_aliases", file, log)]
+        answer = record.text("answer")
+        answers = [answer, *record.texts("answer_aliases")]
         if any(answers):
             found.answers[record.id] = tuple(dict.fromkeys(filter(None, answers)))
     if not found.lines and not log.mentions(file):
@@ -82,13 +78,12 @@ def read_queries(file: Path, log: ProblemLog) -> QueriesFile:
 
 def _are_strings(record: Record, *keys: str) -> bool:
     # A field of another type has been reported already: not as an empty one too.
-    values = record.values or {}
-    return all(isinstance(values.get(key), str | None) for key in keys)
+    return all(isinstance(record.values.get(key), str | None) for key in keys)
 
 
 def _keys_hint(record: Record) -> str:
-    keys = ", ".join(record.values or {})
-    return "" if "text" in (record.values or {}) else f"; its keys are: {keys}"
+    keys = ", ".join(record.values)
+    return "" if "text" in record.values else f"; its keys are: {keys}"
 
 
 def judgement_warnings(
@@ -122,12 +117,10 @@ def _lines_told(ids: Sequence[str], lines: Mapping[str, int]) -> str:
 PATHS_SHAPE = "a list of paths, each a list of [subject, relation, object] strings"
 
 
-def _is_known(
-    record: Record, what: str, known: Collection[str] | None, file: Path, log: ProblemLog
-) -> bool:
+def _is_known(record: Record, what: str, known: Collection[str] | None) -> bool:
     if known is None or record.id in known:
         return True
-    log.add(f"unknown {what}", f"unknown {what} {record.id!r}", file, record.line)
+    record.report(f"unknown {what}", f"unknown {what} {record.id!r}")
     return False
 
 
@@ -147,11 +140,11 @@ def read_triples(file: Path, log: ProblemLog, document_ids: Collection[str] | No
     """Return the facts found in documents; an unknown document is reported."""
     triples = []
     for record in read_records(file, log, id_key="doc_id"):
-        if record.values is None or not _is_known(record, "document", document_ids, file, log):
+        if record.is_broken or not _is_known(record, "document", document_ids):
             continue
-        parts = [text_field(record, key, file, log) for key in ("subject", "relation", "object")]
+        parts = [record.text(key) for key in ("subject", "relation", "object")]
         if not (parts[0].strip() and parts[2].strip()):
-            log.add("empty", "a triple needs a subject and an object", file, record.line)
+            record.report("empty", "a triple needs a subject and an object")
         triples.append(Triple(record.id, *parts))
     return triples
 
@@ -163,9 +156,9 @@ def read_entities(
     entities: dict[str, tuple[str, ...]] = {}
     lines: dict[str, int] = {}
     for record in read_records(file, log, id_key="doc_id"):
-        note_id(record, "doc_id", lines, file, log)
-        if record.values is not None and _is_known(record, "document", document_ids, file, log):
-            entities[record.id] = texts_field(record, "entities", file, log)
+        record.note_id("doc_id", lines)
+        if not record.is_broken and _is_known(record, "document", document_ids):
+            entities[record.id] = record.texts("entities")
     return entities
 
 
@@ -176,18 +169,18 @@ def read_evidences(
     evidences: dict[str, Evidence] = {}
     lines: dict[str, int] = {}
     for record in read_records(file, log, id_key="query_id"):
-        note_id(record, "query_id", lines, file, log)
-        if record.values is None or not _is_known(record, "query", query_ids, file, log):
+        record.note_id("query_id", lines)
+        if record.is_broken or not _is_known(record, "query", query_ids):
             continue
-        entities = texts_field(record, "entities", file, log)
-        evidences[record.id] = Evidence(entities, _paths(record, file, log))
+        entities = record.texts("entities")
+        evidences[record.id] = Evidence(entities, _paths(record))
     return evidences
 
 
-def _paths(record: Record, file: Path, log: ProblemLog) -> tuple[tuple[Step, ...], ...]:
-    paths = parse_paths((record.values or {}).get("paths"))
+def _paths(record: Record) -> tuple[tuple[Step, ...], ...]:
+    paths = parse_paths(record.values.get("paths"))
     if paths is None:
-        log.add("paths", f"'paths' must be {PATHS_SHAPE}", file, record.line)
+        record.report("paths", f"'paths' must be {PATHS_SHAPE}")
     return paths or ()
 
 

@@ -15,7 +15,7 @@ from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.steps import Say
 from tuner.core.words import compare_key
-from tuner.datasets.lines import ProblemLog, read_records, texts_field
+from tuner.datasets.lines import ProblemLog, read_records
 from tuner.datasets.texts import read_queries
 from tuner.evalset.classify import Classifier
 from tuner.evalset.distinct import (
@@ -181,8 +181,8 @@ def read_sample(path: str | Path) -> list[SampledQuery]:
     clicked = {}
     if not log.problems():
         records = read_records(file, log, id_key="_id")
-        clicked = {record.id: texts_field(record, "clicked", file, log) for record in records}
-        if all((record.values or {}).get("title") for record in records):
+        clicked = {record.id: record.texts("clicked") for record in records}
+        if all(record.values.get("title") for record in records):
             log.add("documents", "holds documents with titles; queries are needed here", file)
     log.refuse()
     return [SampledQuery(query, clicked=clicked.get(query.id, ())) for query in queries]
