@@ -381,8 +381,8 @@ def test_the_table_in_mlflow_says_the_same_but_for_titles(study):
         found = back[row.query_id]
         assert (found.change, found.relevant, found.part) == (row.change, row.relevant, row.part)
         assert found.winner.metrics == row.winner.metrics
-        assert [(p.id, p.is_relevant) for p in found.baseline.retrieved] == [
-            (p.id, p.is_relevant) for p in row.baseline.retrieved
+        assert [(p.id, p.relevant) for p in found.baseline.retrieved] == [
+            (p.id, p.relevant) for p in row.baseline.retrieved
         ]
 
 

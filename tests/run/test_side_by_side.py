@@ -82,7 +82,7 @@ def test_each_query_has_both_answers_and_what_they_are_worth(opened):
     assert first.relevant == ("d1",)
     assert second.relevant == ("d2", "d3")
     assert [p.id for p in first.winner.retrieved] == ["d3", "d2", "d1"]
-    assert [p.is_relevant for p in first.winner.retrieved] == [False, False, True]
+    assert [p.relevant for p in first.winner.retrieved] == [False, False, True]
     assert [p.title for p in first.winner.retrieved] == ["", "Oslo", "Lima"]
     assert (second.query, second.query_type, second.part) == ("question q2", "odd", "tune")
     # Nothing is relevant to q3, so that no metric is defined.

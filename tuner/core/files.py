@@ -6,20 +6,23 @@ And the one way to open a file that a user names: one of a size that can be, and
 from __future__ import annotations
 
 import csv
+import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from tuner.core.errors import InputError
 from tuner.core.shown import csv_cell
 
 if sys.platform != "win32":
     import fcntl
+
+Item = TypeVar("Item")
 
 # Half of a surrogate pair, which UTF-8 has no bytes for, is written as ``\udc80``, as in JSON.
 _HALF_CHARACTERS = "backslashreplace"
@@ -33,6 +36,25 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
     """
     with whole(path, mode=mode) as stream:
         stream.write(text.encode(errors=_HALF_CHARACTERS))
+
+
+def read_lines(
+    path: Path, read: Callable[[Any], Item], what: str, way_out: str = ""
+) -> Iterator[Item]:
+    """Read a JSON value a line; nothing where there is no file.
+
+    Raises:
+        InputError: a line that holds no ``what``, with its number, and the ``way_out``.
+    """
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield read(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            message = f"this line holds no {what} ({type(error).__name__}: {error}){way_out}"
+            raise InputError(message, file=str(path), line=number) from error
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:

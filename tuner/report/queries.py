@@ -205,5 +205,5 @@ def _found(side: Side) -> str:
 
 def _shown(passages: Sequence[Passage]) -> tuple[Shown, ...]:
     return tuple(
-        Shown(one.id, shortened(one.title, LONGEST_TITLE), one.is_relevant) for one in passages
+        Shown(one.id, shortened(one.title, LONGEST_TITLE), one.relevant) for one in passages
     )

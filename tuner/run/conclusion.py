@@ -119,20 +119,18 @@ class Conclusion:
         summary = replace(summary, front_notes=front_notes(summary, objective.pareto, trials))
         if baseline is None or winner.trial == baseline.trial:
             return summary
-        try:
-            changes = goal_changes(
-                objective,
-                winner,
-                baseline,
-                partial(by_query, rows),
-                confidence=1.0 - float(self.assembly.config.verdict.alpha),
-                is_beside=ran_beside(trials),
-                seed=self.study.header.seed,
-            )
-        except Exception as error:  # the search is done: its result must not be lost
-            self.say(f"the goals of winner and baseline could not be compared: {error}")
-            return summary
-        return replace(summary, goals=changes)
+        compare = partial(
+            goal_changes,
+            objective,
+            winner,
+            baseline,
+            partial(by_query, rows),
+            confidence=1.0 - float(self.assembly.config.verdict.alpha),
+            is_beside=ran_beside(trials),
+            seed=self.study.header.seed,
+        )
+        failed = "the goals of winner and baseline could not be compared"
+        return replace(summary, goals=self._had(compare, (), failed))
 
     def _flattered(self, verdict: dict[str, Any] | None) -> Iterator[str]:
         """Yield on how many of the held-out queries the baseline was tuned, where it was."""
@@ -145,14 +143,9 @@ class Conclusion:
             yield remark
 
     def _remarks(self, winner: Trial) -> tuple[str, ...]:
-        try:
-            look_at = partial(remarks, self.assembly, winner.params, self.study.trials)
-            return tuple(self._answered(look_at))
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            self.say(f"the parameters could not be looked at one by one: {error}")
-            return ()
+        look_at = partial(remarks, self.assembly, winner.params, self.study.trials)
+        failed = "the parameters could not be looked at one by one"
+        return tuple(self._had(lambda: self._answered(look_at), [], failed))
 
     def _verdict(
         self, winner: Trial | None, values: Mapping[int, FloatArray]
@@ -169,18 +162,16 @@ class Conclusion:
             nobody = Ruling("keep the baseline", Reason.INFEASIBLE)
             return to_record(nobody, tell(nobody), (), {})
         is_split = bool(assembly.holdout_queries)
-        try:
+
+        def judged() -> dict[str, Any] | None:
             if is_split:
                 return self._on_holdout(winner, baseline).to_record()
             few = self._on_all(winner, baseline, values)
             return None if few is None else few.to_record()
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            which = "held-out queries" if is_split else "queries of the guard-rails"
-            again = f"once that is mended: tuner resume {self.run_dir}"
-            self.say(f"no verdict: the {which} could not be answered: {error}; {again}")
-            return None
+
+        which = "held-out queries" if is_split else "queries of the guard-rails"
+        again = f"; once that is mended: tuner resume {self.run_dir}"
+        return self._had(judged, None, f"no verdict: the {which} could not be answered", again)
 
     def _on_holdout(self, winner: Trial, baseline: Trial) -> Verdict:
         assembly = self.assembly
@@ -220,17 +211,15 @@ class Conclusion:
         winner, baseline = summary.winner, summary.baseline
         if winner is None or baseline is None:
             return ()
-        try:
+
+        def put() -> tuple[SideBySide, ...]:
             assembly = self.assembly.counting(SIDE_BY_SIDE)
-            put = partial(put_side_by_side, assembly, winner.params, baseline.params)
-            rows: tuple[SideBySide, ...] = self._answered(put)
+            both = partial(put_side_by_side, assembly, winner.params, baseline.params)
+            rows = self._answered(both)
             write_side_by_side(self.run_dir, rows)
             return rows
-        except OutageError:
-            raise
-        except Exception as error:  # the search is done: its result must not be lost
-            self.say(f"winner and baseline could not be put side by side: {error}")
-        return ()
+
+        return self._had(put, (), "winner and baseline could not be put side by side")
 
     def _score_holdout(self) -> ScoreHoldout | None:
         if not self.assembly.holdout_queries:
@@ -240,16 +229,25 @@ class Conclusion:
         objective = assembly.plan.objective
 
         def score(params: Params) -> HoldoutResult | None:
-            try:
+            def scored() -> HoldoutResult | None:
                 metrics = self._answered(partial(evaluator, params)).metrics
                 return HoldoutResult(objective.score(metrics).objective, metrics)
-            except OutageError:
-                raise
-            except Exception as error:  # the search is done: its result must not be lost
-                self.say(f"cannot score {params} on the held-out queries: {error}")
-                return None
+
+            return self._had(scored, None, f"cannot score {params} on the held-out queries")
 
         return score
+
+    def _had(
+        self, step: Callable[[], Result], otherwise: Result, failed: str, way_out: str = ""
+    ) -> Result:
+        """Take a step; where it fails, say so: the search is done, its result must not be lost."""
+        try:
+            return step()
+        except OutageError:
+            raise
+        except Exception as error:
+            self.say(f"{failed}: {error}{way_out}")
+            return otherwise
 
     def _answered(self, step: Callable[[], Result]) -> Result:
         """Do a step that asks the system; once more where it got no answer and would get one now.

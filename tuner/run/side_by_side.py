@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError
-from tuner.core.files import write_whole
-from tuner.core.json_text import json_text
+from tuner.core.files import read_lines, write_whole
+from tuner.core.json_text import json_text, read_as
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
@@ -30,11 +29,14 @@ Part = Literal["holdout", "tune"]
 
 @dataclass(frozen=True)
 class Passage:
-    """One retrieved document; ``title`` is empty where the corpus has none."""
+    """One retrieved document: is it relevant; ``title`` is empty where the corpus has none.
+
+    Its fields are called as the file has them, and so are those of the others.
+    """
 
     id: str
     title: str
-    is_relevant: bool
+    relevant: bool
 
 
 @dataclass(frozen=True)
@@ -67,28 +69,7 @@ class SideBySide:
 
     def to_record(self) -> dict[str, Any]:
         """Return the query as a JSON-ready mapping, the form of a line of the file."""
-        return {
-            "query_id": self.query_id,
-            "query": self.query,
-            "query_type": self.query_type,
-            "part": self.part,
-            "relevant": list(self.relevant),
-            "winner": _side_record(self.winner),
-            "baseline": _side_record(self.baseline),
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> SideBySide:
-        """Read a query back; keys from a later version are left out."""
-        return cls(
-            query_id=record["query_id"],
-            query=record["query"],
-            query_type=record["query_type"],
-            part=record["part"],
-            relevant=tuple(record["relevant"]),
-            winner=_side(record["winner"]),
-            baseline=_side(record["baseline"]),
-        )
+        return asdict(self)
 
 
 def by_query(rows: Sequence[SideBySide], name: str) -> tuple[FloatArray, FloatArray] | None:
@@ -153,19 +134,8 @@ def read_side_by_side(run_dir: Path) -> tuple[SideBySide, ...]:
     Raises:
         InputError: a line that cannot be right, with its number.
     """
-    path = run_dir / QUERIES_FILE
-    if not path.is_file():
-        return ()
-    rows = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(SideBySide.from_record(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            message = f"this line holds no query with two answers ({type(error).__name__}: {error})"
-            raise InputError(message, file=str(path), line=number) from error
-    return tuple(rows)
+    read = partial(read_as, SideBySide)
+    return tuple(read_lines(run_dir / QUERIES_FILE, read, "query with two answers"))
 
 
 def _sides(assembly: Assembly, evaluator: Evaluator, params: Params) -> list[Side]:
@@ -209,22 +179,3 @@ def _relevant(assembly: Assembly, query: Query) -> tuple[str, ...]:
 
 def _number(values: FloatArray, row: int) -> float | None:
     return float(values[row]) if np.isfinite(values[row]) else None
-
-
-def _side_record(side: Side) -> dict[str, Any]:
-    return {
-        "composite": side.composite,
-        "metrics": dict(side.metrics),
-        "retrieved": [
-            {"id": passage.id, "title": passage.title, "relevant": passage.is_relevant}
-            for passage in side.retrieved
-        ],
-    }
-
-
-def _side(record: Mapping[str, Any]) -> Side:
-    passages = (
-        Passage(str(one["id"]), str(one["title"]), bool(one["relevant"]))
-        for one in record["retrieved"]
-    )
-    return Side(record["composite"], dict(record["metrics"]), tuple(passages))

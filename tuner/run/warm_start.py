@@ -6,15 +6,15 @@ best of them are asked again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tuner.core.errors import InputError, TunerError
-from tuner.core.files import write_whole
+from tuner.core.files import read_lines, write_whole
 from tuner.core.journal import JournalContent, read_journal
 from tuner.core.json_text import json_text, read_as
 from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
@@ -109,24 +109,16 @@ def read_earlier(run_dir: Path) -> Earlier:
         InputError: a line that cannot be read.
     """
     path = run_dir / EARLIER_FILE
-    if not path.is_file():
-        return Earlier()
-    trials: list[Trial] = []
-    starts: list[Params] = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            if _START in record:
-                starts.append(read_as(Params, record[_START]))
-            else:
-                trials.append(Trial.from_record(record))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            what = f"{type(error).__name__}: {error}"
-            message = f"this line holds no earlier trial ({what}); restore it, or remove it"
-            raise InputError(message, file=str(path), line=number) from error
-    return Earlier(tuple(trials), tuple(starts))
+    found = list(read_lines(path, _trial_or_start, "earlier trial", "; restore it, or remove it"))
+    trials = tuple(one for one in found if isinstance(one, Trial))
+    return Earlier(trials, tuple(one for one in found if not isinstance(one, Trial)))
+
+
+def _trial_or_start(record: Any) -> Trial | Params:
+    if _START not in record:
+        return Trial.from_record(record)
+    start: Params = read_as(Params, record[_START])
+    return start
 
 
 def _best(assembly: Assembly, scored: Sequence[Trial]) -> list[Params]:
