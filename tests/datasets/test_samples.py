@@ -182,9 +182,9 @@ class TestProblems:
         lacking = {"id": "8", "relevant_docs": ["x"]}
         folder = write(SAMPLE, "", lacking, SAMPLE, corpus=corpus)
         assert problems_of(folder) == [
+            "corpus.jsonl:4: duplicate _id '01', first on line 1",
             "corpus.jsonl:5: invalid JSON: Expecting property name enclosed in double quotes at "
             "column 2",
-            "corpus.jsonl:4: duplicate _id '01', first on line 1",
             "samples.jsonl:3: unknown document 'x': not in the corpus",
             "samples.jsonl:3: 'query' is missing; the keys are: id, relevant_docs",
             "samples.jsonl:4: duplicate id '7', first in line 1",

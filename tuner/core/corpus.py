@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tuner.core.json_text import fingerprint_of
+from tuner.core.json_text import fingerprint_of_lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,10 @@ def corpus_fingerprint(corpus: Corpus) -> str:
 
     The order of documents and triples counts, since an index on disk points into it.
     """
-    parts = [
-        [[d.id, d.title, d.text] for d in corpus.documents],
-        [[t.document_id, t.subject, t.relation, t.object] for t in corpus.triples],
-        sorted(corpus.entities.items()),
-    ]
-    return fingerprint_of(parts)
+    return fingerprint_of_lists(
+        (
+            ([d.id, d.title, d.text] for d in corpus.documents),
+            ([t.document_id, t.subject, t.relation, t.object] for t in corpus.triples),
+            sorted(corpus.entities.items()),
+        )
+    )

@@ -176,15 +176,18 @@ MOST_BYTES = 8_000_000_000
 """Of a data set's file, as it is on the disk and unpacked: a corpus is held in memory."""
 
 
-def read_input(path: str | Path, *, most: int = MOST_BYTES, is_what: str = "") -> bytes:
-    """Return the content of a file.
+@contextmanager
+def open_input(
+    path: str | Path, *, most: int = MOST_BYTES, is_what: str = ""
+) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes.
 
     What is no file is refused before a byte is read: a pipe may never end, nor ``/dev/zero``.
     ``is_what`` ends the message about a file that is too large, such as "is this a configuration?".
 
     Raises:
         OSError: the file cannot be opened.
-        InputError: it is a pipe or a device, or is larger than ``most`` bytes.
+        InputError: it is a pipe or a device, or says that it is larger than ``most`` bytes.
     """
     # A pipe without a writer would wait for one.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -195,9 +198,22 @@ def read_input(path: str | Path, *, most: int = MOST_BYTES, is_what: str = "") -
         if not stat.S_ISREG(status.st_mode):
             message = "is a pipe or a device, which may never end; give a file"
             raise InputError(message, file=str(path))
+        if status.st_size > most:
+            raise InputError(too_large(most, is_what), file=str(path))
+        yield stream
+
+
+def read_input(path: str | Path, *, most: int = MOST_BYTES, is_what: str = "") -> bytes:
+    """Return the content of a file; see ``open_input``.
+
+    Raises:
+        OSError: the file cannot be opened.
+        InputError: it is a pipe or a device, or is larger than ``most`` bytes.
+    """
+    with open_input(path, most=most, is_what=is_what) as stream:
         # Some files of the system say that they are empty, so the content is counted too.
-        content = b"" if status.st_size > most else stream.read(most + 1)
-    if status.st_size > most or len(content) > most:
+        content = stream.read(most + 1)
+    if len(content) > most:
         raise InputError(too_large(most, is_what), file=str(path))
     return content
 

@@ -6,13 +6,16 @@ import hashlib
 import json
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date
 from enum import StrEnum
 from functools import cache
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_ROWS_AT_ONCE = 1_000
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -76,6 +79,24 @@ def fingerprint_of(parts: Any) -> str:
     """Return all 64 digits of the SHA-256 of plain data, for what is known by it."""
     # JSON keeps "a", "bc" apart from "ab", "c", and in ASCII form it is the same everywhere.
     return text_digest(json.dumps(parts, separators=(",", ":")), 64)
+
+
+def fingerprint_of_lists(lists: Iterable[Iterable[Any]]) -> str:
+    """Return ``fingerprint_of`` lists of plain data, of which few rows are held at once.
+
+    >>> fingerprint_of_lists([[["a", 1], [2]], []]) == fingerprint_of([[["a", 1], [2]], []])
+    True
+    """
+    digest = hashlib.sha256(b"[")
+    for number, rows in enumerate(lists):
+        digest.update(b",[" if number else b"[")
+        left, comma = iter(rows), b""
+        while block := [*islice(left, _ROWS_AT_ONCE)]:
+            digest.update(comma + json.dumps(block, separators=(",", ":"))[1:-1].encode())
+            comma = b","
+        digest.update(b"]")
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def read_as(kind: Any, value: object, name: str = "") -> Any:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tuner.core.checks import is_number
 from tuner.core.errors import InputError, Problem, refuse
-from tuner.core.files import MOST_BYTES, read_input, too_large
+from tuner.core.files import MOST_BYTES, open_input, read_input, too_large
 from tuner.core.shown import number_ranges
-from tuner.core.steps import Advance, followed, unheard
+from tuner.core.steps import Advance, unheard
 
 SHOWN_WHOLE = 3
-# Lines; fewer are read at once.
-LARGE_FILE = 10_000
+# Bytes; of fewer nobody is told how far reading is.
+LARGE_FILE = 1 << 18
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UNREADABLE, _CORRUPT = "unreadable", "gzip"
 
 ABSENT = "judged, absent"
 """The kind of a judgement about a document that the corpus lacks; see `open_dataset`."""
@@ -71,6 +76,10 @@ class ProblemLog:
     def mentions(self, file: Path) -> bool:
         """Return whether anything was wrong with a file so far."""
         return any(key[0] == str(file) for key in self._found)
+
+    def is_unread(self, file: Path) -> bool:
+        """Return whether a file could not be read, or not to its end."""
+        return any((str(file), kind) in self._found for kind in (_UNREADABLE, _CORRUPT))
 
     def has_only(self, kind: str) -> bool:
         """Return whether all that was wrong so far, if anything, is of one kind."""
@@ -186,38 +195,81 @@ def read_text(path: Path, log: ProblemLog) -> str | None:
     replacement characters.
     """
     content = _read_bytes(path, log)
-    if content is None:
-        return None
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        log.add("encoding", "is UTF-16; save it as UTF-8", path)
-        return None
-    if content[:4] == b"PK\x03\x04":
-        log.add("encoding", "is a workbook or a zip archive; save it as CSV or plain text", path)
+    if content is None or not _is_utf_8(content, path, log):
         return None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return "\n".join(_decode_each_line(content, path, log))
+        lines = enumerate(content.removeprefix(_BYTE_ORDER_MARK).split(b"\n"), 1)
+        return "\n".join(_decoded(line, number, path, log) for number, line in lines)
 
 
-def read_records(path: Path, log: ProblemLog, *, id_key: str) -> list[Record]:
-    """Return the objects of a JSON lines file; broken lines and missing ids are reported."""
-    lines = read_lines(path, log)
-    advance = log.advance if len(lines) >= LARGE_FILE else unheard
-    return [_parse(number, text, path, log, id_key) for number, text in followed(lines, advance)]
+def _is_utf_8(content: bytes, path: Path, log: ProblemLog) -> bool:
+    """Say whether a file's first bytes are no other encoding's, or report which."""
+    message = ""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        message = "is UTF-16; save it as UTF-8"
+    elif content[:4] == b"PK\x03\x04":
+        message = "is a workbook or a zip archive; save it as CSV or plain text"
+    if message:
+        log.add("encoding", message, path)
+    return not message
+
+
+def read_records(path: Path, log: ProblemLog, *, id_key: str) -> Iterator[Record]:
+    """Yield the objects of a JSON lines file; broken lines and missing ids are reported.
+
+    The file is read line by line: it may be larger than what is kept of it. Of one that breaks off
+    or is too large ``log.is_unread`` tells afterwards.
+    """
+    for number, text in _each_line(path, log):
+        yield _parse(number, text, path, log, id_key)
+
+
+def _each_line(path: Path, log: ProblemLog) -> Iterator[tuple[int, str]]:
+    """Yield what ``read_lines`` returns."""
+    with _noting(path, log), open_input(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        is_told, tell_at = size >= LARGE_FILE, 0
+        unpacked = gzip.GzipFile(fileobj=stream) if path.suffix == ".gz" else stream
+        number = read = 0
+        while line := unpacked.readline(MOST_BYTES + 1 - read):
+            number, read = number + 1, read + len(line)
+            if read > MOST_BYTES:
+                raise InputError(f"unpacked, {too_large(MOST_BYTES)}")
+            if number == 1:
+                if not _is_utf_8(line, path, log):
+                    return
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            if is_told and (done := stream.tell()) >= tell_at:
+                log.advance(done if number > 1 else 0, size)
+                tell_at = done + size // 100
+            text = _decoded(line.removesuffix(b"\n"), number, path, log).rstrip("\r")
+            if text.strip():
+                yield number, text
+        if is_told:
+            log.advance(size, size)
 
 
 def _read_bytes(path: Path, log: ProblemLog) -> bytes | None:
-    try:
+    read: list[bytes] = []
+    with _noting(path, log):
         content = read_input(path)
-        return _unpacked(content) if path.suffix == ".gz" else content
+        read.append(_unpacked(content) if path.suffix == ".gz" else content)
+    return read[0] if read else None
+
+
+@contextmanager
+def _noting(path: Path, log: ProblemLog) -> Iterator[None]:
+    """Report why a file cannot be read, or not to its end."""
+    try:
+        yield
     except InputError as error:
-        log.add("unreadable", error.problems[0].message, path)
+        log.add(_UNREADABLE, error.problems[0].message, path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        log.add("gzip", f"corrupt gzip file: {error}; make or download it again", path)
+        log.add(_CORRUPT, f"corrupt gzip file: {error}; make or download it again", path)
     except OSError as error:
-        log.add("unreadable", f"cannot be read: {error.strerror or error}", path)
-    return None
+        log.add(_UNREADABLE, f"cannot be read: {error.strerror or error}", path)
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -229,16 +281,13 @@ def _unpacked(content: bytes) -> bytes:
     return unpacked
 
 
-def _decode_each_line(content: bytes, path: Path, log: ProblemLog) -> list[str]:
-    lines = []
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            lines.append(line.decode())
-        except UnicodeDecodeError as error:
-            byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
-            log.add("encoding", f"invalid UTF-8: {byte}; save the file as UTF-8", path, number)
-            lines.append(line.decode(errors="replace"))
-    return lines
+def _decoded(line: bytes, number: int, path: Path, log: ProblemLog) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
+        log.add("encoding", f"invalid UTF-8: {byte}; save the file as UTF-8", path, number)
+        return line.decode(errors="replace")
 
 
 def _parse(number: int, text: str, path: Path, log: ProblemLog, id_key: str) -> Record:

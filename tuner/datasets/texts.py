@@ -48,6 +48,8 @@ def read_corpus(file: Path, log: ProblemLog) -> CorpusFile:
             message = f"document {record.id!r} has no title and no text{_keys_hint(record)}"
             record.report("empty", message)
         found.documents.append(Document(record.id, title, text))
+    if log.is_unread(file):
+        return CorpusFile([], {})  # half a file would have half of the judgements reported
     if not found.lines and not log.mentions(file):
         log.add("none", "holds no document", file)
     return found
@@ -71,6 +73,8 @@ def read_queries(file: Path, log: ProblemLog) -> QueriesFile:
         answers = [answer, *record.texts("answer_aliases")]
         if any(answers):
             found.answers[record.id] = tuple(dict.fromkeys(filter(None, answers)))
+    if log.is_unread(file):
+        return QueriesFile([], {}, {})
     if not found.lines and not log.mentions(file):
         log.add("none", "holds no query", file)
     return found

@@ -180,7 +180,7 @@ def read_sample(path: str | Path) -> list[SampledQuery]:
     queries = read_queries(file, log).queries
     clicked = {}
     if not log.problems():
-        records = read_records(file, log, id_key="_id")
+        records = [*read_records(file, log, id_key="_id")]
         clicked = {record.id: record.texts("clicked") for record in records}
         if all(record.values.get("title") for record in records):
             log.add("documents", "holds documents with titles; queries are needed here", file)

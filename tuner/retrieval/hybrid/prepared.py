@@ -191,8 +191,9 @@ def write_prepared(
     blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
     ends: list[Float32Array] = []
     work_of = Parallel(n_jobs=cpu_count(), prefer="threads", return_as="generator")
-    for number, found in enumerate(work_of(delayed(work)(block) for block in blocks)):
-        advance(number + 1, len(blocks))
+    advance(0, len(blocks))
+    for number, found in enumerate(work_of(delayed(work)(block) for block in blocks), 1):
+        advance(number, len(blocks))
         if found is not None:
             ends.append(found)
     graph.flush()
