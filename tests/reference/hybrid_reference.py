@@ -28,6 +28,12 @@ def spread(scores: dict[str, float]) -> dict[str, float]:
     return {d: (s - low) / (high - low) if high > low else 1.0 for d, s in scores.items()}
 
 
+def _groups(name: Name) -> list[str]:
+    """Return the groups of three characters of ``" word "``, word by word; a short word is one."""
+    padded = [f" {word} " for word in name]
+    return [w[i : i + 3] for w in padded for i in range(max(len(w) - 2, 1))]
+
+
 @dataclass
 class HybridReference:
     corpus: Corpus
@@ -37,6 +43,10 @@ class HybridReference:
     dense_weight: float = 0.5
     seeds: int = 8
     hop_decay: float = 0.7
+    names: str = "both"
+    hub_cut: float = 0.02
+    edge_weight: float = 10.0
+    synonym_threshold: float = 0.0
     documents: list[Document] = field(init=False)
     to_passages: dict[Name, Walk] = field(init=False)
     to_names: dict[str, dict[Name, float]] = field(init=False)
@@ -112,27 +122,62 @@ class HybridReference:
         title_of = {number: name for name, number in titles.items()}
         links: dict[str, dict[Name, float]] = {}
         for document in self.documents:
-            found = facts.get(document.id, phrases(document.text))
+            found = facts.get(document.id, [])
+            if self.names == "titles" or (self.names == "both" and document.id not in facts):
+                found = phrases(document.text)
             mentions = {name for name in found if is_usable(name)}
             longest = max(map(len, titles), default=0)
-            for number in known_titles(name_words(document.text), titles, longest=longest):
-                mentions.add(title_of[number])
+            if self.names != "triples":
+                for number in known_titles(name_words(document.text), titles, longest=longest):
+                    mentions.add(title_of[number])
             links[document.id] = dict.fromkeys(mentions, 1.0)
-            links[document.id].update(dict.fromkeys(own[document.id], 10.0))
+            links[document.id].update(dict.fromkeys(own[document.id], self.edge_weight))
         degrees = Counter(name for names in links.values() for name in names)
-        limit = max(0.02 * len(self.documents), 10)
-        for names in links.values():
-            for name in [n for n, weight in names.items() if weight == 1 and degrees[n] > limit]:
+        limit = max(self.hub_cut * len(self.documents), 10)
+        for document_id, names in links.items():
+            for name in [n for n in names if n not in own[document_id] and degrees[n] > limit]:
                 del names[name]
         self.degrees = Counter(name for names in links.values() for name in names)
         self.to_passages = {}
         for name in self.degrees:
             weights = {d: names[name] for d, names in links.items() if name in names}
+            for other, alike in self.synonyms(name).items():
+                for d, names in links.items():
+                    if other in names:
+                        weights[d] = weights.get(d, 0.0) + alike * names[other]
             self.to_passages[name] = {d: w / sum(weights.values()) for d, w in weights.items()}
         self.to_names = {}
         for document_id, names in links.items():
             rarity = {n: math.log(1 + len(self.documents) / self.degrees[n]) for n in names}
             self.to_names[document_id] = {n: r / sum(rarity.values()) for n, r in rarity.items()}
+
+    def synonyms(self, name: Name) -> dict[Name, float]:
+        if self.synonym_threshold == 0:
+            return {}
+        mine = self.groups(name)
+        alike: dict[Name, float] = {}
+        for other in sorted(self.degrees):
+            theirs = self.groups(other)
+            length = math.sqrt(
+                sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values())
+            )
+            product = sum(weight * theirs.get(group, 0.0) for group, weight in mine.items())
+            cosine = round(product / length, 6) if length else 0.0
+            if other != name and cosine >= self.synonym_threshold:
+                alike[other] = cosine
+        return dict(sorted(alike.items(), key=lambda item: -item[1])[:10])
+
+    def groups(self, name: Name) -> dict[str, float]:
+        """Return the groups of three characters in a name's words, by tf-idf among all names."""
+        counts = Counter(_groups(name))
+        total = len(self.degrees)
+        return {
+            group: count * (math.log((1 + total) / (1 + self.group_names(group))) + 1)
+            for group, count in counts.items()
+        }
+
+    def group_names(self, group: str) -> int:
+        return sum(group in _groups(name) for name in self.degrees)
 
     # --- seeds
 

@@ -129,7 +129,16 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
     hop_decay=st.sampled_from([0.7, 0.05, 0.4, 1.0]),
     seeds=st.sampled_from([8, 1, 3]),
     query_stage=st.sampled_from([{}, {"dense_weight": 0.3}, {"dense_weight": 1.0}]),
-    index_stage=st.sampled_from([{}, {"bm25_k1": 0.4, "bm25_b": 0.1}]),
+    index_stage=st.sampled_from(
+        [
+            {},
+            {"bm25_k1": 0.4, "bm25_b": 0.1},
+            {"names": "titles", "edge_weight": 1.0},
+            {"names": "triples", "hub_cut": 0.001},
+            {"synonym_threshold": 0.6},
+            {"synonym_threshold": 0.05, "edge_weight": 0.5},
+        ]
+    ),
 )
 def test_made_up_corpora(
     made,

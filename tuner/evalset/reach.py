@@ -109,13 +109,14 @@ def graph_hops(dataset: Dataset, pairs: Sequence[tuple[str, str]]) -> list[int |
     and choose by default; none of its settings reaches a document for which this is None.
     """
     from tuner.retrieval.hybrid.graph import build_graph
+    from tuner.retrieval.hybrid.options import HybridOptions
     from tuner.retrieval.hybrid.seeds import build_lookup
     from tuner.retrieval.hybrid.words import Words
 
     documents = sorted(dataset.corpus.documents, key=lambda document: document.id)
     column = {document.id: position for position, document in enumerate(documents)}
     words = Words.of(documents)
-    graph = build_graph(dataset.corpus, documents, words)
+    graph = build_graph(dataset.corpus, documents, words, HybridOptions())
     lookup = build_lookup(graph, documents, words)
     texts = {query.id: query.text for query in dataset.queries}
     wanted: dict[str, list[str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.retrieval.hybrid.graph import build_graph
+from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.seeds import build_lookup
 from tuner.retrieval.hybrid.words import Words
 
@@ -18,7 +19,7 @@ def weights(texts: tuple[str, ...]) -> dict[str, float]:
     documents = tuple(Document(str(i), "", text) for i, text in enumerate(texts))
     corpus = Corpus(documents, triples=(Triple("0", "Kvarnby", "led by", "Mayor"),))
     words = Words.of(documents)
-    graph = build_graph(corpus, documents, words)
+    graph = build_graph(corpus, documents, words, HybridOptions())
     lookup = build_lookup(graph, documents, words)
     return {name: float(lookup.weight[i]) for i, name in enumerate(graph.names)}
 

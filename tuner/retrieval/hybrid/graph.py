@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,13 @@ from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.columns import Texts
 from tuner.retrieval.hybrid.names import Name, is_usable, own_names, phrases
+from tuner.retrieval.hybrid.options import HybridOptions
+from tuner.retrieval.hybrid.synonyms import synonyms
 from tuner.retrieval.hybrid.titles import known_titles
 from tuner.retrieval.hybrid.words import Vocabulary, Words, flattened
 
 MENTION_WEIGHT = 1.0
-OWN_WEIGHT = 10.0
-# A name in more than this share of the passages says nothing about any of them. Small corpora
-# are spared: there, a share would drop names that stand in two passages.
-HUB_SHARE = 0.02
+# Small corpora are spared from `hub_cut`: there, a share would drop names in two passages.
 HUB_AT_LEAST = 10
 
 
@@ -46,26 +45,34 @@ class Graph:
 
 
 def build_graph(
-    corpus: Corpus, documents: Sequence[Document], words: Words, advance: Advance = unheard
+    corpus: Corpus,
+    documents: Sequence[Document],
+    words: Words,
+    options: HybridOptions,
+    advance: Advance = unheard,
 ) -> Graph:
     """Link each passage to its names; ``documents`` gives the order of the passages.
 
-    Names are the passage's own title (weight 10), other passages' titles in its text, and (weight
-    1) the entities and triples that the corpus brings for the passage, or else its capitalised
-    phrases. Imported facts replace phrases because adding to them was measured to be worse.
+    Names are the passage's own title (``edge_weight``) and, with weight 1, what ``names`` says:
+
+    - ``titles``: other passages' titles in its text, and its capitalised phrases;
+    - ``triples``: the entities and triples that the corpus brings for the passage;
+    - ``both``: other passages' titles, and what the corpus brings for the passage, or else its
+      phrases. Imported facts replace phrases because adding to them was measured to be worse.
+
+    A walk from a name goes to the passages of its synonyms too, by how alike the names are.
     """
     names = Vocabulary()
     number_of = names.__getitem__
     own, own_rows = flattened(
         [number_of(" ".join(name)) for name in own_names(document)] for document in documents
     )
-    known, known_rows = known_titles(words, names, portion(advance, 0.0, 0.4))
-    facts = imported_names(corpus)
+    known, known_rows = flattened([])
+    if options.names != "triples":
+        known, known_rows = known_titles(words, names, portion(advance, 0.0, 0.4))
+    named_in = _sources(corpus, options)
     found, found_rows = flattened(
-        [
-            number_of(" ".join(name))
-            for name in (facts[document.id] if document.id in facts else phrases(document.text))
-        ]
+        [number_of(" ".join(name)) for name in named_in(document)]
         for document in followed(documents, portion(advance, 0.4, 1.0))
     )
     rows = np.concatenate([own_rows, found_rows, known_rows])
@@ -73,14 +80,34 @@ def build_graph(
     keys, first = np.unique(rows * len(names) + columns, return_index=True)
     is_own = first < len(own)
     rows, columns = np.divmod(keys, max(len(names), 1))
-    kept = is_own | (np.bincount(columns, minlength=len(names)) <= _limit(len(documents)))[columns]
-    weights = np.where(is_own, OWN_WEIGHT, MENTION_WEIGHT)
-    return _assemble(list(names), rows[kept], columns[kept], weights[kept], len(documents))
+    kept = (
+        is_own
+        | (np.bincount(columns, minlength=len(names)) <= _limit(options.hub_cut, len(documents)))[
+            columns
+        ]
+    )
+    weights = np.where(is_own, options.edge_weight, MENTION_WEIGHT)
+    return _assemble(
+        list(names),
+        rows[kept],
+        columns[kept],
+        weights[kept],
+        len(documents),
+        synonym_threshold=options.synonym_threshold,
+    )
 
 
-def _limit(passages: int) -> float:
+def _limit(share: float, passages: int) -> float:
     """Return how many passages may mention a name; a passage keeps its own title."""
-    return max(HUB_SHARE * passages, HUB_AT_LEAST)
+    return max(share * passages, HUB_AT_LEAST)
+
+
+def _sources(corpus: Corpus, options: HybridOptions) -> Callable[[Document], Iterable[Name]]:
+    """Return what finds a passage's names beside titles."""
+    facts = {} if options.names == "titles" else imported_names(corpus)
+    if options.names == "triples":
+        return lambda document: facts.get(document.id, ())
+    return lambda document: facts[document.id] if document.id in facts else phrases(document.text)
 
 
 def imported_names(corpus: Corpus) -> dict[str, list[Name]]:
@@ -98,7 +125,13 @@ def imported_names(corpus: Corpus) -> dict[str, list[Name]]:
 
 
 def _assemble(
-    names: list[str], rows: IntArray, columns: IntArray, weights: FloatArray, passages: int
+    names: list[str],
+    rows: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    passages: int,
+    *,
+    synonym_threshold: float,
 ) -> Graph:
     # In the order of names, so that ties between entities do not hang on where they were met.
     linked = sorted(np.unique(columns).tolist(), key=names.__getitem__)
@@ -108,10 +141,14 @@ def _assemble(
     links = sparse.csr_array((weights, (rows, columns)), shape=(passages, len(linked)))
     degrees = np.bincount(columns, minlength=len(linked))
     rarity = np.log1p(passages / np.maximum(degrees, 1))
-    to_passages = _rows_to_one(links.T)
+    texts = [names[entity] for entity in linked]
+    from_names = links.T
+    if synonym_threshold > 0 and texts:
+        from_names = from_names + synonyms(texts, synonym_threshold) @ from_names
+    to_passages = _rows_to_one(from_names)
     links.data = rarity[links.indices]
     return Graph(
-        names=Texts.of(names[entity] for entity in linked),
+        names=Texts.of(texts),
         degrees=degrees,
         to_passages=to_passages,
         to_entities=_rows_to_one(links),

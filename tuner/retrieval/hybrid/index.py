@@ -67,7 +67,7 @@ class Index:
         of_vectors = portion(advance, 0.5, 1.0) if is_embedded else unheard
         advance = portion(advance, 0.0, 0.5) if is_embedded else advance
         words = Words.of(documents, portion(advance, 0.0, 0.25))
-        graph = build_graph(corpus, documents, words, portion(advance, 0.25, 0.6))
+        graph = build_graph(corpus, documents, words, options, portion(advance, 0.25, 0.6))
         of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
         bm25 = Bm25.build(words, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
         return cls(

@@ -11,7 +11,7 @@ from tuner.core.checks import native
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
-from tuner.retrieval.hybrid.options import HybridOptions, value_problem
+from tuner.retrieval.hybrid.options import NAMES, HybridOptions, value_problem
 from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
 from tuner.retrieval.knobs import Knob
 
@@ -85,6 +85,45 @@ KNOBS = (
         high=1.0,
         stage="index",
         description="b of BM25: the higher, the more long passages are held back",
+    ),
+    Knob(
+        "names",
+        "categorical",
+        "both",
+        choices=NAMES,
+        stage="index",
+        description="where the graph's names come from: titles and capitalised phrases, triples "
+        "and entities of the data set, or both",
+    ),
+    Knob(
+        "hub_cut",
+        "real",
+        0.02,
+        low=0.001,
+        high=1.0,
+        scale="log",
+        stage="index",
+        description="names in more than this share of the passages make no links",
+    ),
+    Knob(
+        "edge_weight",
+        "real",
+        10.0,
+        low=0.1,
+        high=100.0,
+        scale="log",
+        stage="index",
+        description="what a passage's own title weighs in its links, where a mention weighs 1",
+    ),
+    Knob(
+        "synonym_threshold",
+        "real",
+        0.0,
+        low=0.0,
+        high=1.0,
+        stage="index",
+        description="names that are written alike by at least this much lead to each other's "
+        "passages; 0: none do",
     ),
     Knob(
         "embedder",

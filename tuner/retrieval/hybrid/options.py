@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from tuner.core.checks import integer_problem, native, number_problem
 from tuner.core.errors import InputError, Problem, did_you_mean
 
+NAMES = ("titles", "triples", "both")
+
 
 @dataclass(frozen=True)
 class DenseOptions:
@@ -37,6 +39,22 @@ class HybridOptions:
     bm25_b: Annotated[
         float, "b of BM25, 0 to 1: the higher, the more long passages are held back"
     ] = 0.75
+    names: Annotated[
+        str,
+        "where the graph's names come from: titles (and capitalised phrases), triples (and "
+        "entities of the data set), or both",
+    ] = "both"
+    hub_cut: Annotated[
+        float, "names in more than this share of the passages make no links, 0 to 1"
+    ] = 0.02
+    edge_weight: Annotated[
+        float, "what a passage's own title weighs in its links, above 0; a mention weighs 1"
+    ] = 10.0
+    synonym_threshold: Annotated[
+        float,
+        "names that are written alike by at least this much lead to each other's passages, "
+        "0 to 1; 0: none do",
+    ] = 0.0
     seeds: Annotated[int, "how many names of the graph a query starts from, 1 to 64"] = 8
     most_seeds: Annotated[
         int | None, "how many names `seeds` can be tuned up to, 1 to 64; by default as `seeds`"
@@ -77,6 +95,9 @@ _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "text_pool": ("integer", _LEAST_POOL, None),
     "graph_pool": ("integer", _LEAST_POOL, None),
     "embedding_dim": ("integer", 0, None),
+    "hub_cut": ("real", 0.0, 1.0),
+    "edge_weight": ("real", 1e-6, None),
+    "synonym_threshold": ("real", 0.0, 1.0),
     "dense_weight": ("real", 0.0, 1.0),
 }
 
@@ -99,6 +120,11 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
         elif name == "embedder":
             if not isinstance(value, str) or not value:
                 problems.append(Problem(f"must be a name, got {value!r}", key=(name,)))
+            values[name] = value
+        elif name == "names":
+            if value not in NAMES:
+                message = f"{value!r} is not one of {', '.join(NAMES)}"
+                problems.append(Problem(message, key=(name,)))
             values[name] = value
         elif name == "most_seeds" and value is None:
             values[name] = None

@@ -1,0 +1,75 @@
+"""What the options of the graph change: whose names it has, and where walks go from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.core.corpus import Corpus, Document, Triple
+from tuner.retrieval.hybrid.graph import build_graph
+from tuner.retrieval.hybrid.options import HybridOptions
+from tuner.retrieval.hybrid.synonyms import MOST, synonyms
+from tuner.retrieval.hybrid.words import Words
+
+DOCUMENTS = (
+    Document("1", "Holm", "In Holm stands the Old Mill."),
+    Document("2", "Lissa", "From Holm a road leads to Lissa."),
+)
+CORPUS = Corpus(DOCUMENTS, (Triple("1", "holm", "has", "harbour"),))
+
+
+def graph(corpus: Corpus = CORPUS, **options: object):
+    documents = corpus.documents
+    return build_graph(corpus, documents, Words.of(documents), HybridOptions(**options))
+
+
+def test_names_of_titles_are_titles_and_phrases():
+    assert list(graph(names="titles").names) == ["holm", "lissa", "old mill"]
+
+
+def test_names_of_triples_are_own_titles_and_facts():
+    made = graph(names="triples")
+    assert list(made.names) == ["harbour", "holm", "lissa"]
+    # Lissa's passage mentions Holm in its text alone.
+    np.testing.assert_array_equal(made.degrees, [1, 1, 1])
+
+
+def test_names_of_both_are_facts_where_there_are_any_and_phrases_elsewhere():
+    made = graph()
+    assert list(made.names) == ["harbour", "holm", "lissa"]
+    np.testing.assert_array_equal(made.degrees, [1, 2, 1])
+
+
+def test_a_walk_goes_to_the_passage_of_the_name_by_the_edge_weight():
+    row = graph(edge_weight=3.0).to_passages[[1]].toarray()[0]
+    np.testing.assert_allclose(row, [3 / 4, 1 / 4])
+
+
+def test_a_name_that_is_nearly_everywhere_is_cut():
+    places = [f"Town{n}" for n in range(30)]
+    documents = tuple(Document(f"{n:02}", p, f"{p} lies in Moravia.") for n, p in enumerate(places))
+    corpus = Corpus(documents)
+    assert "moravia" not in list(graph(corpus).names)
+    assert "moravia" in list(graph(corpus, hub_cut=1.0).names)
+
+
+def test_synonyms_are_written_alike():
+    names = ["bombay dyeing", "bombay dying", "night ferry"]
+    alike = synonyms(names, 0.3).toarray()
+    assert alike[0, 1] == alike[1, 0] > 0.3
+    np.testing.assert_array_equal(np.diag(alike), 0)
+    np.testing.assert_array_equal(alike[2], 0)
+    assert synonyms(names, 0.99).nnz == 0
+
+
+def test_a_name_has_so_many_synonyms_at_most():
+    alike = synonyms([f"wordy {n:02}" for n in range(40)], 0.01)
+    assert np.diff(alike.indptr).max() == MOST
+
+
+def test_a_walk_goes_to_the_passages_of_synonyms():
+    documents = (Document("1", "Bombay Dyeing", "cloth"), Document("2", "Bombay Dying", "film"))
+    corpus = Corpus(documents)
+    assert graph(corpus).to_passages[[0]].nnz == 1
+    alike = synonyms(["bombay dyeing", "bombay dying"], 0.3)[0, 1]
+    row = graph(corpus, synonym_threshold=0.3).to_passages[[0]].toarray()[0]
+    np.testing.assert_allclose(row, np.array([1, alike]) / (1 + alike), rtol=1e-6)
