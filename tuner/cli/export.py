@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from tuner.cli.out import echo
-from tuner.core.run_files import JOURNAL_FILE
 
 
 @click.command("export", short_help="Write a study for Optuna's dashboard and plots.")
@@ -26,15 +25,12 @@ def command(run_dir: Path, storage: str, name: str | None) -> None:
     optuna-dashboard and optuna.visualization then show it. A storage may hold many studies.
     Thousands of trials take seconds to write to a journal file, and minutes to a database.
     """
-    from tuner.core.errors import InputError
     from tuner.core.journal import read_journal
     from tuner.report.optuna_study import optuna_study
-    from tuner.run.folder import no_run
+    from tuner.run.folder import journal_in
     from tuner.tracking.uri import mask
 
-    if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(no_run(run_dir))
-    content = read_journal(run_dir / JOURNAL_FILE)
+    content = read_journal(journal_in(run_dir))
     study = optuna_study(content.header, tuple(content.trials.values()), storage=storage, name=name)
     shown = mask(storage)
     echo(f"{len(content.trials)} trials are in {shown} as the study {study.study_name!r}")

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
 from tuner.core.journal import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import JOURNAL_FILE
@@ -17,7 +16,7 @@ from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, composite_values
 from tuner.report.chart import arm_places
-from tuner.run.folder import SUMMARY_NOTE, last_summary, no_run
+from tuner.run.folder import SUMMARY_NOTE, journal_in, last_summary
 from tuner.run.side_by_side import SideBySide, read_side_by_side
 from tuner.study.results import BASELINE_ARM, summarise
 
@@ -144,9 +143,7 @@ def read_review(run_dir: Path, *, source: str = "") -> Review:
     Raises:
         InputError: not a run directory, or a broken one.
     """
-    path = run_dir / JOURNAL_FILE
-    if not path.is_file():
-        raise InputError(no_run(run_dir))
+    path = journal_in(run_dir)
     content = read_journal(path)
     summary = None if _goes_on(content) else last_summary(content)
     trials = tuple(content.trials.values())

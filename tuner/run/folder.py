@@ -63,9 +63,7 @@ def read_run(run_dir: Path) -> tuple[JournalContent, Config]:
     Raises:
         InputError: not a run directory, or a broken one.
     """
-    if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(no_run(run_dir))
-    content = read_journal(run_dir / JOURNAL_FILE)
+    content = read_journal(journal_in(run_dir))
     return content, load_config(run_dir / CONFIG_FILE)[0]
 
 
@@ -217,8 +215,15 @@ def remembering_from(assembly: Assembly, written: Sequence[str | None]) -> Assem
     return assembly
 
 
-def no_run(run_dir: Path) -> str:
-    """Say that a folder is no run directory, and which is the latest."""
+def journal_in(run_dir: Path) -> Path:
+    """Return the path of a run directory's journal.
+
+    Raises:
+        InputError: it is no run directory; which is the latest.
+    """
+    if (run_dir / JOURNAL_FILE).is_file():
+        return run_dir / JOURNAL_FILE
     message = f"{str(run_dir)!r} is not a run directory (it holds no {JOURNAL_FILE})"
     journals = sorted(Path("runs").glob(f"*/{JOURNAL_FILE}"), key=lambda path: path.stat().st_mtime)
-    return f"{message}; the latest is {str(journals[-1].parent)!r}" if journals else message
+    latest = f"; the latest is {str(journals[-1].parent)!r}" if journals else ""
+    raise InputError(f"{message}{latest}")

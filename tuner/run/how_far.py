@@ -19,10 +19,11 @@ SHOWN_AFTER_S = 2.0
 
 @dataclass
 class ArmCount:
-    """How far one arm is."""
+    """How far one arm is; ``before`` counts what an earlier run has done."""
 
     name: str
     budget: int
+    before: int = 0
     done: int = 0
     failed: int = 0
     best: float | None = None
@@ -34,6 +35,7 @@ class ArmCount:
         for trial in trials:
             if trial.arm == arm.name and trial.is_told:
                 count.add(trial)
+        count.before = count.done
         return count
 
     def add(self, trial: Trial) -> bool:
@@ -53,6 +55,16 @@ class ArmCount:
     def best_text(self) -> str:
         """Return the best so far for people."""
         return figure(self.best)
+
+    @property
+    def text(self) -> str:
+        """Return how far the arm is for people."""
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done}/{self.budget}  best {self.best_text}{failed}"
+
+    def rate(self, begun: float, now: float) -> float:
+        """Return how many trials a second were told since a run began."""
+        return (self.done - self.before) / max(now - begun, 1e-9)
 
 
 @dataclass

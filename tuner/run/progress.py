@@ -181,11 +181,7 @@ class Lines(Quiet):
             before = count.done / count.budget // LINE_EVERY_SHARE
             count.add(trial)
             if count.done / count.budget // LINE_EVERY_SHARE > before:
-                failed = f", {count.failed} failed" if count.failed else ""
-                self.say(
-                    f"{self.clock() - self.begun:6.1f} s  {count.name:<10} "
-                    f"{count.done}/{count.budget}  best {count.best_text}{failed}"
-                )
+                self.say(f"{self.clock() - self.begun:6.1f} s  {count.name:<10} {count.text}")
 
 
 class Ticker:
@@ -245,7 +241,6 @@ class Bars(Quiet):
         self._task = self._phase.add_task("", total=None, text="")
         self._arms: dict[str, tuple[ArmCount, TaskID]] = {}
         self._begun = time.monotonic()
-        self._new: dict[str, int] = {}
         console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         self._live = Live(console=console, get_renderable=self._drawn_now, refresh_per_second=5)
 
@@ -271,7 +266,7 @@ class Bars(Quiet):
                 best=count.best_text,
                 rate="",
             )
-            self._arms[arm.name], self._new[arm.name] = (count, task), 0
+            self._arms[arm.name] = (count, task)
 
     def step(self, step: Step) -> None:
         """Note where a phase stands, which the display tells when it is drawn."""
@@ -298,13 +293,11 @@ class Bars(Quiet):
             return
         count, task = self._arms[trial.arm]
         count.add(trial)
-        self._new[trial.arm] += 1
-        elapsed = max(time.monotonic() - self._begun, 1e-9)
         self._bars.update(
             task,
             completed=count.done,
             best=count.best_text,
-            rate=f"{self._new[trial.arm] / elapsed:.1f}/s",
+            rate=f"{count.rate(self._begun, time.monotonic()):.1f}/s",
         )
 
     def say(self, message: str) -> None:
@@ -321,7 +314,6 @@ class Page(Quiet):
     def __init__(self) -> None:
         self._counts: list[ArmCount] = []
         self._begun = time.monotonic()
-        self._new: dict[str, int] = {}
         self._drawn = float("-inf")
         self._output: Any = None
 
@@ -333,7 +325,6 @@ class Page(Quiet):
     def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
         """Show a bar an arm."""
         self._counts = [ArmCount.of(arm, trials) for arm in arms]
-        self._new = {count.name: 0 for count in self._counts}
         self._begun = time.monotonic()
         self._draw()
 
@@ -341,7 +332,6 @@ class Page(Quiet):
         for count in self._counts:
             if count.name == trial.arm:
                 count.add(trial)
-                self._new[count.name] += 1
         if time.monotonic() - self._drawn >= PAGE_EVERY_S:
             self._draw()
 
@@ -358,14 +348,10 @@ class Page(Quiet):
 
     def _line(self, count: ArmCount) -> str:
         full = round(_BAR_WIDTH * min(1.0, count.done / count.budget))
-        elapsed = max(self._drawn - self._begun, 1e-9)
-        rate = self._new[count.name] / elapsed
+        rate = count.rate(self._begun, self._drawn)
         left = (count.budget - count.done) / rate if rate else None
-        return (
-            f"{count.name:<11}{'█' * full}{'░' * (_BAR_WIDTH - full)} "
-            f"{count.done}/{count.budget}  best {count.best_text}"
-            + (f", {count.failed} failed" if count.failed else "")
-            + (f"  about {duration(left)} left" if left else "")
+        return f"{count.name:<11}{'█' * full}{'░' * (_BAR_WIDTH - full)} {count.text}" + (
+            f"  about {duration(left)} left" if left else ""
         )
 
     def say(self, message: str) -> None:

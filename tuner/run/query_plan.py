@@ -15,7 +15,7 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import composite_values
-from tuner.run.folder import last_summary, no_run
+from tuner.run.folder import journal_in, last_summary
 from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import minimum_detectable_effect, sample_size_paired
 from tuner.study.results import BASELINE_ARM
@@ -154,9 +154,7 @@ def spread_of_run(run_dir: Path) -> Spread:
     Raises:
         InputError: no run directory, or one that kept no values by query.
     """
-    if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(no_run(run_dir))
-    content = read_journal(run_dir / JOURNAL_FILE)
+    content = read_journal(journal_in(run_dir))
     header = content.header
     rows = read_side_by_side(run_dir)
     changes = np.array([row.change for row in rows if row.change is not None])

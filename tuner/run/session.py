@@ -37,9 +37,9 @@ from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
     TIMES_NOTE,
     earlier_seconds,
+    journal_in,
     last_summary,
     new_run_dir,
-    no_run,
     remembering,
     resolved_config,
     times_record,
@@ -241,8 +241,7 @@ def reopen(
         InputError: not a run directory, another run is writing it, or the data, the index or the
             configuration are not what they were.
     """
-    if not (run_dir / JOURNAL_FILE).is_file():
-        raise InputError(no_run(run_dir))
+    journal_in(run_dir)  # before its configuration is looked for
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
     assembly = assemble(
