@@ -71,6 +71,7 @@ class IndexUse:
         tokens: those that a model embedded or read for it; None where the system does not tell.
         money: what that cost, in the user's currency; None where the system does not tell.
         is_new: whether it was built for this evaluation.
+        folder: where it lies on this machine; not recorded.
     """
 
     name: str
@@ -80,6 +81,7 @@ class IndexUse:
     tokens: int | None = None
     money: float | None = None
     is_new: bool = False
+    folder: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,10 @@ class Trial:
         record = {name: value for name, value in vars(self).items() if name not in _UNRECORDED}
         record |= {"metrics": dict(self.metrics), "seconds": dict(self.seconds)}
         for name in ("race", "index"):
-            if record[name] is None:
-                del record[name]
-            else:
-                record[name] = asdict(record[name])
+            part = record.pop(name)
+            if part is not None:
+                record[name] = asdict(part)
+        record.get("index", {}).pop("folder", None)
         return {"trial": self.number, **record, "state": self.state.value}
 
     @classmethod

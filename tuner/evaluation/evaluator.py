@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,7 +33,7 @@ from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.passages import Passages
 from tuner.metrics.qrels import Qrels
-from tuner.retrieval.base import Retriever, ready, with_reasons
+from tuner.retrieval.base import Retriever, holding, ready, with_reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +175,10 @@ class Evaluator:
             TunerError: it cannot be built.
         """
         return ready(self.retriever, {**self.fixed, **params})
+
+    def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
+        """Have the index built, and keep it while the block runs; as ``ready``."""
+        return holding(self.retriever, {**self.fixed, **params})
 
     def measure(self, rankings: Rankings) -> Outcome:
         """Compute all metrics but latency's and the index's from rankings of these queries."""

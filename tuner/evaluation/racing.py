@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -111,9 +112,9 @@ class Racing:
         metrics |= index_metrics(self.whole.system_metrics, index)
         return Outcome(metrics, values, seconds, index=index)
 
-    def ready(self, params: Params) -> IndexUse | None:
-        """Have the index that the parameters describe built, as the evaluator does."""
-        return self.whole.ready(params)
+    def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
+        """Have the index that the parameters describe built and kept, as the evaluator does."""
+        return self.whole.holding(params)
 
     def _behind(
         self, values: Mapping[str, FloatArray], rival: FloatArray, asked: IntArray

@@ -25,10 +25,10 @@ KINDS = {
 """Each way to run evaluations by its name in a configuration."""
 
 # Takes parameters (``Params``), and ``rival=`` as well where a trial has one: see ``Trial.rival``.
-# It may have a method ``ready(params)`` that makes ready what they need, such as an index, and
-# returns an ``IndexUse`` or None. Kinds call that through ``execution.call.readied``, ahead of each
-# evaluation, in the process of the run and perhaps in several threads; where one does not, the
-# evaluation itself makes it ready.
+# It may have a method ``holding(params)``: a context in which what they need is there, such as an
+# index, and that gives an ``IndexUse`` or None. Kinds enter it through ``execution.call.readied``,
+# around each evaluation, in the process of the run and perhaps in several threads; where one does
+# not, the evaluation itself makes it ready.
 Evaluate = Callable[..., Outcome]
 Outcomes = Generator[tuple[Trial, Outcome], None, None]
 

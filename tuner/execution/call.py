@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeVar
@@ -72,26 +73,30 @@ def call_within(evaluate: Evaluate, trial: Trial, timeout_s: float | None) -> Ou
     return timed_out(timeout_s, elapsed_s, "its thread cannot be stopped and was abandoned")
 
 
+Holding = Callable[[Params], AbstractContextManager[IndexUse | None]]
+
+
 def readied(evaluate: Evaluate, call: Callable[[Trial], Outcome]) -> Callable[[Trial], Outcome]:
     """Return ``call`` with what an evaluation needs made ready before it, here and in this thread.
 
     So it is not made by several workers, needs not be where they are, and its time does not count
     towards the limit of a trial; it is told as the stage ``"index"``.
     """
-    ready: Callable[[Params], IndexUse | None] | None = getattr(evaluate, "ready", None)
-    if ready is None:
+    holding: Holding | None = getattr(evaluate, "holding", None)
+    if holding is None:
         return call
 
     def ready_and_call(trial: Trial) -> Outcome:
         start = time.perf_counter()
-        try:
-            index = ready(dict(trial.params))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # as in `call`
-            return failed(one_line(error), time.perf_counter() - start, blame=blame_of(error))
-        waited = time.perf_counter() - start
-        outcome = call(trial)
+        with ExitStack() as held:
+            try:
+                index = held.enter_context(holding(dict(trial.params)))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # as in `call`
+                return failed(one_line(error), time.perf_counter() - start, blame=blame_of(error))
+            waited = time.perf_counter() - start
+            outcome = call(replace(trial, index=index))
         if index is None or not index.is_new:
             return outcome
         return replace(outcome, index=index, seconds={**outcome.seconds, "index": waited})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -114,12 +115,37 @@ def ready(retriever: Retriever, params: Params) -> IndexUse | None:
     return retriever.ready(params) if isinstance(retriever, OverIndexes) else None
 
 
+def holding(retriever: Retriever, params: Params) -> AbstractContextManager[IndexUse | None]:
+    """Have an index ready as ``ready`` does, and keep it while the block runs."""
+    if isinstance(retriever, OverIndexes):
+        return retriever.holding(params)
+    return nullcontext()
+
+
+def pin(retriever: Retriever, params: Params, *, holder: Path, why: str) -> None:
+    """Keep the index that parameters describe, where a retriever has several.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    if isinstance(retriever, OverIndexes):
+        retriever.pin(params, holder=holder, why=why)
+
+
 @runtime_checkable
 class OverIndexes(Protocol):
     """A retriever with an index for each setting of its parameters of stage ``"index"``."""
 
     def ready(self, params: Params) -> IndexUse | None:
         """Have the index that ``params`` describe built, and say what it is."""
+        ...
+
+    def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
+        """Have it built, and keep it from being deleted while the block runs."""
+        ...
+
+    def pin(self, params: Params, *, holder: Path, why: str) -> None:
+        """Keep it for as long as ``holder`` exists, instead of what that kept for this before."""
         ...
 
 

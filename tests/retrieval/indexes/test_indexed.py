@@ -11,55 +11,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tuner.core.corpus import Corpus, Document, Query
+from tuner.core.brought import name_of
+from tuner.core.corpus import Query
 from tuner.core.errors import InputError, OutageError, TunerError
-from tuner.core.steps import Advance
-from tuner.core.trial import Params
+from tuner.execution.cluster.folders import archive, unpack
 from tuner.retrieval.indexes import Indexed, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
 
 HERE = Path(__file__).parent
-DOCUMENTS = tuple(Document(str(n), f"title {n}", f"text {n}") for n in range(5))
-CORPUS = Corpus(DOCUMENTS)
 QUERIES = (Query("q", "which?"), Query("r", "what?"))
-
-
-@dataclass(frozen=True)
-class Make:
-    log: str
-
-    def __call__(self, corpus: Corpus, folder: Path, settings: Params, advance: Advance) -> Any:
-        from toy_indexes import Toy
-
-        folder.mkdir(parents=True, exist_ok=True)
-        advance(1, 2)
-        return Toy.build(corpus, cache_dir=folder, log=self.log, **settings)
-
-
-@pytest.fixture(autouse=True)
-def toy_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Callable[..., Indexed]:
-    def made(**options: Any) -> Indexed:
-        from toy_indexes import Toy
-
-        recipe = Make(str(tmp_path / "log"))
-        indexed = Indexed(
-            "toy", recipe, CORPUS, tmp_path, knobs=Toy.declare_knobs(), first={}, **options
-        )
-        indexed.prepare(QUERIES)
-        return indexed
-
-    return made
 
 
 def builds(tmp_path: Path) -> list[str]:
@@ -103,7 +68,7 @@ def test_a_trial_is_told_what_its_index_took_and_whether_it_is_new(
     assert first.name == again.name != indexed.ready({}).name
     assert first.seconds > 0
     assert first.megabytes > 0
-    assert (first.documents, first.tokens, first.money) == (5, 30, None)
+    assert (first.documents, first.tokens, first.money) == (10, 30, None)
 
 
 def test_queries_are_prepared_where_the_index_is_built(
@@ -219,7 +184,7 @@ def test_what_is_not_whole_is_built_again(
 ) -> None:
     folder = tmp_path / "indexes" / make().ready({"size": 3}).name
     if damage == "no record":
-        (folder / "index.json").unlink()
+        (folder / "manifest.json").unlink()
     elif damage == "cut short":
         (folder / "ids.txt").write_text("0")
     else:
@@ -254,7 +219,7 @@ def test_a_builder_ends_with_the_process_that_wanted_it(
     while _is_alive(builder):
         time.sleep(0.05)
     (folder,) = [p for p in (tmp_path / "indexes").iterdir() if p.is_dir() and not _is_whole(p)]
-    assert not (folder / "index.json").exists()
+    assert not (folder / "manifest.json").exists()
 
 
 def _is_alive(pid: int) -> bool:
@@ -267,6 +232,24 @@ def _is_alive(pid: int) -> bool:
 
 def _is_whole(folder: Path) -> bool:
     try:
-        return bool(json.loads((folder / "index.json").read_text())["files"])
+        return bool(json.loads((folder / "manifest.json").read_text())["files"])
     except (OSError, ValueError):
         return False
+
+
+def test_an_index_is_found_where_it_was_brought_to(
+    make: Callable[..., Indexed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed = make()
+    use = indexed.ready({"size": 3})
+    name = name_of(Path(use.folder))
+    assert name is not None
+    elsewhere = tmp_path / "another machine"
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    unpack(name, archive(use.folder))
+    for folder in (Path(use.folder), tmp_path / "corpora"):
+        folder.rename(tmp_path / f"not here {folder.name}")
+    OPENED.forget(Path(use.folder))
+    assert ids(indexed, size=3, top_k=9) == ["0", "1", "2"]
+    assert indexed.ready({"size": 3}).folder.startswith(str(elsewhere))
+    assert builds(tmp_path).count("3 well") == 1

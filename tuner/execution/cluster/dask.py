@@ -103,8 +103,7 @@ class DaskCluster:
             raise LostError(f"{worker}: {one_line(error)}") from error
         self.slots.add(slot)
 
-        def bring(name: str) -> None:
-            path = self._package.folders[name]
+        def bring(name: str, path: str) -> None:
             sent = self._there(name, partial(archive, path))
             failure = self._wait(worker, unpack, name, sent).exception()
             if failure is not None:

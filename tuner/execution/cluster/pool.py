@@ -16,8 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
+from tuner.core.brought import name_of
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.call import failed
@@ -168,6 +170,7 @@ class ClusterPool:
             try:
                 deadline = math.inf if timeout_s is None else timeout_s + LONGEST_DELAY_S
                 deadline += time.monotonic()
+                slot.fetch(_folders(trial))
                 outcome = slot.evaluate(trial, timeout_s, wait_s=ASK_S)
                 while outcome is None:
                     if time.monotonic() > deadline:  # the worker itself should have seen to that
@@ -175,6 +178,9 @@ class ClusterPool:
                     outcome = slot.answer(wait_s=ASK_S)
                 is_lost = False
                 return outcome
+            except CannotSendError as error:  # its index cannot be brought there
+                is_lost = False
+                return failed(str(error), time.perf_counter() - begin)
             except LostError as error:
                 reason = str(error)
                 self._lost.append(worker.name)
@@ -281,6 +287,13 @@ class ClusterPool:
             )
         if is_over:
             raise OutageError(f"there has been no worker for {self._workers_wait_s:g} s")
+
+
+def _folders(trial: Trial) -> dict[str, str]:
+    """Return the folder of the index that a trial asks, by its name, where there is one."""
+    folder = "" if trial.index is None else trial.index.folder
+    name = name_of(Path(folder)) if folder else None
+    return {} if name is None else {name: folder}
 
 
 def knock(host_and_port: str) -> None:

@@ -127,19 +127,19 @@ class RayCluster:
         self.actors.add(actor)
         slot = _Slot(self, worker, actor)
 
-        def bring(name: str) -> None:
-            slot.ask("unpack", name, self._there(name), lasts_s=START_TIMEOUT_S)
+        def bring(name: str, path: str) -> None:
+            slot.ask("unpack", name, self._there(name, path), lasts_s=START_TIMEOUT_S)
 
         slot.prepare(self._package.folders, bring)
         return slot
 
-    def _there(self, name: str) -> Any:
+    def _there(self, name: str, path: str) -> Any:
         """Return a folder as it lies on this node, for others to fetch."""
         import ray
 
         with self._sending:
             if name not in self._sent:
-                self._sent[name] = ray.put(archive(self._package.folders[name]))
+                self._sent[name] = ray.put(archive(path))
             return self._sent[name]
 
     def ask(self, answer: Any, timeout_s: float) -> Any:

@@ -95,6 +95,9 @@ class Slot:
         self._pool.close()
 
 
+Bring = Callable[[str, str], None]
+
+
 class FarSlot(ABC):
     """A ``Slot`` on a worker, seen from here; a subclass knows how a kind of cluster asks it."""
 
@@ -110,15 +113,28 @@ class FarSlot(ABC):
     def close(self) -> None:
         """Give up the slot and what is under way on it; does not wait."""
 
-    def prepare(self, folders: Mapping[str, str], bring: Callable[[str], None]) -> None:
-        """Bring the folders that are missing there, and load the evaluate function."""
+    def prepare(self, folders: Mapping[str, str], bring: Bring) -> None:
+        """Bring the folders that are missing there, and load the evaluate function.
+
+        ``bring`` brings one to the slot's machine: its name, and where it lies here.
+        """
+        self._bring = bring
         try:
-            for name in self.ask("missing", dict(folders), lasts_s=START_TIMEOUT_S):
-                bring(name)
+            self.fetch(folders)
             self.ask("check", lasts_s=START_TIMEOUT_S)
         except BaseException:
             self.close()
             raise
+
+    def fetch(self, folders: Mapping[str, str]) -> None:
+        """Bring the folders, by name, that are missing there.
+
+        Raises:
+            LostError: the worker is gone.
+            CannotSendError: one cannot be brought.
+        """
+        for name in self.ask("missing", dict(folders), lasts_s=START_TIMEOUT_S) if folders else ():
+            self._bring(name, folders[name])
 
     def evaluate(self, trial: Trial, timeout_s: float | None, *, wait_s: float) -> Outcome | None:
         """Begin to evaluate; return the outcome, or None where there is none after ``wait_s``."""

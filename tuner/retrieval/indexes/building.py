@@ -27,6 +27,7 @@ from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, portion, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, TellsIndexCost, prepare
+from tuner.retrieval.indexes.pickling import Pickler
 from tuner.retrieval.indexes.record import (
     RETRIEVER,
     IndexRecord,
@@ -65,9 +66,9 @@ class Order:
         """Return the file that holds what a builder printed."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
-    def found(self) -> IndexRecord | None:
+    def found(self, folder: Path | None = None) -> IndexRecord | None:
         """Return the record of the index where it is there, whole, and of this order."""
-        record = read_record(self.folder)
+        record = read_record(folder or self.folder)
         return record if record is not None and record.made_from == self.made_from else None
 
 
@@ -120,7 +121,7 @@ def _write(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with whole(folder / RETRIEVER) as stream:
-            stream.write(_dumps(built))
+            Pickler(stream, folder).dump(built)
         record = IndexRecord(
             made_from=made_from,
             settings=settings,

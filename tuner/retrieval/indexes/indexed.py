@@ -5,11 +5,13 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tuner.core.brought import candidates
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import OutageError, TunerError
 from tuner.core.files import whole
@@ -20,6 +22,7 @@ from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import Identify, Retriever, serve_one, with_reasons
 from tuner.retrieval.base import prepare as prepare_one
 from tuner.retrieval.indexes.building import Make, Order, build_apart, write_first
+from tuner.retrieval.indexes.keeping import held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
 from tuner.retrieval.indexes.record import IndexRecord
@@ -140,10 +143,31 @@ class Indexed(Around):
         settings = self._settings_of(params)
         if settings == self._settings:
             is_new, self._is_first_new = self._is_first_new, False
-            return self._first.use(self._place(settings).name, is_new=is_new)
+            return self._first.use(self._place(settings), is_new=is_new)
         order = self._order(settings)
-        record, is_new = self._built(order, advance)
-        return record.use(order.folder.name, is_new=is_new)
+        folder, record, is_new = self._built(order, advance)
+        return record.use(folder, is_new=is_new)
+
+    @contextmanager
+    def holding(self, params: Params) -> Iterator[IndexUse]:
+        """Have the index built, and keep it from being deleted while the block runs.
+
+        Raises:
+            TunerError: it cannot be built.
+        """
+        with held(self._place(self._settings_of(params))):
+            yield self.ready(params)
+
+    def pin(self, params: Params, *, holder: Path, why: str) -> None:
+        """Keep the index that ``params`` describe for as long as ``holder`` exists.
+
+        What the same holder kept before for the same reason is let go.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        name = self._place(self._settings_of(params)).name
+        pin(self._folder, name, holder=holder, why=why)
 
     def _at(self, params: Params) -> tuple[Retriever, Params]:
         settings = self._settings_of(params)
@@ -151,8 +175,8 @@ class Indexed(Around):
         if settings == self._settings:
             return self.retriever, rest
         order = self._order(settings)
-        self._built(order, unheard)
-        return OPENED.retriever(order.folder, order.made_from), rest
+        folder, _, _ = self._built(order, unheard)
+        return OPENED.retriever(folder, order.made_from), rest
 
     def _settings_of(self, params: Params) -> Params:
         given = {name: params[name] for name in self._settings if name in params}
@@ -175,21 +199,28 @@ class Indexed(Around):
             queries=self._queries,
         )
 
-    def _built(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
-        known = OPENED.record(order.folder, order.made_from)
-        if known is not None:
-            return known, False
+    def _built(self, order: Order, advance: Advance) -> tuple[Path, IndexRecord, bool]:
+        """Return where an index lies, its record, and whether it was built now."""
+        for folder in candidates(order.folder):
+            known = OPENED.record(folder, order.made_from)
+            if known is not None:
+                return folder, known, False
         key = order.folder.name
         with self._lock:
             building = self._building.setdefault(key, threading.Lock())
         with building:
             if key in self._failed:
                 raise TunerError(self._failed[key])
-            found, is_new = order.found(), False
-            if found is None:
-                found, is_new = self._build(order, advance)
-            OPENED.remember(order.folder, found)
-            return found, is_new
+            for folder in candidates(order.folder):
+                found = order.found(folder)
+                if found is not None:
+                    touch(folder)
+                    OPENED.remember(folder, found)
+                    return folder, found, False
+            built, is_new = self._build(order, advance)
+            OPENED.remember(order.folder, built)
+            make_room(self._folder, self._limits, spare=order.folder)
+            return order.folder, built, is_new
 
     def _build(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
         self._write_corpus()

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tuner.core.brought import MANIFEST
 from tuner.core.files import write_whole
 from tuner.core.json_text import read_as
 from tuner.core.trial import IndexUse, Params
 
-RECORD = "index.json"
+# Also tells other machines of a cluster that the folder is complete.
+RECORD = MANIFEST
 RETRIEVER = "retriever.pickle"
 
 
@@ -41,11 +43,17 @@ class IndexRecord:
         """Return the bytes of all files."""
         return sum(self.files.values())
 
-    def use(self, name: str, *, is_new: bool) -> IndexUse:
-        """Return what a trial says of the index called ``name``."""
-        megabytes = round(self.size / 1e6, 6)
+    def use(self, folder: Path, *, is_new: bool) -> IndexUse:
+        """Return what a trial says of the index in ``folder``, whose name is the index's."""
         return IndexUse(
-            name, self.seconds, megabytes, self.documents, self.tokens, self.money, is_new
+            name=folder.name,
+            seconds=self.seconds,
+            megabytes=round(self.size / 1e6, 6),
+            documents=self.documents,
+            tokens=self.tokens,
+            money=self.money,
+            is_new=is_new,
+            folder=str(folder),
         )
 
 
@@ -74,5 +82,5 @@ def files_of(folder: Path) -> dict[str, int]:
     return {
         path.relative_to(folder).as_posix(): path.stat().st_size
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path != folder / RECORD
     }

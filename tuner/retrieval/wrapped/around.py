@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 from tuner.core.corpus import Query
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
-from tuner.retrieval.base import Retriever, at_once_of, prepare, ready
+from tuner.retrieval.base import Retriever, at_once_of, holding, pin, prepare, ready
 from tuner.retrieval.knobs import Knob
 
 
@@ -41,3 +43,11 @@ class Around:
     def ready(self, params: Params) -> IndexUse | None:
         """Let the retriever have the index of these parameters built."""
         return ready(self.retriever, params)
+
+    def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
+        """Let the retriever keep it while the block runs."""
+        return holding(self.retriever, params)
+
+    def pin(self, params: Params, *, holder: Path, why: str) -> None:
+        """Let the retriever keep it as long as ``holder`` exists."""
+        pin(self.retriever, params, holder=holder, why=why)
