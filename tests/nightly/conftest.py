@@ -18,8 +18,7 @@ import pytest
 import yaml
 
 from tuner.config import load_config
-from tuner.nightly.drift import write_score
-from tuner.nightly.night import run_night
+from tuner.nightly.night import run_night, write_score
 from tuner.nightly.records import Records, read_records
 from tuner.study.loop import Event
 

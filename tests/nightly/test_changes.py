@@ -17,7 +17,7 @@ from tuner.config.nightly import KeepSection
 from tuner.core.corpus import Query
 from tuner.core.journal import read_journal
 from tuner.nightly.budget import shares
-from tuner.nightly.drift import check_drift, record_score, write_score
+from tuner.nightly.night import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, read_records
 from tuner.nightly.spending import Spending, remember_part

@@ -16,11 +16,10 @@ from tuner.report import comparison, convergence, failures, provenance, queries
 from tuner.report.chart import arm_places
 from tuner.report.comparison import compare
 from tuner.report.convergence import best_so_far
-from tuner.report.fetching import rows_of
 from tuner.report.headline import headline
 from tuner.report.page_view import wrapped
 from tuner.report.places import axis, edges, place, shown_trials
-from tuner.report.review import read_review
+from tuner.report.review import read_review, rows_of
 from tuner.report.slices import cell, surface
 from tuner.report.tradeoff import cheapest_best
 from tuner.report.writing import make_page, write_report

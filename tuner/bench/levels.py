@@ -22,7 +22,8 @@ from tuner.bench.load import (
     open_loop,
 )
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import TunerError
+from tuner.core.files import save_plot
 from tuner.core.rankings import TRIED_AGAIN
 from tuner.core.steps import Say
 from tuner.core.trial import Params
@@ -191,7 +192,4 @@ def draw(levels: Sequence[Level], path: Path, *, title: str) -> None:
             if kind == "closed":
                 axes.set_xticks(at)
             axes.grid(alpha=0.3)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(f"--plot {path}: cannot be written: {error.strerror}") from error
+    save_plot(figure, path)

@@ -114,9 +114,9 @@ def command(
     """
     from tuner.cli.drift_report import print_report
     from tuner.drift.detection import find_drift
+    from tuner.drift.findings import draw
     from tuner.drift.mix import MODERATE_PSI
     from tuner.drift.observations import Windows
-    from tuner.drift.plot import draw
     from tuner.drift.sources import observations_of, observations_of_experiment
     from tuner.nightly.records import dates_of_studies
 

@@ -65,8 +65,7 @@ def command(
 
 
 def _read(run: str, uri: str, folder: Path) -> Review:
-    from tuner.report.fetching import fetch_study
-    from tuner.report.review import read_review
+    from tuner.report.review import fetch_study, read_review
 
     if Path(run).is_dir() or not _RUN_ID.fullmatch(run):
         return read_review(Path(run))

@@ -68,6 +68,18 @@ def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
     write_whole(path, table.getvalue())
 
 
+def save_plot(figure: Any, path: Path) -> None:
+    """Write a figure of matplotlib where ``--plot`` says.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise InputError(f"--plot {path}: cannot be written: {error.strerror}") from error
+
+
 @contextmanager
 def whole(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a file that is on the disk, whole, when the block ends; nothing changes on an error.

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError
+from tuner.core.files import save_plot
 from tuner.nightly.records import NIGHTS_FILE, Promotion, Records, read_records, studies_in
 
 
@@ -153,10 +153,7 @@ def draw(history: History, path: Path) -> None:
     differences.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
     formatter = DateFormatter("%Y-%m-%d")  # type: ignore[no-untyped-call]  # as matplotlib has it
     differences.xaxis.set_major_formatter(formatter)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(f"--plot {path}: cannot be written: {error.strerror}") from error
+    save_plot(figure, path)
 
 
 def _draw_scores(axes: Any, history: History) -> None:

@@ -6,6 +6,7 @@ date the study stays as it is: its trials help that night's search.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,19 +18,23 @@ from typing import Any
 from tuner.config import Config, Source
 from tuner.config.nightly import NightlySection
 from tuner.core.errors import InputError, TunerError
+from tuner.core.journal import per_query_if_whole
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Phases, Say
 from tuner.core.trial import Trial
+from tuner.drift.detection import Measure, find_drift
+from tuner.drift.findings import DriftReport
+from tuner.drift.observations import Observation, Windows
 from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
-from tuner.nightly.data import data_record, params_key, what_changed
+from tuner.nightly.data import data_record, params_key, part_of, what_changed
 from tuner.nightly.deciding import decide_night, find_challenger, why_failed
-from tuner.nightly.drift import check_drift, record_score
 from tuner.nightly.history import told_unreadable
 from tuner.nightly.notify import check_notify
 from tuner.nightly.pruning import only_one, prune
-from tuner.nightly.records import Champion, Records, read_records
+from tuner.nightly.records import Champion, Records, Score, read_records
 from tuner.nightly.showing import show_in_mlflow
-from tuner.nightly.spending import Spending
+from tuner.nightly.spending import Spending, remember_part
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.report import write_study_report
 from tuner.run.assembly import Assembly, assemble, check_can_tune
@@ -39,6 +44,9 @@ from tuner.run.warm_start import Earlier
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry
+
+SCORE = "score"
+
 
 Follow = Callable[[Session], Callable[[Event], None]]
 """Given a study before its loop, returns what takes the loop's events."""
@@ -279,3 +287,66 @@ def _begun(
         data=data,
     )
     return session
+
+
+def record_score(
+    records: Records,
+    assembly: Assembly,
+    baseline: Trial,
+    run_dir: Path,
+    *,
+    champion: str,
+    night: date,
+) -> Score | None:
+    """Write down what the champion scored tonight on the tune queries; None where it failed."""
+    if baseline.objective is None:
+        return None
+    part_name: str | None = None
+    values: tuple[float | None, ...] = ()
+    objective = assembly.plan.objective
+    per_query = per_query_if_whole(run_dir / JOURNAL_FILE, baseline.evaluated_as)
+    if per_query and all(name in per_query for name in objective.weights):
+        by_query = objective.by_query(per_query, baseline.metrics)
+        values = tuple(None if math.isnan(x) else round(float(x), 9) for x in by_query)
+        part_name, part = part_of(assembly.tune_queries)
+        remember_part(records, part_name, part)
+    score = Score(night, champion, float(baseline.objective), part_name, values)
+    write_score(records, score)
+    return score
+
+
+def write_score(records: Records, score: Score) -> None:
+    """Write a score down."""
+    records.write(
+        "scored",
+        night=score.night.isoformat(),
+        champion=score.champion,
+        mean=score.mean,
+        part=score.part,
+        by_query=list(score.by_query),
+    )
+
+
+def check_drift(records: Records, champion: str, night: date) -> DriftReport:
+    """Look for drift in the champion's score up to a night: all queries, and by query type.
+
+    Only nights of the same champion are compared: a better or worse one is no drift.
+    """
+    latest = {one.night: one for one in records.scores if one.champion == champion}
+    observations = [
+        seen
+        for day, score in sorted(latest.items())
+        if day <= night
+        for seen in _observations(records, score)
+    ]
+    return find_drift(observations, [Measure(SCORE)], windows=Windows.until(night), mix_effect=None)
+
+
+def _observations(records: Records, score: Score) -> list[Observation]:
+    part = None if score.part is None else records.parts.get(score.part)
+    if part is None or len(part.digests) != len(score.by_query):
+        return [Observation(score.night, {SCORE: score.mean})]
+    return [
+        Observation(score.night, {SCORE: math.nan if value is None else value}, digest, kind)
+        for digest, kind, value in zip(part.digests, part.types, score.by_query, strict=True)
+    ]

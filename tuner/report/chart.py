@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -49,6 +49,20 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     place: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        form: Form,
+        role: Role,
+        points: Iterable[tuple[float, float, str]],
+        *,
+        place: int = 0,
+    ) -> Series:
+        """Return the series of points, each with x, y and its text."""
+        x, y, texts = zip(*points, strict=True)
+        return cls(name, form, role, x, y, texts, place=place)
 
 
 @dataclass(frozen=True)

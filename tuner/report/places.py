@@ -145,13 +145,5 @@ def crossed(lost: Sequence[tuple[float, Trial]], heights: Sequence[float]) -> li
     if not lost:
         return []
     kept = spread(len(lost), MOST_POINTS)
-    return [
-        Series(
-            "failed",
-            "points",
-            "failed",
-            tuple(lost[n][0] for n in kept),
-            tuple(heights[n] for n in kept),
-            tuple(trial_text(lost[n][1]) for n in kept),
-        )
-    ]
+    points = ((lost[n][0], heights[n], trial_text(lost[n][1])) for n in kept)
+    return [Series.of("failed", "points", "failed", points)]

@@ -1,24 +1,28 @@
-"""A study as its run directory tells it, with all that the report is made of."""
+"""A study as its run directory tells it, or MLflow, with all that the report is made of."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tuner.core.errors import TunerError
 from tuner.core.journal import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.core.rankings import FloatArray
-from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, TABLE_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, composite_values
 from tuner.report.chart import arm_places
 from tuner.run.folder import SUMMARY_NOTE, journal_in, last_summary
-from tuner.run.side_by_side import SideBySide, read_side_by_side
+from tuner.run.side_by_side import Passage, Side, SideBySide, read_side_by_side, write_side_by_side
 from tuner.study.results import BASELINE_ARM, summarise
+from tuner.tracking.mlflow.tracker import Mlflow
 
 UNFINISHED = "unfinished"
 
@@ -162,3 +166,55 @@ def _goes_on(content: JournalContent) -> bool:
     kinds = [note.get("kind") for note in content.notes]
     kinds = [kind for kind in kinds if kind == SUMMARY_NOTE or kind in OPENINGS]
     return bool(kinds) and kinds[-1] != SUMMARY_NOTE
+
+
+def fetch_study(uri: str, run_id: str, folder: Path) -> Path:
+    """Download what a report is made of into a folder, and return the folder.
+
+    The run of an arm or of a trial leads to its study.
+
+    Raises:
+        InputError: the store has no such run.
+        TunerError: the store cannot be reached, or the study has not ended.
+    """
+    Mlflow.check(uri)
+    run_id = Mlflow.study_run(uri, run_id)
+    folder.mkdir(parents=True)
+    Mlflow.fetch(uri, run_id, JOURNAL_FILE, folder)
+    # Not every study has these: no configuration of one from Python, no queries without a baseline.
+    with suppress(TunerError):
+        Mlflow.fetch(uri, run_id, CONFIG_FILE, folder)
+    with suppress(TunerError):
+        table = json.loads(Mlflow.fetch(uri, run_id, TABLE_FILE, folder).read_bytes())
+        write_side_by_side(folder, rows_of(table))
+    return folder
+
+
+def rows_of(table: Mapping[str, Any]) -> list[SideBySide]:
+    """Return the queries of per_query.jsonl from MLflow's table of them, which has no titles."""
+    rows = [dict(zip(table["columns"], values, strict=True)) for values in table["data"]]
+    return [
+        SideBySide(
+            query_id=row["query_id"],
+            query=row["query"],
+            query_type=row["query_type"],
+            part=row["part"],
+            relevant=tuple(row["relevant"]),
+            winner=_side(row, "winner"),
+            baseline=_side(row, "baseline"),
+        )
+        for row in rows
+    ]
+
+
+def _side(row: Mapping[str, Any], side: str) -> Side:
+    """Read ``winner composite``, ``winner recall@10``, …, ``winner retrieved``."""
+    own = {
+        name.removeprefix(f"{side} "): value
+        for name, value in row.items()
+        if name.startswith(f"{side} ")
+    }
+    retrieved = own.pop("retrieved")
+    composite = own.pop("composite")
+    passages = (Passage(id_, "", id_ in row["relevant"]) for id_ in retrieved)
+    return Side(composite, own, tuple(passages))

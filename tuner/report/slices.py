@@ -8,7 +8,7 @@ from itertools import pairwise
 from tuner.core.shown import counted
 from tuner.core.space import Categorical, Parameter
 from tuner.core.trial import Params, Trial, TrialState
-from tuner.report.chart import Axis, Cells, Chart, Numbers, Series
+from tuner.report.chart import Axis, Cells, Chart, Numbers, Role, Series
 from tuner.report.parts import Block, Charts, Section, Text, shown_param, shown_params
 from tuner.report.places import (
     BEST_POINTS,
@@ -260,24 +260,16 @@ def by_arm(
     """Return a series for each arm, and one for those of its trials that were stopped early."""
     series = []
     for arm in review.arms:
-        for is_stopped in (False, True):
+        roles: dict[Role, str] = {"arm": arm, "stopped": f"{arm}, stopped early"}
+        for role, name in roles.items():
             mine = [
-                (at, height, trial)
+                (at, height, trial_text(trial))
                 for (at, trial), height in zip(points, heights, strict=True)
-                if trial.arm == arm and (trial.race is not None) == is_stopped
+                if trial.arm == arm and (trial.race is not None) == (role == "stopped")
             ]
             if mine:
-                series.append(
-                    Series(
-                        f"{arm}, stopped early" if is_stopped else arm,
-                        "points",
-                        "stopped" if is_stopped else "arm",
-                        tuple(at for at, _, _ in mine),
-                        tuple(height for _, height, _ in mine),
-                        tuple(trial_text(trial) for _, _, trial in mine),
-                        place=review.arm_places[arm],
-                    )
-                )
+                place = review.arm_places[arm]
+                series.append(Series.of(name, "points", role, mine, place=place))
     return series
 
 

@@ -71,14 +71,8 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
     on_front = {trial.number for trial, _, _ in best}
     numbers = {trial.number for trial in shown_trials([trial for trial, _, _ in known])} | on_front
     points = [one for one in known if one[0].number in numbers]
-    front = Series(
-        "Pareto front",
-        "line",
-        "front",
-        tuple(price for _, price, _ in best),
-        tuple(value for _, _, value in best),
-        tuple(_text(*one, cost) for one in best),
-    )
+    along = [(price, value, _text(trial, price, value, cost)) for trial, price, value in best]
+    front = [Series.of("Pareto front", "line", "front", along)] if len(best) > 1 else []
     marks = []
     for label, role, standing in marked(review):
         trial = review.trial(standing)
@@ -98,7 +92,7 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
         Axis(f"{scale}, before any price" if review.is_priced else scale),
         (
             *by_arm(review, [(p, t) for t, p, _ in points], [value for _, _, value in points]),
-            *((front,) if len(best) > 1 else ()),
+            *front,
             *marks,
         ),
         Numbers(

@@ -7,15 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tuner.core.errors import InputError, did_you_mean
-from tuner.tracking.mlflow.client import Client
+from tuner.tracking.mlflow.client import Client, all_runs
 from tuner.tracking.mlflow.quiet import reaching
 from tuner.tracking.mlflow.records import ROLE, STUDY_ID, Point, RunContent
-from tuner.tracking.uri import absolute, check_experiment, check_uri, mask, sqlite_path
-
-_PAGE = 1000
+from tuner.tracking.uri import absolute, check_experiment, check_there, check_uri, mask
 
 
 @dataclass(frozen=True)
@@ -45,9 +42,7 @@ def read_history(
     """
     check_uri(uri)
     check_experiment(experiment)
-    path = sqlite_path(uri)
-    if path is not None and not path.is_file():
-        raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
+    check_there(uri)
     with reaching(uri, f"cannot read from MLflow at {mask(uri)}"):
         runs = _search(absolute(uri), experiment, tags or {})
     if tags is None or ROLE not in tags:
@@ -63,29 +58,17 @@ def _search(uri: str, experiment: str, tags: Mapping[str, str]) -> list[LoggedRu
     if found is None:
         known = [one.name for one in client.search_experiments()]
         raise InputError(f"no experiment {experiment!r}{did_you_mean(experiment, known)}")
-    runs: list[LoggedRun] = []
-    token: str | None = None
-    while True:
-        page: Any = client.search_runs(
-            [found.experiment_id],
-            max_results=_PAGE,
-            order_by=["attributes.start_time ASC"],
-            page_token=token,
+    return [
+        LoggedRun(
+            run.info.run_id,
+            run.info.start_time,
+            _in_words_of_today(run.data.metrics, run.data.tags),
+            dict(run.data.tags),
         )
-        runs += [
-            LoggedRun(
-                run.info.run_id,
-                run.info.start_time,
-                _in_words_of_today(run.data.metrics, run.data.tags),
-                dict(run.data.tags),
-            )
-            for run in page
-            # Compared here, since a filter string cannot hold every key and value.
-            if all(run.data.tags.get(name) == value for name, value in tags.items())
-        ]
-        token = page.token
-        if not token:
-            return runs
+        for run in all_runs(client, found.experiment_id)
+        # Compared here, since a filter string cannot hold every key and value.
+        if all(run.data.tags.get(name) == value for name, value in tags.items())
+    ]
 
 
 def _in_words_of_today(metrics: Mapping[str, float], tags: Mapping[str, str]) -> dict[str, float]:

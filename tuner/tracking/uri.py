@@ -95,6 +95,17 @@ def check_experiment(name: str) -> None:
         )
 
 
+def check_there(uri: str) -> None:
+    """Check that a store which is a file is there.
+
+    Raises:
+        InputError: it is not.
+    """
+    path = sqlite_path(uri)
+    if path is not None and not path.is_file():
+        raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
+
+
 def absolute(uri: str) -> str:
     """Return the URI with a sqlite path made absolute, so that a later chdir does not matter."""
     path = sqlite_path(uri)

@@ -17,7 +17,7 @@ from tuner.core.json_text import encodable, text_digest
 from tuner.core.study_record import StudyHeader
 from tuner.tracking.mlflow.records import PARENT_RUN, STUDY_ID, Point, RunContent
 from tuner.tracking.mlflow.saved_views import KIND, STUDIES, is_older, saved_views, with_columns_of
-from tuner.tracking.mlflow.versions import VersionContent, add_version
+from tuner.tracking.mlflow.versions import VersionContent, add_version, in_pages
 from tuner.tracking.uri import sqlite_path
 
 _PAGE = 1000
@@ -70,20 +70,8 @@ class Client:
 
     def runs(self, study_id: str) -> list[FoundRun]:
         """Find every run of the study, of whatever role."""
-        found: list[FoundRun] = []
-        token: str | None = None
-        while True:
-            page = self._client.search_runs(
-                [self.experiment_id],
-                filter_string=f"tags.`{STUDY_ID}` = '{study_id}'",
-                max_results=_PAGE,
-                order_by=["attributes.start_time ASC"],
-                page_token=token,
-            )
-            found += [_found(run) for run in page]
-            token = page.token
-            if not token:
-                return found
+        wanted = f"tags.`{STUDY_ID}` = '{study_id}'"
+        return [_found(run) for run in all_runs(self._client, self.experiment_id, wanted)]
 
     def create(self, content: RunContent, parent_id: str | None) -> FoundRun:
         """Create a run that is still to be filled."""
@@ -236,6 +224,17 @@ class Client:
             )
             inputs.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
         self._client.log_inputs(run_id, inputs)
+
+
+def all_runs(client: Any, experiment_id: str, wanted: str = "") -> list[Any]:
+    """Return an experiment's runs, oldest first, or those that a filter string wants."""
+    return in_pages(
+        client.search_runs,
+        [experiment_id],
+        wanted,
+        max_results=_PAGE,
+        order_by=["attributes.start_time ASC"],
+    )
 
 
 @contextmanager

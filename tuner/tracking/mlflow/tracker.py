@@ -30,9 +30,9 @@ from tuner.tracking.mlflow.writer import TrackingStatus, Writer
 from tuner.tracking.uri import (
     absolute,
     check_experiment,
+    check_there,
     check_uri,
     mask,
-    sqlite_path,
     without_password,
 )
 
@@ -190,9 +190,7 @@ class Mlflow:
             InputError: the store has no such run, or there is no such store.
             TunerError: the store cannot be reached.
         """
-        path = sqlite_path(uri)
-        if path is not None and not path.is_file():
-            raise InputError(f"tracking uri {mask(uri)!r}: there is no file {str(path)!r}")
+        check_there(uri)
         with reaching(uri, f"cannot get run {run_id} from {mask(uri)}"):
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException

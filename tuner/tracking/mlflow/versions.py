@@ -107,14 +107,19 @@ def find_versions(client: Any, name: str) -> list[ModelVersion]:
     by_version: dict[int, list[str]] = {}
     for alias, version in aliases.items():
         by_version.setdefault(int(version), []).append(alias)
-    found: list[ModelVersion] = []
-    token: str | None = None
-    while True:
-        page = client.search_model_versions(f"name = '{name}'", max_results=_PAGE, page_token=token)
-        found += [_version(entry, by_version) for entry in page]
-        token = page.token
-        if not token:
-            return sorted(found, key=lambda version: -version.version)
+    entries = in_pages(client.search_model_versions, f"name = '{name}'", max_results=_PAGE)
+    found = [_version(entry, by_version) for entry in entries]
+    return sorted(found, key=lambda version: -version.version)
+
+
+def in_pages(search: Callable[..., Any], *wanted: Any, **more: Any) -> list[Any]:
+    """Return all that a search finds, page by page."""
+    page = search(*wanted, **more)
+    found = list(page)
+    while page.token:
+        page = search(*wanted, **more, page_token=page.token)
+        found += page
+    return found
 
 
 def add_version(
