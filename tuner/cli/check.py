@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from tuner.cli.options import config_argument, load_shown, set_option
@@ -27,10 +25,11 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     from tuner.cli.console import console
     from tuner.run.assembly import check_can_tune
+    from tuner.run.inspection import facts_of
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
-    facts, not_asked = _facts(assembly), NOT_ASKED.format(config=config)
+    facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
     if as_json:
         echo(json_text({**facts, "system": not_asked}, indent=2))
         return
@@ -45,27 +44,3 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     console().print(table)
     echo(not_asked)
     echo("ok")
-
-
-def _facts(assembly: Any) -> dict[str, Any]:
-    from tuner.run.planning import decided_by_clock
-
-    plan, dataset = assembly.plan, assembly.dataset.summary()
-    record = assembly.dataset_record()
-    size, seed = plan.space.size(), assembly.config.study.seed
-    return {
-        "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
-        "query_types": dict(dataset.query_types),
-        "difficulties": dict(dataset.difficulties),
-        "retriever": assembly.config.retriever.kind,
-        "parameters": {
-            knob.name: f"{knob.default} by default"
-            + ("" if knob.name in plan.space.names else ", not tuned")
-            for knob in assembly.retriever.knobs
-        },
-        "points_in_the_space": "infinitely many" if size is None else size,
-        "metrics": ", ".join(plan.metric_names),
-        "trials": {name: budget for name, _, budget in plan.arms},
-        "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
-        "baseline": assembly.baseline or "none; add one to see what tuning is worth",
-    }

@@ -26,13 +26,12 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
     Scores are the objective on the queries that are tuned on. The difference is that of the
     verdict, with an interval at the level of significance that was left for that night.
     """
+    from tuner.nightly.history import draw, read_histories
 
     if plot is not None:
         check_plot(plot)
-    histories = _read(source)
+    histories = read_histories(source)
     if plot is not None:
-        from tuner.nightly.history import draw
-
         if len(histories) > 1:
             names = ", ".join(history.study for history in histories)
             raise InputError(f"--plot draws one study, and here are {names}: give its CONFIG")
@@ -43,26 +42,6 @@ def command(source: Path, plot: Path | None, as_json: bool) -> None:
             echo(json_text(history.to_record(), indent=2))
         else:
             _print(history)
-
-
-def _read(source: Path) -> list[History]:
-    from tuner.nightly.history import read_history
-    from tuner.nightly.records import NIGHTS_FILE
-
-    if source.is_dir():
-        found = read_history(source)
-        runs_dir = source
-    else:
-        from tuner.config import load_config
-
-        study = load_config(source)[0].study
-        runs_dir = Path(study.runs_dir)
-        found = read_history(runs_dir, study.name)
-    if not any(history.rows or history.promotions for history in found):
-        raise InputError(
-            f"{runs_dir / NIGHTS_FILE} holds no night; the first: tuner nightly CONFIG"
-        )
-    return found
 
 
 def _print(history: History) -> None:

@@ -9,12 +9,11 @@ import click
 
 from tuner.cli.options import FiniteRange
 from tuner.cli.out import echo
-from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 from tuner.core.shown import figure
 
 if TYPE_CHECKING:
-    from tuner.run.query_plan import QueryPlan, Spread
+    from tuner.run.query_plan import QueryPlan
 
 _SHARE = FiniteRange(0.0, 1.0, min_open=True, max_open=True)
 
@@ -71,33 +70,16 @@ def command(
     The numbers are those of a paired t-test, two-sided. Where a few differences are very large, it
     takes some more queries.
     """
-    from tuner.run.query_plan import plan_queries
+    from tuner.run.query_plan import plan_queries, spread_from
     from tuner.verdict.verdict import ALPHA
 
-    spread = _spread(run_dir, sd, holdout)
+    spread = spread_from(run_dir, sd, holdout)
     level = alpha if alpha is not None else ALPHA if spread is None else spread.alpha
     plan = plan_queries(spread, effects=effects, queries=queries, alpha=level, power=power)
     if as_json:
         echo(json_text(plan.to_record(), indent=2))
         return
     _print(plan)
-
-
-def _spread(run_dir: Path | None, sd: float | None, holdout: float | None) -> Spread | None:
-    from dataclasses import replace
-
-    from tuner.run.query_plan import Spread, spread_of_run
-
-    if run_dir is not None and sd is not None:
-        raise InputError("give RUN_DIR or --sd, not both: the run's own spread is measured")
-    if run_dir is not None:
-        found = spread_of_run(run_dir)
-        return found if holdout is None else replace(found, held_out_share=holdout)
-    if sd is not None:
-        return Spread(sd, "a guess", held_out_share=holdout)
-    if holdout is not None:
-        raise InputError("--holdout needs a spread: give RUN_DIR or --sd")
-    return None
 
 
 def _print(plan: QueryPlan) -> None:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
-
-if TYPE_CHECKING:
-    from tuner.report.review import Review
-
-_RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @click.command("report", short_help="Write one page that says what a study found.")
@@ -54,19 +47,12 @@ def command(
         raise InputError(f"one study at a time; to show {others[0]!r} beside it: --compare OTHER")
     from tempfile import TemporaryDirectory
 
+    from tuner.report.review import open_review
     from tuner.report.writing import report_on
 
     with TemporaryDirectory(prefix="tuner-report-") as folder:
-        review = _read(run, uri, Path(folder))
-        beside = [_read(other, uri, Path(folder)) for other in (*compared, *others)]
+        review = open_review(run, uri, Path(folder))
+        beside = [open_review(other, uri, Path(folder)) for other in (*compared, *others)]
         if output is None and not Path(run).is_dir():
             output = Path(f"report-{run}.html")
         echo(report_on(review, compare=beside, output=output))
-
-
-def _read(run: str, uri: str, folder: Path) -> Review:
-    from tuner.report.review import fetch_study, read_review
-
-    if Path(run).is_dir() or not _RUN_ID.fullmatch(run):
-        return read_review(Path(run))
-    return read_review(fetch_study(uri, run, folder / run), source=f"MLflow run {run}")

@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from tuner.config import load_config
+from tuner.core.errors import InputError
 from tuner.core.files import save_plot
 from tuner.nightly.records import NIGHTS_FILE, Promotion, Records, read_records, studies_in
 
@@ -68,10 +70,23 @@ class History:
         }
 
 
-def read_history(runs_dir: Path, study: str | None = None) -> list[History]:
-    """Return the history of a study, or of every study that has nights in a folder."""
-    names = studies_in(runs_dir) if study is None else [study]
-    return [_history(read_records(runs_dir, name)) for name in names]
+def read_histories(source: Path) -> list[History]:
+    """Return the histories in a folder of runs, or that of the study of a configuration.
+
+    Raises:
+        InputError: there is no night yet.
+    """
+    if source.is_dir():
+        runs_dir, names = source, studies_in(source)
+    else:
+        study = load_config(source)[0].study
+        runs_dir, names = Path(study.runs_dir), [study.name]
+    found = [_history(read_records(runs_dir, name)) for name in names]
+    if not any(history.rows or history.promotions for history in found):
+        raise InputError(
+            f"{runs_dir / NIGHTS_FILE} holds no night; the first: tuner nightly CONFIG"
+        )
+    return found
 
 
 def _history(records: Records) -> History:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tuner.study.results import BASELINE_ARM, summarise
 from tuner.tracking.mlflow.tracker import Mlflow
 
 UNFINISHED = "unfinished"
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,18 @@ def _goes_on(content: JournalContent) -> bool:
     kinds = [note.get("kind") for note in content.notes]
     kinds = [kind for kind in kinds if kind == SUMMARY_NOTE or kind in OPENINGS]
     return bool(kinds) and kinds[-1] != SUMMARY_NOTE
+
+
+def open_review(run: str, uri: str, folder: Path) -> Review:
+    """Read a study from its run directory or, by a run's id, from the files in an MLflow store.
+
+    Raises:
+        InputError: not a run directory, or the store has no such run.
+        TunerError: the store cannot be reached, or the study has not ended.
+    """
+    if Path(run).is_dir() or not _RUN_ID.fullmatch(run):
+        return read_review(Path(run))
+    return read_review(fetch_study(uri, run, folder / run), source=f"MLflow run {run}")
 
 
 def fetch_study(uri: str, run_id: str, folder: Path) -> Path:

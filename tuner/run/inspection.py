@@ -18,6 +18,7 @@ from tuner.core.trial import Params, Scalar, Trial
 from tuner.evaluation.system_metrics import served_ms
 from tuner.retrieval.base import Measures, at_once_of
 from tuner.run.assembly import Assembly
+from tuner.run.planning import decided_by_clock
 from tuner.study.results import BASELINE_ARM
 
 Item = TypeVar("Item")
@@ -39,6 +40,29 @@ SHOWN_IDS = 3
 TRIALS_WITHOUT_HIT = 10
 # A graph that answers fewer than this share of the queries is worth a word.
 MOSTLY = 0.95
+
+
+def facts_of(assembly: Assembly) -> dict[str, Any]:
+    """Return what is known of a study and its system before anything is asked."""
+    plan, dataset = assembly.plan, assembly.dataset.summary()
+    record = assembly.dataset_record()
+    size, seed = plan.space.size(), assembly.config.study.seed
+    return {
+        "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
+        "query_types": dict(dataset.query_types),
+        "difficulties": dict(dataset.difficulties),
+        "retriever": assembly.config.retriever.kind,
+        "parameters": {
+            knob.name: f"{knob.default} by default"
+            + ("" if knob.name in plan.space.names else ", not tuned")
+            for knob in assembly.retriever.knobs
+        },
+        "points_in_the_space": "infinitely many" if size is None else size,
+        "metrics": ", ".join(plan.metric_names),
+        "trials": {name: budget for name, _, budget in plan.arms},
+        "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
+        "baseline": assembly.baseline or "none; add one to see what tuning is worth",
+    }
 
 
 class NothingFound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,24 @@ def plan_queries(
         least = shown_by(number, deviation, alpha=alpha, run_shift=shift, power=power)
         shown.append(Detectable(number, least / deviation, least))
     return QueryPlan(alpha, power, spread, tuple(found), tuple(shown))
+
+
+def spread_from(run_dir: Path | None, sd: float | None, holdout: float | None) -> Spread | None:
+    """Return the spread of an earlier study, or a guess; None where nothing is known.
+
+    Raises:
+        InputError: both are given, or a held-out share without either.
+    """
+    if run_dir is not None and sd is not None:
+        raise InputError("give RUN_DIR or --sd, not both: the run's own spread is measured")
+    if run_dir is not None:
+        found = spread_of_run(run_dir)
+        return found if holdout is None else replace(found, held_out_share=holdout)
+    if sd is not None:
+        return Spread(sd, "a guess", held_out_share=holdout)
+    if holdout is not None:
+        raise InputError("--holdout needs a spread: give RUN_DIR or --sd")
+    return None
 
 
 def spread_of_run(run_dir: Path) -> Spread:
