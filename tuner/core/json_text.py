@@ -146,8 +146,9 @@ def read_as(kind: Any, value: object, name: str = "") -> Any:
             key: math.nan if of is float and one is None else read_as(of, one, _joined(name, key))
             for key, one in value.items()
         }
-    # By exact type: JSON knows no others, and True is an int to isinstance.
-    if type(value) is kind or (kind is float and type(value) is int):
+    # By exact type: JSON knows no others, and True is an int to isinstance. A whole number is a
+    # float too, where one can hold it.
+    if type(value) is kind or (kind is float and type(value) is int and abs(value) < 2**1024):
         return value
     raise ValueError(f"{name or 'it'} is {reprlib.repr(value)}")
 
