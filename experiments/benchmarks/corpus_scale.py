@@ -198,11 +198,17 @@ def study(data: Path, cache: Path) -> None:
 
 def worker(cache: Path) -> None:
     """Evaluate trials as a worker does, and print what memory that took it."""
-    before = psutil.Process().memory_full_info().uss
+    before = own_bytes()
     evaluate = pickle.loads((cache / "evaluate.pickle").read_bytes())
     ms = trial_ms(evaluate)
-    own = psutil.Process().memory_full_info().uss - before
-    print(json.dumps({"phase": "worker", "trial_ms": ms, "own_mb": own / 1e6}), flush=True)
+    own_mb = (own_bytes() - before) / 1e6
+    print(json.dumps({"phase": "worker", "trial_ms": ms, "own_mb": own_mb}), flush=True)
+
+
+def own_bytes() -> int:
+    """Return the memory of this process that is no file's: what workers do not share."""
+    told = psutil.Process().memory_info()
+    return told.rss - getattr(told, "shared", 0)
 
 
 def memory(process: psutil.Process) -> float:

@@ -107,7 +107,7 @@ class Evaluator:
         qrels = Qrels.build(
             judgements,
             query_ids=ids,
-            document_ids=document_ids or [document.id for document in documents],
+            document_ids=document_ids,
             scale=scale,
         )
         labels = None

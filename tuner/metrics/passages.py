@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
@@ -204,8 +204,8 @@ class Passages:
             row_of = {id_: row for row, id_ in enumerate(self.document_ids)}
             found = map(row_of.get, document_ids, repeat(NO_DOCUMENT))
             remembered = (document_ids, np.fromiter(found, np.int64, len(document_ids)))
-            # A list may change under the same identity, so only a tuple is remembered.
-            if isinstance(document_ids, tuple):
+            # A list may change under the same identity, so it is not remembered.
+            if not isinstance(document_ids, MutableSequence):
                 self._rows_of["last"] = remembered
         return remembered[1]
 

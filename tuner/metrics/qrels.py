@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
@@ -174,8 +174,8 @@ class Qrels:
         remembered = self._slots_of.get("last")
         if remembered is None or remembered[0] is not document_ids:
             remembered = (document_ids, self._slots_for(document_ids))
-            # A list may change under the same identity, so only a tuple is remembered.
-            if isinstance(document_ids, tuple):
+            # A list may change under the same identity, so it is not remembered.
+            if not isinstance(document_ids, MutableSequence):
                 self._slots_of["last"] = remembered
         slots: IntArray = remembered[1][documents]
         return slots

@@ -39,7 +39,7 @@ class Index:
     without spaces.
     """
 
-    document_ids: tuple[str, ...]
+    document_ids: Texts
     token_counts: FloatArray
     bm25: Bm25
     graph: Graph
@@ -71,7 +71,7 @@ class Index:
         of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
         bm25 = Bm25.build(words, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
         return cls(
-            document_ids=ids,
+            document_ids=Texts.of(ids),
             token_counts=words.text_lengths().astype(np.float64),
             bm25=bm25,
             graph=graph,
@@ -143,7 +143,7 @@ class Index:
                 arrays[f"{name}_{part}"] = getattr(matrix, part)
         for name, array in arrays.items():
             write_array(directory, name, array)
-        Texts.of(self.document_ids).save(directory, "document_ids")
+        self.document_ids.save(directory, "document_ids")
         self.bm25.terms.save(directory, "terms")
         self.lookup.names.save(directory, "names")
         self.lookup.words.save(directory, "words")
@@ -172,7 +172,7 @@ class Index:
         )
         degrees = read_array(directory, "degrees")
         return cls(
-            document_ids=tuple(ids),
+            document_ids=ids,
             token_counts=read_array(directory, "token_counts"),
             bm25=Bm25(bm25, terms),
             graph=Graph(names.texts, degrees, to_passages, to_entities),
