@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +195,17 @@ class DaskCluster:
         self.workers.append(worker)
         return worker
 
+    def add_far_worker(self, hidden: Path) -> subprocess.Popen[bytes]:
+        """Start a worker for which a folder of this machine is empty, as on another machine."""
+        hidden.mkdir(exist_ok=True)
+        (self.folder / "far-tmp").mkdir()
+        script = 'mount -t tmpfs none "$0" && TMPDIR="$1" && export TMPDIR && shift && exec "$@"'
+        elsewhere = ["unshare", "-m", "sh", "-c", script, str(hidden), str(self.folder / "far-tmp")]
+        given = ("worker", self.address, "--nthreads", "1", "--no-nanny")
+        worker = self._start(*given, before=elsewhere)
+        self.workers.append(worker)
+        return worker
+
     def wait_for_workers(self, count: int) -> None:
         """Wait until the scheduler knows of so many."""
         from distributed import Client
@@ -215,12 +226,16 @@ class DaskCluster:
             process.wait()
 
     def _start(
-        self, *arguments: str, python_path: str | Path | None = None, cwd: Path | None = None
+        self,
+        *arguments: str,
+        python_path: str | Path | None = None,
+        cwd: Path | None = None,
+        before: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         python_path = with_tuner(python_path or self.folder)
         with (self.folder / "dask.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
+                [*before, sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
                 cwd=cwd or self.folder,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": python_path},
                 stdout=log,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,31 @@ def test_the_engine_on_a_cluster_finds_what_it_finds_here(project: Any, dask_clu
     assert far["execution"] == f"evaluations run on Dask at {dask_cluster.address}, 2 workers"
     assert far["trials"] == here["trials"]
     assert len(far["trials"]) == 13  # and the baseline
+
+
+def can_hide_folders() -> bool:
+    command = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"]
+    return shutil.which("unshare") is not None and subprocess.run(command).returncode == 0
+
+
+@pytest.mark.skipif(not can_hide_folders(), reason="needs the right to mount")
+def test_an_index_is_built_here_and_fetched_by_a_machine_that_has_it_not(
+    project: Any, dask_cluster: Any
+) -> None:
+    k1 = "bm25_k1: {type: categorical, choices: [0.5, 1.5, 2.5]}"
+    space = f"space={{top_k: {{type: integer, low: 5, high: 9}}, {k1}}}"
+    dask_cluster.add_far_worker(project.folder / "cache")
+    baseline = "baseline={top_k: 7, bm25_k1: 1.5}"
+    cluster = (f"execution.address={dask_cluster.address}", "execution.kind=dask")
+    far = tune_engine(project, *cluster, space, baseline)
+    here = tune_engine(project, "execution.kind=inline", space, baseline)
+    assert far["trials"] == here["trials"]
+    built = {path.parent for path in (project.folder / "cache" / "indexes").glob("*/manifest.json")}
+    assert len(built) == 3
+    fetched = {
+        path.parent for path in (project.folder / "far-tmp").glob("*/indexes-*/manifest.json")
+    }
+    assert len(fetched) >= 2  # and the first, which travels as the engine's own folders
 
 
 def tune_engine(project: Any, *settings: str) -> dict[str, Any]:

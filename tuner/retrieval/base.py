@@ -76,7 +76,7 @@ class RetrieverKind(Protocol):
 
 
 Identify = Callable[[Params], str]
-"""Tells, of index parameters, what else shapes their index, such as the content of a file."""
+"""Tells, of index parameters, what else shapes their index, such as code or a file's content."""
 
 
 def prepare(retriever: Retriever, queries: Sequence[Query], advance: Advance) -> None:
@@ -151,11 +151,14 @@ class OverIndexes(Protocol):
 
 @runtime_checkable
 class IdentifiesIndex(Protocol):
-    """A kind some index parameters of which name something that may change, such as a file."""
+    """A kind that tells what shapes an index besides the corpus, options and index parameters.
+
+    Then an index that is there is opened and not built again, the first one too.
+    """
 
     @classmethod
     def identify_index(cls, settings: Params, **options: Any) -> str:
-        """Return a digest of what index parameters name; the same as long as that is the same."""
+        """Return a digest of code, files and whatever else there is."""
         ...
 
 

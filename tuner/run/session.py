@@ -50,6 +50,7 @@ from tuner.run.folder import (
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
+from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
 from tuner.run.versions import versions
 from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
@@ -135,7 +136,7 @@ class Session:
                 assembly.plan.execution,
                 assembly.trial_evaluator(),
                 tracker=tracker,
-                on_event=on_event,
+                on_event=pinning_best(assembly, study, self.run_dir, on_event),
                 doubt=NothingFound(assembly, study.trials),
                 is_time_up=is_time_up,
                 probe=None if is_measured else partial(probe, assembly),
@@ -148,6 +149,8 @@ class Session:
 
         def show(summary: StudySummary) -> StudySummary:
             write_best(self.run_dir, study.header, summary, assembly.params)
+            if summary.chosen is not None:
+                pin_index(assembly, self.run_dir, summary.chosen.params, WINNER)
             if write_report is not None:
                 with phases.phase(REPORT) as advance:
                     self._report(write_report, say, advance)

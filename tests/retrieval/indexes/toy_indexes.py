@@ -37,6 +37,10 @@ class Toy:
         )
 
     @classmethod
+    def identify_index(cls, settings: Params, *, log: str) -> str:
+        return "toy"
+
+    @classmethod
     def build(
         cls, corpus: Corpus, *, cache_dir: Path, size: int = 1, how: str = "well", log: str = ""
     ) -> Toy:

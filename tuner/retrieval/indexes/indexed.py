@@ -59,7 +59,9 @@ class Indexed(Around):
 
         ``name`` tells this kind and its options from others. ``knobs`` are those of the index, and
         ``first`` the values with which the first one is built. ``identify`` tells, of index
-        parameters, what else shapes their index, such as the content of a file.
+        parameters, what else shapes their index, such as code or the content of a file; without it
+        that is the first retriever's fingerprint, and its kind finds out itself whether the first
+        index is there.
 
         Raises:
             Exception: whatever the kind's ``build`` raises.
@@ -78,6 +80,12 @@ class Indexed(Around):
             replace(knob, default=self._settings[knob.name]) for knob in knobs
         )
         place = self._place(self._settings)
+        found = None if identify is None else self._order(self._settings).found()
+        if found is not None:
+            self.retriever = OPENED.retriever(place, found.made_from)
+            self._first, self._is_first_new = found, False
+            return
+        place.mkdir(parents=True, exist_ok=True)
         begin = time.perf_counter()
         self.retriever = make(corpus, place, self._settings, advance)
         seconds = time.perf_counter() - begin
@@ -186,8 +194,8 @@ class Indexed(Around):
         return self._folder / digest_of([self._name, self._corpus_name, settings], 24)
 
     def _made_from(self, settings: Params) -> str:
-        own = "" if self._identify is None else self._identify(settings)
-        return digest_of([self.retriever.fingerprint, settings, own], 24)
+        own = self.retriever.fingerprint if self._identify is None else self._identify(settings)
+        return digest_of([own, settings], 24)
 
     def _order(self, settings: Params) -> Order:
         return Order(
