@@ -27,7 +27,7 @@ from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import composite_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.metrics.aggregate import mean_defined
+from tuner.metrics.base import mean_defined
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.verdict.verdict import Measured, decide

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
-from tuner.evalset.near_duplicates import near_duplicates
+from tuner.evalset.distinct import near_duplicates
 from tuner.evalset.statistics import Spread, describe
 
 

@@ -16,11 +16,10 @@ from tuner.config import load_config
 from tuner.config.nightly import KeepSection
 from tuner.core.corpus import Query
 from tuner.core.journal import read_journal
-from tuner.nightly.budget import shares
 from tuner.nightly.night import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, read_records
-from tuner.nightly.spending import Spending, remember_part
+from tuner.nightly.spending import Spending, remember_part, shares
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
 from tuner.verdict.verdict import Measured

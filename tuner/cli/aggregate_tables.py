@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tuner.cli.console import console, new_table
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import figure
-from tuner.metrics.aggregate import aggregate, aggregate_by
+from tuner.metrics.base import aggregate, aggregate_by
 
 SPREAD_COLUMNS = ("queries", "mean", "std", "min", "25 %", "median", "75 %", "max")
 

@@ -69,8 +69,8 @@ def command(
 ) -> None:
     """Evaluate one set of parameters on the queries of CONFIG and print every metric."""
     from tuner.cli import aggregate_tables as tables
-    from tuner.scoring.aggregates import group_record, groups, spread_record
     from tuner.scoring.evaluated import evaluate_choice, with_metrics
+    from tuner.scoring.records import group_record, groups, spread_record
 
     assembly = with_metrics(load_shown(config, settings), metric_names)
     given = assembly.baseline if params is None else read_params(params, "--params")

@@ -44,8 +44,8 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     """
     from tuner.config import load_config
     from tuner.nightly.night import Refused, run_night
-    from tuner.nightly.notify import tell
     from tuner.nightly.pruning import Locked
+    from tuner.nightly.showing import tell
     from tuner.nightly.summary import failed
 
     night = _night(day)

@@ -19,12 +19,12 @@ from tuner.datasets.lines import ProblemLog, read_records
 from tuner.datasets.texts import read_queries
 from tuner.evalset.classify import Classifier
 from tuner.evalset.distinct import (
+    THRESHOLD,
     DistinctQuery,
     NearDuplicate,
     distinct_queries,
     drop_near_duplicates,
 )
-from tuner.evalset.near_duplicates import THRESHOLD
 from tuner.evalset.query_log import QueryLog, read_query_log, since_date
 
 Stratum = tuple[str, str]

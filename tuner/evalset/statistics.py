@@ -10,8 +10,8 @@ from typing import Any
 
 from tuner.core.words import compare_key
 from tuner.datasets.dataset import Dataset, duplicate_queries, same_key
+from tuner.evalset.distinct import Pair, near_duplicates
 from tuner.evalset.facts import name_key
-from tuner.evalset.near_duplicates import Pair, near_duplicates
 
 CUT_OFFS = (5, 10, 20)
 

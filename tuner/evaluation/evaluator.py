@@ -26,8 +26,7 @@ from tuner.evaluation.system_metrics import (
     observed,
     serving_latency_ms,
 )
-from tuner.metrics.aggregate import mean_defined
-from tuner.metrics.base import NO_OPTIONS, Judged, Kind, MetricOptions
+from tuner.metrics.base import NO_OPTIONS, Judged, Kind, MetricOptions, mean_defined
 from tuner.metrics.efficiency import JudgedContexts, Tokenizer, default_tokenizer
 from tuner.metrics.graph import GraphLabels, JudgedGraph
 from tuner.metrics.names import Metric, depth_needed, parse

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tuner.core.errors import MetricError, did_you_mean
 from tuner.core.rankings import FloatArray
 from tuner.metrics.base import Judged, MetricFamily
-from tuner.metrics.tops import top_gains, top_hits, total, where_defined
+from tuner.metrics.judgements import top_gains, top_hits, total, where_defined
 
 Relevance = Literal["graded", "binary"]
 Discount = str | Callable[[FloatArray], npt.ArrayLike] | Sequence[float] | FloatArray

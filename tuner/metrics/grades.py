@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tuner.core.errors import MetricError
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.metrics.base import Judged, MetricFamily
-from tuner.metrics.tops import top_gains, where_defined
+from tuner.metrics.judgements import top_gains, where_defined
 
 USUAL_GRADES = (0, 1, 2, 3)
 """Grades whose metrics are listed by name; every other grade has them as well."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.core.rankings import FloatArray
 from tuner.metrics.base import Judged, MetricFamily
-from tuner.metrics.tops import relevant_count, top_gains, top_hits, total, where_defined
+from tuner.metrics.judgements import relevant_count, top_gains, top_hits, total, where_defined
 
 
 def recall(judged: Judged, cutoff: int | None) -> FloatArray:

@@ -25,16 +25,14 @@ from tuner.core.trial import Trial
 from tuner.drift.detection import Measure, find_drift
 from tuner.drift.findings import DriftReport
 from tuner.drift.observations import Observation, Windows
-from tuner.nightly.budget import clock, warmed, with_budget
 from tuner.nightly.champion import find_champion, registry_of
 from tuner.nightly.data import data_record, params_key, part_of, what_changed
 from tuner.nightly.deciding import decide_night, find_challenger, why_failed
 from tuner.nightly.history import told_unreadable
-from tuner.nightly.notify import check_notify
 from tuner.nightly.pruning import only_one, prune
 from tuner.nightly.records import Champion, Records, Score, read_records
-from tuner.nightly.showing import show_in_mlflow
-from tuner.nightly.spending import Spending, remember_part
+from tuner.nightly.showing import check_notify, show_in_mlflow
+from tuner.nightly.spending import Spending, clock, remember_part, warmed, with_budget
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.report import write_study_report
 from tuner.run.assembly import Assembly, assemble, check_can_tune

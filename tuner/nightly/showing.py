@@ -1,21 +1,149 @@
-"""Nights in MLflow: tags on the runs of their studies, curves by day, and what it had missed."""
+"""Who is told of a night: MLflow (tags, curves by day), and a command or web hook, once."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tuner.config import Config
 from tuner.config.model import TrackingSection
+from tuner.config.nightly import NotifySection
 from tuner.core.errors import InputError, TunerError
+from tuner.core.json_text import json_text
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
-from tuner.nightly.records import Night, Records
+from tuner.nightly.records import Night, Records, read_records
 from tuner.run.folder import read_run, timed_summary
 from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.tracking.nights import show_night
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def check_notify(section: NotifySection | None) -> None:
+    """Check what can be known before a night of how it will be told.
+
+    Raises:
+        InputError: the web hook's address is none, or in a variable that is not set.
+    """
+    if section is None or section.webhook is None:
+        return
+    key = ("nightly", "notify", "webhook")
+    missing = [name for name in _VARIABLE.findall(section.webhook) if not os.environ.get(name)]
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        raise InputError(f"the environment variable {names} is not set, or empty", key=key)
+    if not re.match(r"https?://[^/\s]", _address(section.webhook)):
+        raise InputError("is no address that begins with http:// or https://", key=key)
+
+
+def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, Any]:
+    """Tell of a night as ``nightly.notify`` says, and return its summary with what came of it.
+
+    ``told`` is None where nobody is to be told, and ``why_not_told`` says what went wrong, which
+    changes nothing else. What somebody has been told of a night is not told again, however often
+    it is tried; how it ends after a failure is.
+    """
+    section = config.nightly.notify
+    if section is None:
+        return {**summary, "told": None, "why_not_told": None}
+    records = read_records(Path(config.study.runs_dir), config.study.name)
+    night, outcome = date.fromisoformat(summary["night"]), summary["outcome"]
+    # Whoever reads it was told.
+    told = {**summary, "told": True, "why_not_told": None}
+    if any(
+        (notice.night, notice.outcome, notice.is_told) == (night, outcome, True)
+        for notice in records.notices
+    ):
+        say(f"the night of {night} has been told of already: {outcome}")
+        return told
+    reason = _hand_over(section, json_text(told, indent=2))
+    if reason is not None:
+        say(f"nobody was told: {reason}")
+    try:
+        records.write(
+            "told", night=night.isoformat(), outcome=outcome, told=reason is None, why=reason
+        )
+    except TunerError as error:
+        say(str(error))
+    return {**told, "told": reason is None, "why_not_told": reason}
+
+
+def _hand_over(section: NotifySection, text: str) -> str | None:
+    """Hand a text over; return why that did not work, or None."""
+    try:
+        if section.command is not None:
+            _run(section.command, text, float(section.timeout_s))
+        elif section.webhook is not None:
+            _post(_address(section.webhook), text, float(section.timeout_s))
+    except _Failed as failure:
+        return str(failure)
+    return None
+
+
+class _Failed(Exception):
+    """Says why, without any secret."""
+
+
+def _run(command: list[str], summary: str, timeout_s: float) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            input=summary,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _Failed(f"{command[0]} did not end in {timeout_s:g} s") from error
+    except OSError as error:
+        raise _Failed(f"{command[0]}: {error.strerror or error}") from error
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:]
+        raise _Failed(": ".join([f"{command[0]} left with exit code {done.returncode}", *last]))
+
+
+def _address(webhook: str) -> str:
+    return _VARIABLE.sub(lambda match: os.environ.get(match[1], ""), webhook)
+
+
+def _post(url: str, summary: str, timeout_s: float) -> None:
+    import httpx
+
+    try:
+        headers = {"Content-Type": "application/json"}
+        # The status tells all: a body that never comes to its end keeps no night waiting.
+        with httpx.stream(
+            "POST", url, content=summary.encode(), headers=headers, timeout=timeout_s
+        ) as answer:
+            is_told, status = answer.is_success, answer.status_code
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        # Errors may quote the address, and whoever knows that can post.
+        raise _Failed(f"{_host(url)}: {type(error).__name__}") from error
+    if not is_told:
+        raise _Failed(f"{_host(url)} answered {status}")
+
+
+def _host(url: str) -> str:
+    """Return what may be shown of an address: who is asked, not the secret in its path.
+
+    >>> _host("https://user:pass@hooks.example.org:8443/services/T00/B00?token=1")
+    'https://hooks.example.org'
+    """
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.hostname}" if parts.hostname else "the web hook"
+    except ValueError:
+        return "the web hook"
 
 
 def show_in_mlflow(

@@ -11,18 +11,17 @@ import numpy as np
 from tuner.core.errors import InputError, MetricError
 from tuner.core.grades import RELEVANT_FROM, GradeScale, OfWhat
 from tuner.core.rankings import FloatArray
-from tuner.metrics.aggregate import Undefined, mean_defined
-from tuner.metrics.base import Judged
+from tuner.metrics.base import Judged, Undefined, mean_defined
 from tuner.metrics.judgements import (
     check_ids,
     check_mapping,
     grade_values,
     ideal_gains,
     padded,
+    zero_without_relevant,
 )
 from tuner.metrics.names import Metric, depth_needed, parse
 from tuner.metrics.ordering import Answer, Duplicates, top_documents
-from tuner.metrics.tops import zero_without_relevant
 
 _log = logging.getLogger(__name__)
 

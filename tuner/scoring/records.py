@@ -1,17 +1,65 @@
-"""What ``tuner score`` hands on: one JSON object, or a CSV of every query."""
+"""Figures of runs as JSON: how queries spread, and each group; and as a CSV of every query."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.files import write_csv
+from tuner.core.rankings import FloatArray
+from tuner.metrics.base import Aggregate, aggregate, aggregate_by
 
 if TYPE_CHECKING:
     from tuner.scoring.run_files import RunFiles
     from tuner.scoring.scores import RunComparison, RunScore, Scores
+
+UNNAMED = "(none)"
+
+
+def groups(queries: Sequence[Query], by: str) -> list[str]:
+    """Return each query's group.
+
+    Raises:
+        InputError: no query has one.
+    """
+    labels = [str(getattr(query, by)) for query in queries]
+    if not any(labels):
+        raise InputError(f"--by {by}: no query of this data set has a {by}")
+    return [label or UNNAMED for label in labels]
+
+
+def spread_record(per_query: Mapping[str, FloatArray]) -> dict[str, Any]:
+    """Return the figures of each metric for JSON."""
+    return {name: _record(aggregate(values)) for name, values in per_query.items()}
+
+
+def group_record(per_query: Mapping[str, FloatArray], labels: Sequence[str]) -> dict[str, Any]:
+    """Return the figures of each metric, by group, for JSON."""
+    figures = {name: aggregate_by(values, labels) for name, values in per_query.items()}
+    return {
+        label: {name: _record(figures[name][label]) for name in per_query}
+        for label in sorted(set(labels))
+    }
+
+
+def _record(figures: Aggregate) -> dict[str, Any]:
+    return {
+        "queries": figures.count,
+        "undefined": figures.undefined,
+        "mean": _number(figures.mean),
+        "std": _number(figures.standard_deviation),
+        "min": _number(figures.minimum),
+        "max": _number(figures.maximum),
+        "quantiles": {str(share): _number(value) for share, value in figures.quantiles.items()},
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value  # JSON has no NaN
 
 
 def score_record(
@@ -23,7 +71,6 @@ def score_record(
     has_queries: bool,
 ) -> dict[str, Any]:
     """Return everything that was computed, ready for JSON."""
-    from tuner.scoring.aggregates import group_record, spread_record
     from tuner.scoring.scores import SEED
 
     runs = [
@@ -56,13 +103,9 @@ def score_record(
 
 def _by_query(scores: Scores, run: RunScore) -> dict[str, dict[str, float | None]]:
     return {
-        query: {metric: _or_null(float(values[row])) for metric, values in run.values.items()}
+        query: {metric: _number(float(values[row])) for metric, values in run.values.items()}
         for row, query in enumerate(scores.query_ids)
     }
-
-
-def _or_null(value: float) -> float | None:
-    return None if value != value else value
 
 
 def _comparison(one: RunComparison) -> dict[str, Any]:
