@@ -43,6 +43,7 @@ class HybridReference:
     dense_weight: float = 0.5
     seeds: int = 8
     hop_decay: float = 0.7
+    passage_weight: float = 0.0
     names: str = "both"
     hub_cut: float = 0.02
     edge_weight: float = 10.0
@@ -88,15 +89,16 @@ class HybridReference:
             scores[document.id] = max(1 + dot / product, 0.0) if product else 0.0
         return scores
 
+    def vector_shares(self, text: str) -> dict[str, float]:
+        cosines = self.cosines(text)
+        is_flat = max(cosines.values()) - min(cosines.values()) < 1e-6
+        return dict.fromkeys(cosines, 1.0) if is_flat else spread(cosines)
+
     def text_scores(self, text: str) -> dict[str, float]:
         scores = self.bm25(text)
         if self.embed is not None:
-            cosines = self.cosines(text)
-            is_flat = max(cosines.values()) - min(cosines.values()) < 1e-6
-            words, vectors = (
-                spread(scores),
-                spread(dict.fromkeys(scores, 0) if is_flat else cosines),
-            )
+            vectors = self.vector_shares(text)
+            words = spread(scores)
             scores = {
                 d: (1 - self.dense_weight) * words[d] * (scores[d] > 0)
                 + self.dense_weight * vectors[d]
@@ -248,10 +250,31 @@ class HybridReference:
         powers = {name: math.exp((score - best) / temperature) for name, score in scores.items()}
         return {name: power / sum(powers.values()) for name, power in powers.items()}
 
+    def best_passages(self, text: str) -> dict[str, float]:
+        """Return the passages that words and vectors rank first, and what their walks count."""
+        if self.passage_weight == 0:
+            return {}
+        scores = self.bm25(text)
+        words = {d: max(share, 1e-3) * (scores[d] > 0) for d, share in spread(scores).items()}
+        legs = [(words, 1.0)]
+        if self.embed is not None:
+            words = {d: share * (scores[d] > 0) for d, share in spread(scores).items()}
+            legs = [(words, 1 - self.dense_weight), (self.vector_shares(text), self.dense_weight)]
+        found: dict[str, float] = {}
+        for shares, share in legs:
+            # Scores of one step of the engine are equal.
+            first = min(shares, key=lambda d: (-round(shares[d] * 2**20), d))
+            if shares[first] > 0:
+                found[first] = found.get(first, 0.0) + share * self.passage_weight
+        return found
+
     # --- walks and fusion
 
     def graph_scores(self, text: str, temperature: float, max_hops: int) -> Walk:
         at_names = self.seed_weights(text, temperature)
+        for document_id, weight in self.best_passages(text).items():
+            for name, share in self.to_names[document_id].items():
+                at_names[name] = at_names.get(name, 0.0) + weight * share
         total: Walk = {}
         for hop in range(1, max_hops + 1):
             at_passages: Walk = {}

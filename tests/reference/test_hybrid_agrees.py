@@ -53,6 +53,7 @@ def check(
     hop_decay: float = 0.7,
     seeds: int = 8,
     dense_weight: float | None = None,
+    passage_weight: float = 0.0,
     **options: Any,
 ) -> None:
     """Compare every score, and the order as far as scores differ by more than the tolerance."""
@@ -64,11 +65,14 @@ def check(
     if dense_weight is not None:
         options["embedder"] = "tests_reference_embedder:embed"
         built |= {"embed": letters, "dense_weight": dense_weight}
-    plain = reference.HybridReference(corpus, hop_decay=hop_decay, seeds=seeds, **built)
+    plain = reference.HybridReference(
+        corpus, hop_decay=hop_decay, seeds=seeds, passage_weight=passage_weight, **built
+    )
     engine = Hybrid.build(
         corpus, cache_dir=cache, text_pool=everything, graph_pool=everything, **options
     )
     arguments = {**params, "top_k": 100, "hop_decay": hop_decay, "seeds": seeds, **options}
+    arguments["passage_weight"] = passage_weight
     if dense_weight is not None:
         arguments["dense_weight"] = dense_weight
     live = engine.retrieve(queries, arguments)
@@ -128,7 +132,15 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
     temperature=st.sampled_from([0.001, 0.05, 0.1, 1.0, 10.0]),
     hop_decay=st.sampled_from([0.7, 0.05, 0.4, 1.0]),
     seeds=st.sampled_from([8, 1, 3]),
-    query_stage=st.sampled_from([{}, {"dense_weight": 0.3}, {"dense_weight": 1.0}]),
+    query_stage=st.sampled_from(
+        [
+            {},
+            {"dense_weight": 0.3},
+            {"dense_weight": 1.0},
+            {"passage_weight": 0.5},
+            {"passage_weight": 2.0, "dense_weight": 0.3},
+        ]
+    ),
     index_stage=st.sampled_from(
         [
             {},

@@ -19,6 +19,7 @@ def test_the_knobs(build, corpus):
         "seeds": (1, 8, 8),
         "dense_weight": (0.0, 1.0, 0.5),
         "hop_decay": (0.05, 1.0, 0.7),
+        "passage_weight": (0.0, 2.0, 0.0),
         "bm25_k1": (0.01, 10.0, 1.5),
         "bm25_b": (0.0, 1.0, 0.75),
         "names": (None, None, "both"),

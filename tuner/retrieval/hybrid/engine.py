@@ -20,9 +20,10 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.embedders import identity
-from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph
+from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
+from tuner.retrieval.hybrid.mixture import mixed
 from tuner.retrieval.hybrid.options import HybridOptions, read_options
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
 from tuner.retrieval.hybrid.sources import code_digest
@@ -173,7 +174,8 @@ class Hybrid:
         text = batch.text_scores(settings)
         if settings.graph_weight > 0:
             graph = batch.graph_scores(settings)
-            is_used = np.isfinite(batch.seed_scores[:, 0])
+            has_starts = settings.passage_weight > 0
+            is_used = graph.max(axis=1, initial=0.0) > 0 if has_starts else batch.has_seeds
         else:
             graph = text
             is_used = np.zeros(len(queries), dtype=bool)
@@ -187,12 +189,17 @@ class Hybrid:
     def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
         index = self._index()
         started = perf_counter()
-        text = index.text_scores(list(queries), settings.dense_weight)
+        lexical, dense = index.text_parts(list(queries))
+        text = lexical
+        if dense is not None:
+            text = normalise_text(mixed(lexical, dense, settings.dense_weight))
         matched = perf_counter()
         graph = text
         is_used = np.zeros(len(queries), dtype=bool)
         if settings.graph_weight > 0:
-            graph = normalise_graph(index.graph_scores([query.text for query in queries], settings))
+            starts = index.best_passages(lexical, dense) if settings.passage_weight > 0 else None
+            texts = [query.text for query in queries]
+            graph = normalise_graph(index.graph_scores(texts, settings, starts))
             is_used = graph.max(axis=1, initial=0.0) > 0
         scored = perf_counter()
         documents, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)

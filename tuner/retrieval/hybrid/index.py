@@ -20,10 +20,10 @@ from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.columns import Places, Texts
 from tuner.retrieval.hybrid.dense import DenseLeg
 from tuner.retrieval.hybrid.embedders import NONE
-from tuner.retrieval.hybrid.fusion import normalise_text
+from tuner.retrieval.hybrid.fusion import best, normalise_text
 from tuner.retrieval.hybrid.graph import Graph, build_graph
 from tuner.retrieval.hybrid.knobs import Settings
-from tuner.retrieval.hybrid.mixture import dense_share, lexical_share, mixed
+from tuner.retrieval.hybrid.mixture import dense_share, lexical_share, passage_weights
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
@@ -90,13 +90,6 @@ class Index:
             return normalise_text(lexical), None
         return lexical_share(lexical), dense_share(self.dense.scores(queries))
 
-    def text_scores(self, queries: list[Query], dense_weight: float) -> Float32Array:
-        """Return the text leg's scores in [0, 1], shape (queries, documents)."""
-        lexical, dense = self.text_parts(queries)
-        if dense is None:
-            return lexical
-        return normalise_text(mixed(lexical, dense, dense_weight))
-
     def candidates(self, texts: list[str], *, count: int) -> tuple[IntArray, FloatArray]:
         """Return each query's seed candidates: entities (-1 fills) and scores (-inf fills)."""
         entities = np.full((len(texts), count), -1, dtype=np.int64)
@@ -107,8 +100,34 @@ class Index:
             scores[row, : len(found)] = values
         return entities, scores
 
-    def graph_scores(self, texts: list[str], settings: Settings) -> Float32Array:
-        """Return the raw graph scores of every passage, shape (queries, documents)."""
+    @property
+    def passage_starts(self) -> int:
+        """Return from how many passages a query's walks start beside those from its names."""
+        return 1 if self.dense is None else 2
+
+    def best_passages(self, lexical: Float32Array, dense: Float32Array | None) -> IntArray:
+        """Return the passage that words rank first, and the one that vectors do, if any.
+
+        Shape (queries, ``passage_starts``), positions; -1 where nothing matches.
+        """
+        parts = [lexical] if dense is None else [lexical, dense]
+        return np.concatenate([best(part, 1)[0] for part in parts], axis=1)
+
+    def names_of(self, passages: IntArray, rows: IntArray, row_count: int) -> sparse.csr_array:
+        """Return walks that start from the names of passages, shape (rows, entities)."""
+        place = sparse.csr_array(
+            (np.ones(len(rows), dtype=np.float32), (rows, passages)),
+            shape=(row_count, len(self.document_ids)),
+        )
+        return sparse.csr_array(place @ self.graph.to_entities)
+
+    def graph_scores(
+        self, texts: list[str], settings: Settings, passages: IntArray | None = None
+    ) -> Float32Array:
+        """Return the raw graph scores of every passage, shape (queries, documents).
+
+        ``passages`` are those of ``best_passages``; None where no walk starts from them.
+        """
         entities, scores = self.candidates(texts, count=settings.seeds)
         weights = softmax(scores, settings.temperature)
         rows, places = np.nonzero(weights)
@@ -116,6 +135,14 @@ class Index:
             (weights[rows, places].astype(np.float32), (rows, entities[rows, places])),
             shape=(len(texts), len(self.graph.names)),
         )
+        if passages is not None:
+            rows, places = np.nonzero(passages >= 0)
+            walks = self.names_of(passages[rows, places], np.arange(len(rows)), len(rows))
+            counted = passage_weights(settings, passages.shape[1])[places]
+            share = sparse.csr_array(
+                (counted, (rows, np.arange(len(rows)))), shape=(len(texts), len(rows))
+            )
+            seeds = sparse.csr_array(seeds + share @ walks)
         *_, total = cumulative_scores(
             self.graph, seeds, hops=settings.max_hops, decay=settings.hop_decay
         )

@@ -69,6 +69,15 @@ KNOBS = (
         description="what a further hop of a walk is worth, as a share of the hop before it",
     ),
     Knob(
+        "passage_weight",
+        "real",
+        0.0,
+        low=0.0,
+        high=2.0,
+        description="what a walk from the names of the best passage by text counts, where walks "
+        "from the query's own names count 1 in all",
+    ),
+    Knob(
         "bm25_k1",
         "real",
         1.5,
@@ -186,6 +195,7 @@ class Settings:
     seeds: int
     dense_weight: float
     hop_decay: float
+    passage_weight: float
 
 
 def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tuner.core.rankings import BoolArray, Float32Array
 from tuner.retrieval.hybrid.fusion import TRACE, spread
+from tuner.retrieval.hybrid.knobs import Settings
 
 FLAT = 1e-6
 
@@ -46,6 +47,12 @@ def scaled(mixture: Float32Array, ends: Float32Array) -> Float32Array:
     np.maximum(shares, np.float32(TRACE), out=shares)
     shares[mixture <= 0] = 0.0
     return shares
+
+
+def passage_weights(settings: Settings, starts: int) -> Float32Array:
+    """Return what walks from the passages count that words and, if any, vectors rank first."""
+    shares = [1.0] if starts == 1 else [1.0 - settings.dense_weight, settings.dense_weight]
+    return np.array(shares, dtype=np.float32) * np.float32(settings.passage_weight)
 
 
 def corners(lexical: Float32Array, dense: Float32Array) -> Float32Array:

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tuner.core.corpus import Query
-from tuner.core.rankings import Float32Array, FloatArray, IntArray
+from tuner.core.rankings import BoolArray, Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, unheard
 from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
 from tuner.retrieval.hybrid.fusion import best, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.knobs import Settings
-from tuner.retrieval.hybrid.mixture import corners, mixed, scaled
+from tuner.retrieval.hybrid.mixture import corners, mixed, passage_weights, scaled
 from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores, hop_weights
 from tuner.retrieval.hybrid.seeds import softmax
 
@@ -72,50 +72,78 @@ class Batch:
         dense: same shape, what vectors say; None where there are none, and ``text`` is then the
             text leg's score.
         corners: shape (2, queries, corners), see ``mixture.corners``; None likewise.
+        is_further: shape (queries, pool), documents that only walks from passages brought in: they
+            count where such walks do.
         seed_scores: shape (queries, seeds), -inf fills.
-        graph: shape (hops, queries, seeds, pool), cumulative scores after each hop.
+        graph: shape (hops, queries, seeds + passages, pool), cumulative scores after each hop of
+            walks from the seeds, and then from the best passages, see ``Index.best_passages``.
     """
 
     pool: npt.NDArray[np.int32]
     text: Float32Array
     dense: Float32Array | None
     corners: Float32Array | None
+    is_further: BoolArray
     seed_scores: FloatArray
     graph: tuple[Float32Array, ...]
     _recent: Recent[tuple[float, ...], Float32Array] = field(
         default_factory=lambda: Recent(8), repr=False
     )
 
+    @property
+    def has_seeds(self) -> BoolArray:
+        """Return which queries a walk from a name starts for."""
+        return np.isfinite(self.seed_scores[:, 0])
+
     def text_scores(self, settings: Settings) -> Float32Array:
         """Return the text leg's scores, shape (queries, pool); the last few are remembered."""
-        if self.dense is None or self.corners is None:
-            return self.text
-        dense, (first, second), weight = self.dense, self.corners, settings.dense_weight
+        dense, corners, weight = self.dense, self.corners, settings.dense_weight
+        is_further = self.is_further if settings.passage_weight == 0 else None
 
         def compute() -> Float32Array:
-            return scaled(mixed(self.text, dense, weight), mixed(first, second, weight))
+            scores = self.text
+            if dense is not None and corners is not None:
+                first, second = corners
+                scores = scaled(mixed(scores, dense, weight), mixed(first, second, weight))
+            return scores if is_further is None else np.where(is_further, np.float32(0), scores)
 
-        return self._recent.get((weight,), compute)
+        key = (weight if dense is not None else 0.0, float(is_further is None))
+        return self._recent.get(key, compute)
 
     def graph_scores(self, settings: Settings) -> Float32Array:
         """Return normalised graph scores, shape (queries, pool); the last few are remembered."""
-        seeds, hops, decay = settings.seeds, settings.max_hops, settings.hop_decay
+        hops, decay = settings.max_hops, settings.hop_decay
 
         def compute() -> Float32Array:
-            at_seeds = softmax(self.seed_scores[:, :seeds], settings.temperature)
-            weights = at_seeds.astype(np.float32)[:, None, :]
-            total = np.matmul(weights, self.graph[hops - 1][:, :seeds])[:, 0, :]
+            weights = self._start_weights(settings)[:, None, :]
+            starts = weights.shape[2]
+            total = np.matmul(weights, self.graph[hops - 1][:, :starts])[:, 0, :]
             *inner, (_, last) = hop_weights(decay, hops)
             if inner:
                 total *= np.float32(last)
                 for hop, share in inner:
                     part = weights * np.float32(share)
-                    total += np.matmul(part, self.graph[hop - 1][:, :seeds])[:, 0, :]
+                    total += np.matmul(part, self.graph[hop - 1][:, :starts])[:, 0, :]
                 # Rounding must not make a score of 0 negative: its root is taken.
                 np.maximum(total, 0, out=total)
             return normalise_graph(total)
 
-        return self._recent.get((settings.temperature, hops, seeds, decay), compute)
+        passages = settings.passage_weight
+        is_mixed = self.dense is not None and passages > 0
+        mixture = settings.dense_weight if is_mixed else 0.0
+        key = (settings.temperature, hops, settings.seeds, decay, passages, mixture)
+        return self._recent.get(key, compute)
+
+    def _start_weights(self, settings: Settings) -> Float32Array:
+        """Return what each walk counts, shape (queries, starts)."""
+        names = softmax(self.seed_scores[:, : settings.seeds], settings.temperature)
+        if settings.passage_weight == 0:
+            return names.astype(np.float32)
+        room = self.seed_scores.shape[1]
+        weights = np.zeros((len(names), self.graph[0].shape[1]), dtype=np.float32)
+        weights[:, : settings.seeds] = names
+        weights[:, room:] = passage_weights(settings, weights.shape[1] - room)
+        return weights
 
 
 @dataclass(frozen=True)
@@ -143,6 +171,7 @@ class PreparedQueries:
             whole.text[rows],
             None if whole.dense is None else whole.dense[rows],
             None if whole.corners is None else whole.corners[:, rows],
+            whole.is_further[rows],
             whole.seed_scores[rows],
             tuple(hop[rows] for hop in whole.graph),
         )
@@ -163,31 +192,36 @@ def write_prepared(
     pool = np.full(shape, -1, dtype=np.int32)
     text = np.zeros(shape, dtype=np.float32)
     vectors = np.zeros(shape, dtype=np.float32)
+    is_further = np.zeros(shape, dtype=bool)
     seeds = options.seed_room
     entities, seed_scores = index.candidates([query.text for query in queries], count=seeds)
-    walks_shape = (MOST_HOPS, len(queries), seeds, width)
+    starts = seeds + index.passage_starts
+    walks_shape = (MOST_HOPS, len(queries), starts, width)
     graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
 
     def work(block: slice) -> Float32Array | None:
-        hops = _walks(index, entities[block])
         lexical, dense = index.text_parts(list(queries[block]))
+        hops = _walks(index, entities[block], index.best_passages(lexical, dense))
         for row, scores in enumerate(lexical):
-            reached = hops[-1][row].max(axis=0)
+            reached = hops[-1][row]
             if dense is None:
                 by_text, _ = best(scores[None, :], options.text_pool)
             else:
                 by_text = _by_any(scores, dense[row], options.dense_weight, options.text_pool)
-            members = _pool(by_text, reached, options.graph_pool)
+            usual = _pool(by_text, reached[:seeds].max(axis=0), options.graph_pool)
+            members = _with_further(usual, reached[seeds:].max(axis=0), width)
             at, span = block.start + row, slice(0, len(members))
             pool[at, span] = members
             text[at, span] = scores[members]
+            is_further[at, span] = ~np.isin(members, usual)
             if dense is not None:
                 vectors[at, span] = dense[row, members]
             for hop, values in enumerate(hops):
                 graph[hop, at, :, span] = values[row][:, members]
+            graph[:, at, :seeds, span] *= ~is_further[at, span]
         return None if dense is None else corners(lexical, dense)
 
-    size = max(1, max(_LEAST_WALKS, _BLOCK_BYTES // (4 * documents)) // seeds)
+    size = max(1, max(_LEAST_WALKS, _BLOCK_BYTES // (4 * documents)) // starts)
     blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
     ends: list[Float32Array] = []
     work_of = Parallel(n_jobs=cpu_count(), prefer="threads", return_as="generator")
@@ -199,6 +233,7 @@ def write_prepared(
     graph.flush()
     write_array(directory, "pool", pool)
     write_array(directory, "text", text)
+    write_array(directory, "is_further", is_further)
     if ends:
         write_array(directory, "dense", vectors)
         write_array(directory, "corners", _side_by_side(ends))
@@ -207,16 +242,20 @@ def write_prepared(
     (directory / "texts.json").write_text(texts, encoding="utf-8")
 
 
-def _walks(index: Index, entities: IntArray) -> list[Float32Array]:
-    """Return cumulative scores by hop, each of shape (queries, seeds, documents)."""
-    queries, seeds = entities.shape
-    walks = np.flatnonzero(entities.ravel() >= 0)
+def _walks(index: Index, entities: IntArray, passages: IntArray) -> list[Float32Array]:
+    """Return cumulative scores by hop, each of shape (queries, seeds + passages, documents)."""
+    names = np.pad(entities, [(0, 0), (0, passages.shape[1])], constant_values=-1)
+    queries, width = names.shape
+    walks = np.flatnonzero(names.ravel() >= 0)
     starts = sparse.csr_array(
-        (np.ones(len(walks), dtype=np.float32), (walks, entities.ravel()[walks])),
-        shape=(queries * seeds, len(index.graph.names)),
+        (np.ones(len(walks), dtype=np.float32), (walks, names.ravel()[walks])),
+        shape=(queries * width, len(index.graph.names)),
     )
+    rows, places = np.nonzero(passages >= 0)
+    walks = rows * width + entities.shape[1] + places
+    starts = starts + index.names_of(passages[rows, places], walks, queries * width)
     return [
-        scores.reshape(queries, seeds, -1)
+        scores.reshape(queries, width, -1)
         for scores in cumulative_scores(index.graph, starts, hops=MOST_HOPS)
     ]
 
@@ -249,6 +288,14 @@ def _pool(by_text: IntArray, graph: Float32Array, graph_count: int) -> IntArray:
     return members[members >= 0]
 
 
+def _with_further(members: IntArray, reached: Float32Array, width: int) -> IntArray:
+    """Add the best of what walks from passages reach, as far as there is room."""
+    further = reached.copy()
+    further[members] = 0.0
+    added, _ = best(normalise_graph(further[None, :]), width - len(members))
+    return np.union1d(members, added[added >= 0])
+
+
 @lru_cache(maxsize=8)
 def open_prepared(directory: Path) -> PreparedQueries:
     """Map prepared queries into memory, once a process."""
@@ -259,6 +306,7 @@ def open_prepared(directory: Path) -> PreparedQueries:
         read_array(directory, "text"),
         read_array(directory, "dense") if has_vectors else None,
         read_array(directory, "corners") if has_vectors else None,
+        read_array(directory, "is_further"),
         read_array(directory, "seed_scores"),
         tuple(read_array(directory, "graph")),
     )
