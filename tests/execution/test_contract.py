@@ -395,7 +395,7 @@ def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
         "from tuner.core.trial import Outcome, Trial\n"
         "from tuner.execution.local.processes import Processes\n"
         "def evaluate(params):\n"
-        "    print(os.getpid(), flush=True)\n"
+        "    os.write(1, f'{os.getpid()}\\n'.encode())  # whole, as the other process writes too\n"
         "    time.sleep(1000)\n"
         "if __name__ == '__main__':\n"
         "    list(Processes(2).run(evaluate, [Trial(0, 'a', {}), Trial(1, 'a', {})]))\n"
