@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import check_plot, config_argument, load_shown, note, set_option
+from tuner.cli.options import check_plot, config_argument, load_shown, note, read_params, set_option
 from tuner.cli.out import echo
-from tuner.cli.params import read_params
 from tuner.core.errors import EXIT_FAILED
 from tuner.core.json_text import json_text
 from tuner.core.shown import counted

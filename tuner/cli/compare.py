@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, note, set_option, showing
+from tuner.cli.options import config_argument, load_shown, note, read_params, set_option, showing
 from tuner.cli.out import echo
-from tuner.cli.params import read_params
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
-
-if TYPE_CHECKING:
-    from tuner.core.corpus import Query
-    from tuner.run.judge import Duel
 
 
 @click.command("compare", short_help="Compare two configurations on the same queries.")
@@ -85,6 +78,7 @@ def command(
     A is what runs today, B what might replace it. With two files of answers, CONFIG may be a data
     set in place of a configuration, such as builtin:atlas.
     """
+    from tuner.cli.pair_table import print_answer_duel, print_duel
     from tuner.run.baseline import origin_of
     from tuner.run.folder import remembering_from
     from tuner.run.judge import duel
@@ -92,7 +86,6 @@ def command(
     a_given = None if first is None else read_params(first, "--a")
     b_given = None if second is None else read_params(second, "--b")
     if answers:
-        from tuner.cli.compare_answers import print_duel
         from tuner.scoring.answer_sources import AnswerSources
 
         answered = AnswerSources(answers, (a_given, b_given), keep_answers).duel(
@@ -107,7 +100,7 @@ def command(
             return
         for remark in answered.remarks:
             note(f"note: {remark}")
-        print_duel(answered)
+        print_answer_duel(answered)
         return
     if similarities or keep_answers is not None:
         raise InputError("--similarity and --keep-answers belong to --answers")
@@ -129,30 +122,5 @@ def command(
         record = {**result.to_record(), "queries_asked": dict(assembly.calls)}
         echo(json_text(record, indent=2))
         return
-    _print(result, assembly.part(part))
+    print_duel(result, assembly.part(part))
     note(calls_sentence(assembly.calls) or "no query was asked: the run had every answer")
-
-
-def _print(result: Duel, queries: Sequence[Query]) -> None:
-    from tuner.cli.pair_table import print_changes, print_pairs
-    from tuner.cli.tables import print_guardrails, print_types, shown_params
-
-    verdict = result.verdict
-    echo(f"A  {shown_params(verdict.baseline)}")
-    echo(f"B  {shown_params(verdict.winner)}")
-    print_pairs(result.metrics)
-    echo(
-        "p: paired t-test with degrees of freedom by the kurtosis of the differences; p (Holm): "
-        f"corrected for {len(result.metrics)} metrics."
-    )
-    for remark in result.remarks:
-        echo(f"\n{remark[0].upper()}{remark[1:]}", bold=True)
-    echo(f"\n{verdict.sentence}", bold=True)
-    print_types(verdict.to_record())
-    print_guardrails(verdict.to_record()["guardrails"])
-
-    def told(row: int) -> str:
-        return f"{queries[row].id}  {queries[row].text}"
-
-    print_changes(result.gained, told, title="gained most")
-    print_changes(result.lost, told, title="lost most")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, note, set_option, showing
+from tuner.cli.options import config_argument, load_shown, note, read_params, set_option, showing
 from tuner.cli.out import echo
-from tuner.cli.params import read_params
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from tuner.core.errors import InputError
 from tuner.core.steps import START, Advance, Phases, Say
 from tuner.run.progress import progress_for
 
+_WRITE = 'write for example \'{"graph_weight": 0.6, "top_k": 10}\''
 _PICTURES = (".pdf", ".png", ".svg")
 
 config_argument = click.argument("config", metavar="CONFIG")
@@ -88,3 +90,28 @@ def check_plot(path: Path) -> None:
         raise InputError(f"--plot {path}: write a file that ends in {', '.join(_PICTURES)}")
     if not path.absolute().parent.is_dir():
         raise InputError(f"--plot {path}: there is no folder {path.parent}")
+
+
+def read_params(text: str, option: str) -> dict[str, Any]:
+    """Read what stands after ``option``: a file's parameters are its ``params``, or all of it.
+
+    Raises:
+        InputError: not JSON, no such file, a run directory without a result, or no mapping.
+    """
+    from tuner.config.params import is_json, read_params_file
+
+    if not text.strip():
+        raise InputError(f"{option} is empty; {_WRITE}, or name a file or a run directory")
+    return _from_json(text, option) if is_json(text) else read_params_file(text)
+
+
+def _from_json(text: str, option: str) -> dict[str, Any]:
+    try:
+        params = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise InputError(f"{option} is not valid JSON: {reason}{place}; {_WRITE}") from error
+    if not isinstance(params, dict):
+        raise InputError(f"{option} must be a JSON object of parameters, got a list; {_WRITE}")
+    return params

@@ -10,6 +10,14 @@ from tuner.core.errors import InputError
 from tuner.core.run_files import BEST_FILE
 
 
+def is_json(written: str) -> bool:
+    """Say whether parameters are written in place.
+
+    No file is called like JSON by chance; one that is can be written as ./[1].
+    """
+    return written.lstrip()[:1] in ("{", "[")
+
+
 def read_params_file(written: str) -> dict[str, Any]:
     """Read a file's parameters: its ``params``, or all of it; of a run directory, its best.yaml.
 

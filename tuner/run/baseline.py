@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.config import Config, Source
-from tuner.config.params import read_params_file
+from tuner.config.params import is_json, read_params_file
 from tuner.config.source import read_source
 from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
@@ -17,11 +17,6 @@ from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 from tuner.retrieval.knobs import knob_params
 from tuner.verdict.looks import TunedOn
-
-
-def is_json(written: str) -> bool:
-    """Say whether parameters are written in place: no file is called like JSON by chance."""
-    return written.lstrip()[:1] in ("{", "[")
 
 
 def origin_of(written: str) -> TunedOn | None:

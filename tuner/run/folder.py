@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from tuner.config import Config, load_config
+from tuner.config.params import is_json
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.journal import JournalContent, read_journal
@@ -23,7 +24,6 @@ from tuner.datasets import BUILTIN
 from tuner.retrieval.base import Explains, Measures
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
-from tuner.run.baseline import is_json
 from tuner.run.planning import waits
 from tuner.tracking.uri import absolute, holds_password, mask
 from tuner.verdict.looks import TunedOn

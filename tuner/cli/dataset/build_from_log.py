@@ -162,7 +162,7 @@ def pool(
     The passages are in random order, and the sheet does not say which setting found them. Give each
     annotator a copy. Documents that users clicked, as a query log says, are on the sheet too.
     """
-    from tuner.cli.params import read_params
+    from tuner.cli.options import read_params
     from tuner.config import load_config
     from tuner.evalset.corpus import open_corpus
     from tuner.evalset.pool import (
