@@ -67,7 +67,9 @@ class RetrieverKind(Protocol):
 
         A parameter of stage ``"index"`` has the name of an option: for another value of it,
         ``build`` is called again, in a process of its own, with an empty ``cache_dir`` in which all
-        that it writes has to lie.
+        that it writes has to lie. A ``build`` that names ``index_params`` is given those parameters
+        there instead, as one mapping: for systems whose parameters are whatever the user says. One
+        that names ``index_timeout_s`` is given the configuration's ``index.timeout_s``.
 
         A class attribute ``waits = True`` says that answering is waiting for another system:
         ``execution: {kind: auto}`` then means threads, which share one concurrency limit.
@@ -159,6 +161,15 @@ class IdentifiesIndex(Protocol):
     @classmethod
     def identify_index(cls, settings: Params, **options: Any) -> str:
         """Return a digest of code, files and whatever else there is."""
+        ...
+
+
+@runtime_checkable
+class TakesKnobs(Protocol):
+    """A retriever whose knobs are the configuration's, and so no part of what is kept of it."""
+
+    def with_knobs(self, knobs: Sequence[Knob]) -> Retriever:
+        """Return the same retriever, asked with these knobs of stage ``"query"``."""
         ...
 
 

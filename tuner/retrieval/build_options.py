@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from tuner.core.trial import Params
+
 # What a ``build`` is handed besides the configuration's options.
-GIVEN = frozenset({"advance", "cache_dir", "space", "baseline", "read_run"})
+GIVEN = frozenset(
+    {
+        *("advance", "baseline", "cache_dir", "index_params", "index_timeout_s", "read_run"),
+        "space",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,18 @@ def build_options(kind: Any) -> tuple[BuildOption, ...]:
     annotated with a dataclass are its fields.
     """
     return tuple(_found(kind.build))
+
+
+def with_index(
+    kind: Any, options: Mapping[str, Any], settings: Params
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options, and what else a kind is handed, to build it with index parameters.
+
+    Each is an option, unless the kind's ``build`` takes them all in one mapping.
+    """
+    if "index_params" in inspect.signature(kind.build).parameters:
+        return dict(options), {"index_params": dict(settings)}
+    return {**options, **settings}, {}
 
 
 def _found(build: Any) -> Iterator[BuildOption]:

@@ -32,7 +32,7 @@ from tuner.retrieval.base import (
     ResolvesOptions,
     Retriever,
 )
-from tuner.retrieval.build_options import GIVEN, BuildOption, build_options
+from tuner.retrieval.build_options import GIVEN, BuildOption, build_options, with_index
 from tuner.retrieval.indexes import Indexed
 
 
@@ -127,7 +127,11 @@ def build_retriever(
     if not callable(getattr(kind, "build", None)):
         message = f"{config.retriever.kind!r} has no `build`; see tuner/retrieval/base.py"
         raise InputError(message, key=("kind",))
-    given = {"space": space, "baseline": _today(config)}
+    given = {
+        "space": space,
+        "baseline": _today(config),
+        "index_timeout_s": config.index.limits.timeout_s,
+    }
     with explained(config):
         built = _opened(config, kind, corpus, given, advance)
         calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
@@ -147,9 +151,10 @@ class Recipe:
     ) -> Retriever:
         """Build it over a corpus, into a folder; ``settings`` take the place of its options."""
         kind = registry.load("retrieval", self.section.kind)
-        options = {**self.section.options, **settings}
+        options, given = with_index(kind, self.section.options, settings)
         section = RetrieverSection(kind=self.section.kind, **options)
-        return _build(kind, section, corpus, cache_dir=folder, advance=advance, **self.given)
+        given |= {**self.given, "advance": advance}
+        return _build(kind, section, corpus, cache_dir=folder, **given)
 
 
 def _opened(

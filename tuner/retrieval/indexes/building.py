@@ -12,8 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -83,8 +83,7 @@ def build_here(
         TunerError: the folder cannot be written.
         Exception: whatever the system raises.
     """
-    order.folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{order.folder}.lock"):
+    with alone(order.folder):
         found = order.found()
         if found is not None:
             return found, False
@@ -98,6 +97,33 @@ def build_here(
         return _write(
             order.folder, built, order.made_from, order.settings, len(corpus.documents), seconds
         ), True
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Be the only one that builds the index in ``folder`` while the block runs.
+
+    Raises:
+        TunerError: the folder cannot be written.
+    """
+    lock = FileLock(f"{folder}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise cannot_keep(folder, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def cannot_keep(folder: Path, error: OSError) -> TunerError:
+    """Return the error of an index that a disk does not take."""
+    return TunerError(
+        f"the index cannot be kept in {folder}: {error.strerror or error}; give access and "
+        "room there, or name another folder in TUNER_CACHE_DIR"
+    )
 
 
 def write_first(
@@ -133,10 +159,7 @@ def _write(
         )
         write_record(folder, record)
     except OSError as error:
-        raise TunerError(
-            f"the index cannot be kept in {folder}: {error.strerror or error}; give access and "
-            "room there, or name another folder in TUNER_CACHE_DIR"
-        ) from error
+        raise cannot_keep(folder, error) from error
     return record
 
 

@@ -6,7 +6,7 @@ import pickle
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
-from tuner.retrieval.base import Identify, Retriever, serve_one, with_reasons
+from tuner.retrieval.base import Identify, Retriever, TakesKnobs, serve_one, with_reasons
 from tuner.retrieval.base import prepare as prepare_one
-from tuner.retrieval.indexes.building import Make, Order, build_apart, write_first
+from tuner.retrieval.indexes.building import Make, Order, alone, build_apart, write_first
 from tuner.retrieval.indexes.keeping import held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
-from tuner.retrieval.indexes.record import IndexRecord
+from tuner.retrieval.indexes.record import IndexRecord, read_record
 from tuner.retrieval.knobs import Knob, knob_params
 from tuner.retrieval.wrapped.around import Around
 
@@ -85,14 +85,16 @@ class Indexed(Around):
             self.retriever = OPENED.retriever(place, found.made_from)
             self._first, self._is_first_new = found, False
             return
-        place.mkdir(parents=True, exist_ok=True)
-        begin = time.perf_counter()
-        self.retriever = make(corpus, place, self._settings, advance)
-        seconds = time.perf_counter() - begin
-        made_from = self._made_from(self._settings)
-        self._first, self._is_first_new = write_first(
-            place, self.retriever, made_from, self._settings, len(corpus.documents), seconds
-        )
+        is_there = read_record(place) is not None
+        with nullcontext() if is_there else alone(place):  # another study may build it too
+            place.mkdir(parents=True, exist_ok=True)
+            begin = time.perf_counter()
+            self.retriever = make(corpus, place, self._settings, advance)
+            seconds = time.perf_counter() - begin
+            made_from = self._made_from(self._settings)
+            self._first, self._is_first_new = write_first(
+                place, self.retriever, made_from, self._settings, len(corpus.documents), seconds
+            )
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
@@ -184,7 +186,10 @@ class Indexed(Around):
             return self.retriever, rest
         order = self._order(settings)
         folder, _, _ = self._built(order, unheard)
-        return OPENED.retriever(folder, order.made_from), rest
+        opened = OPENED.retriever(folder, order.made_from)
+        if isinstance(opened, TakesKnobs):  # another study may have kept it, with other knobs
+            opened = opened.with_knobs(self.retriever.knobs)
+        return opened, rest
 
     def _settings_of(self, params: Params) -> Params:
         given = {name: params[name] for name in self._settings if name in params}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tuner.core.errors import TunerError
 from tuner.retrieval.base import Retriever
-from tuner.retrieval.indexes.pickling import open_retriever
+from tuner.retrieval.indexes.pickling import open_pickle
 from tuner.retrieval.indexes.record import RETRIEVER, IndexRecord
 
 _MOST_OPEN = 4
@@ -51,7 +51,7 @@ class Opened:
                 self._retrievers.move_to_end(key)
                 return self._retrievers[key]
             try:
-                opened: Retriever = open_retriever(folder)
+                opened: Retriever = open_pickle(folder / RETRIEVER)
             except Exception as error:  # whatever the user's modules raise
                 raise TunerError(f"the index in {folder} cannot be opened: {error}") from error
             self._retrievers[key] = opened

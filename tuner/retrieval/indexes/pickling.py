@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from pathlib import Path, PurePath
 from typing import IO, Any
 
 from joblib.externals.loky.backend.reduction import get_loky_pickler
-
-from tuner.retrieval.indexes.record import RETRIEVER
 
 
 # joblib's own pickler takes lambdas and functions of a notebook too.
@@ -36,11 +33,11 @@ class _Unpickler(pickle.Unpickler):
         return self._folder / pid
 
 
-def open_retriever(folder: Path) -> Any:
-    """Return the retriever of the index in ``folder``.
+def open_pickle(path: Path) -> Any:
+    """Return what a ``Pickler`` wrote to a file of its folder.
 
     Raises:
         Exception: whatever reading it raises, the user's modules included.
     """
-    content = io.BytesIO((folder / RETRIEVER).read_bytes())
-    return _Unpickler(content, folder).load()
+    with path.open("rb") as stream:
+        return _Unpickler(stream, path.parent).load()

@@ -15,6 +15,9 @@ from tuner.core.trial import IndexUse, Params
 # Also tells other machines of a cluster that the folder is complete.
 RECORD = MANIFEST
 RETRIEVER = "retriever.pickle"
+# What a system of the user's writes for itself lies below this folder. It may change while it is
+# used, as a database does, so it says nothing of whether an index is whole.
+OWN = "own"
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,11 @@ def read_record(folder: Path) -> IndexRecord | None:
     try:
         raw = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         record: IndexRecord = read_as(IndexRecord, raw)
-        is_whole = all((folder / name).stat().st_size == n for name, n in record.files.items())
+        is_whole = all(
+            (folder / name).stat().st_size == size
+            for name, size in record.files.items()
+            if not name.startswith(f"{OWN}/")
+        )
     except (OSError, ValueError):
         return None
     return record if is_whole else None
