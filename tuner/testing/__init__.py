@@ -15,6 +15,7 @@ With pytest each check becomes a test of its own:
 from tuner.testing.backends import BackendCase, BackendContract, check_backend
 from tuner.testing.executions import ExecutionCase, ExecutionContract, check_execution
 from tuner.testing.formats import FormatCase, FormatContract, check_format
+from tuner.testing.indexes import IndexCase, IndexContract, check_indexes
 from tuner.testing.metrics import MetricCase, MetricContract, check_metric
 from tuner.testing.retrievers import RetrieverCase, RetrieverContract, check_retriever
 
@@ -25,6 +26,8 @@ __all__ = [
     "ExecutionContract",
     "FormatCase",
     "FormatContract",
+    "IndexCase",
+    "IndexContract",
     "MetricCase",
     "MetricContract",
     "RetrieverCase",
@@ -32,6 +35,7 @@ __all__ = [
     "check_backend",
     "check_execution",
     "check_format",
+    "check_indexes",
     "check_metric",
     "check_retriever",
 ]

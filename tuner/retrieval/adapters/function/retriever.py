@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +26,9 @@ from tuner.retrieval.adapters.answers import (
     read_answer,
     with_tokens,
 )
+from tuner.retrieval.adapters.function.index import OwnIndex, own_index
 from tuner.retrieval.adapters.function.loading import KEY
+from tuner.retrieval.adapters.function.signature import INDEX, Signature
 from tuner.retrieval.adapters.function.target import ASYNC_TIMEOUT_S, Target, within
 from tuner.retrieval.knobs import Knob, knob_params
 
@@ -57,13 +59,18 @@ class Function:
 
     The function answers one query (its text), or an object's ``retrieve(queries, params)`` answers
     a batch of ``Query`` records. Either may be async, and returns what ``read_answer`` reads, or
-    Rankings for a batch.
+    Rankings for a batch. An object's ``search(index, query, …)`` answers one query from what its
+    ``build(documents, …)`` made.
+
+    ``index_params`` are those of the index, which is ``index`` where the object built one.
     """
 
     target: Target
     knobs: tuple[Knob, ...]
     fingerprint: str
     known: Passages = field(repr=False)
+    index_params: Params = field(default_factory=dict)
+    index: OwnIndex | None = None
 
     @classmethod
     def build(
@@ -71,6 +78,13 @@ class Function:
         corpus: Corpus,
         *,
         function: Annotated[str, "your function, as module:function"],
+        index: Annotated[
+            Sequence[str] | None,
+            "the parameters of an index that your function keeps for itself; an object's are "
+            "those of its `build`",
+        ] = None,
+        cache_dir: Path | None = None,
+        index_params: Params | None = None,
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         search_path: Annotated[
@@ -87,8 +101,10 @@ class Function:
             float | None, "seconds for one query; left out: 60 of an async function, else no limit"
         ] = None,
     ) -> Function:
-        """Import the function and look at what it takes.
+        """Import the function and look at what it takes; let an object build its index.
 
+        ``index_params`` are the parameters of the index; those left out take the values of the
+        baseline, else their defaults. The index lies in ``cache_dir``.
         ``search_path`` are the folders to find the module in. ``concurrency`` is how many calls
         run at once in a process: by default 8 of an async function, 1 of another. ``timeout_s`` is
         for one query: by default 60 of an async function, none of another. A function that is not
@@ -96,17 +112,30 @@ class Function:
         takes longer cannot be stopped, and is left behind.
 
         Raises:
-            InputError: it cannot be imported, or returns metrics instead of documents.
+            InputError: it cannot be imported, returns metrics instead of documents, or builds an
+                index that cannot be kept.
+            TunerError: its index cannot be built.
         """
-        target = Target.read(function, search_path, concurrency, timeout_s)
+        target = Target.read(function, search_path, concurrency, timeout_s, index)
         if not target.answers_batches and not target.signature().takes_query:
             message = (
                 f"{function!r} takes no `query`, so it returns metrics and sees no data set: "
                 "leave `dataset:` out, or write f(query, params)"
             )
             raise InputError(message, key=KEY)
-        fingerprint = digest_of([target.fingerprint(), corpus.fingerprint])
-        return cls(target, target.knobs(space, baseline), fingerprint, passage_tokens(corpus))
+        knobs = target.knobs(space, baseline)
+        shaping = [knob for knob in knobs if knob.stage == "index"]
+        params = knob_params(index_params or {}, shaping)
+        if target.builds and cache_dir is None:
+            raise InputError(f"{function!r} builds an index: give a `cache_dir` to keep it in")
+        return cls(
+            target,
+            tuple(knob for knob in knobs if knob.stage == "query"),
+            digest_of([target.fingerprint(), corpus.fingerprint, *target.index]),
+            passage_tokens(corpus),
+            params,
+            own_index(target, corpus, cache_dir, params) if target.builds and cache_dir else None,
+        )
 
     @classmethod
     def build_measure(
@@ -141,10 +170,20 @@ class Function:
 
     @classmethod
     def declare_knobs(
-        cls, *, function: str, search_path: Sequence[str] | None = None
+        cls,
+        *,
+        function: str,
+        search_path: Sequence[str] | None = None,
+        index: Sequence[str] | None = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
     ) -> tuple[Knob, ...]:
-        """Return the knobs that the function has by itself, whatever a space says."""
-        return Target.read(function, search_path).knobs(None, None)
+        """Return the knobs that the function has by itself, and those that a space names."""
+        return Target.read(function, search_path, index=index).knobs(space, baseline)
+
+    def with_knobs(self, knobs: Sequence[Knob]) -> Function:
+        """Return the same, asked with these knobs."""
+        return replace(self, knobs=tuple(knobs))
 
     @property
     def queries_at_once(self) -> int | None:
@@ -152,10 +191,15 @@ class Function:
         return None if self.target.answers_batches else self.target.calls_at_once
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Let an object that has a ``prepare`` of its own prepare the queries."""
+        """Let an object that has a ``prepare`` of its own prepare the queries.
+
+        One that keeps an index for itself is asked the first query, and so builds it.
+        """
         prepare = getattr(self.target.object, "prepare", None)
         if callable(prepare) and self.target.answers_batches:
             prepare(queries)
+        if self.index_params and self.index is None:
+            self.retrieve(queries[:1], {})
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Ask the function.
@@ -178,7 +222,7 @@ class Function:
 
     def _ask_batch(self, queries: Sequence[Query], params: Params) -> Any:
         try:
-            answer = self.target.object.retrieve(queries, dict(params))
+            answer = self.target.object.retrieve(queries, {**self.index_params, **params})
             if asyncio.iscoroutine(answer):
                 coroutine = answer
                 (answer,) = self.target.run([lambda: coroutine])
@@ -202,8 +246,12 @@ class Function:
 
     def _ask_each(self, queries: Sequence[Query], params: Params) -> list[Answer]:
         target, signature = self.target, self.target.signature()
-        function, arguments = target.object, partial(signature.arguments, params)
-        calls = [partial(function, query=query.text, **arguments()) for query in queries]
+        given = self._given(signature)
+        known = params if self.index else {**self.index_params, **params}
+        calls = [
+            partial(target.called, **given, query=query.text, **signature.arguments(known))
+            for query in queries
+        ]
         rows = range(len(queries))
         with collected(queries, self.known) as answers:
 
@@ -227,6 +275,16 @@ class Function:
                 names = [f"query {query.id!r}" for query in queries]
                 target.call([partial(called, row) for row in rows], names)
         return [answers[row] for row in rows]
+
+    def _given(self, signature: Signature) -> dict[str, Any]:
+        """Return what an object's ``search`` is given besides the query and parameters of its own.
+
+        Those are the index, and what of the index's parameters it names too.
+        """
+        if self.index is None:
+            return {}
+        named = {n: v for n, v in self.index_params.items() if n in signature.spelled}
+        return {INDEX: self.index.opened(), **named}
 
     def _read(self, query: Query, raw: Any) -> Answer:
         try:

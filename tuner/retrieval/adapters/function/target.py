@@ -1,120 +1,34 @@
-"""The user's function or object by its name, and what can be known of it without asking it.
-
-A function takes a query, parameters as one mapping, or parameters by their names.
-"""
+"""The user's function or object by its name, and what can be known of it without asking it."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from tuner.core.checks import option_problems
-from tuner.core.errors import InputError, OutageError, Problem, refuse
+from tuner.core.errors import InputError, OutageError, Problem, did_you_mean, refuse
 from tuner.core.json_text import text_digest
 from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Params, Scalar
+from tuner.core.trial import Params
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
+from tuner.retrieval.adapters.function.signature import (
+    GIVEN,
+    GIVEN_TO_BUILD,
+    GIVEN_TO_SEARCH,
+    INDEX,
+    QUERY,
+    Signature,
+    missing_names,
+    read_signature,
+)
 from tuner.retrieval.adapters.function.threads import run_in_threads
 from tuner.retrieval.knobs import Knob, space_knobs
-
-QUERY, PARAMS = "query", "params"
-_WAYS = (
-    "write f(query, params), f(query, top_k=10, …) with the parameters' names, or f(params) for a "
-    "function that returns metrics"
-)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """How a function wants to be called.
-
-    Attributes:
-        takes_query: whether it answers one query; else it measures itself.
-        takes_params: whether it takes all parameters as one mapping.
-        names: the parameters that it takes by name; None: any.
-        defaults: what it takes where such a parameter is left out.
-        is_async: whether calling it gives an awaitable.
-    """
-
-    takes_query: bool
-    takes_params: bool
-    names: tuple[str, ...] | None
-    defaults: Mapping[str, Scalar] = field(default_factory=dict)
-    is_async: bool = False
-
-    def arguments(self, params: Params) -> dict[str, Any]:
-        """Return the keyword arguments for some parameters, beside the query."""
-        given: dict[str, Any] = {PARAMS: dict(params)} if self.takes_params else {}
-        if self.takes_params and self.names is None:
-            return given
-        return {**given, **{n: v for n, v in params.items() if self.takes(n)}}
-
-    def takes(self, name: str) -> bool:
-        """Say whether a parameter is handed over by its name."""
-        return self.names is None or name in self.names
-
-    @property
-    def knob_names(self) -> tuple[str, ...] | None:
-        """Return the only parameters that the function can be given; None: any."""
-        return None if self.takes_params else self.names
-
-
-def read_signature(function: Any, name: str) -> Signature:
-    """Look at a function's parameters: ``query``, ``params``, and those named like a knob.
-
-    Raises:
-        InputError: parameters that can only be given by position, or no parameter at all.
-    """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name!r} does not tell its parameters; {_WAYS}", key=KEY) from error
-    empty = inspect.Parameter.empty
-    for parameter in parameters:
-        if parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is empty:
-            shown = f"{name}{inspect.signature(function)}"
-            raise InputError(f"{shown}: a parameter has no name to give it by; {_WAYS}", key=KEY)
-    by_name = {
-        parameter.name: parameter
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    }
-    is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    named = {n: p.default for n, p in by_name.items() if n not in (QUERY, PARAMS)}
-    if not named and PARAMS not in by_name and not is_open:
-        shown = f"{name}{inspect.signature(function)}"
-        raise InputError(f"{shown} takes no parameter to tune; {_WAYS}", key=KEY)
-    call = getattr(function, "__call__", None)  # noqa: B004  # an instance with an async __call__
-    return Signature(
-        takes_query=QUERY in by_name,
-        takes_params=PARAMS in by_name,
-        names=None if is_open else tuple(named),
-        defaults={n: default for n, default in named.items() if _is_scalar(default)},
-        is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call),
-    )
-
-
-def missing_names(function: Any, known: tuple[str, ...]) -> list[str]:
-    """Return the parameters without a default that no knob gives a value."""
-    parameters = inspect.signature(function).parameters.values()
-    return [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        and parameter.default is parameter.empty
-        and parameter.name not in (QUERY, PARAMS, *known)
-    ]
-
-
-def _is_scalar(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
 
 ASYNC_CONCURRENCY = 8
 ASYNC_TIMEOUT_S = 60.0
@@ -127,12 +41,16 @@ class Target:
 
     A process that it is brought to imports the object at once: where the module is missing, that is
     known before the first trial comes there.
+
+    Attributes:
+        index: the parameters of the index that the function keeps for itself.
     """
 
     name: str
     search_path: tuple[str, ...]
     concurrency: int | None
     timeout_s: float | None
+    index: tuple[str, ...] = ()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the options, and import the object."""
@@ -141,7 +59,12 @@ class Target:
 
     @classmethod
     def read(
-        cls, name: Any, search_path: Any = None, concurrency: Any = None, timeout_s: Any = None
+        cls,
+        name: Any,
+        search_path: Any = None,
+        concurrency: Any = None,
+        timeout_s: Any = None,
+        index: Any = None,
     ) -> Self:
         """Check the options that every use of a function has; None: not given.
 
@@ -153,6 +76,9 @@ class Target:
         folders = ["."] if search_path is None else search_path
         if not isinstance(folders, list | tuple) or not all(isinstance(f, str) for f in folders):
             raise InputError("must be a list of folders", key=("search_path",))
+        names = () if index is None else index
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise InputError("must be a list of parameters", key=(INDEX,))
         options = {"concurrency": concurrency, "timeout_s": timeout_s}
         given = {option: value for option, value in options.items() if value is not None}
         lows = {option: low for option, low in _LOWS.items() if option in given}
@@ -164,9 +90,12 @@ class Target:
             absolute,
             None if concurrency is None else int(concurrency),
             None if timeout_s is None else float(timeout_s),
+            tuple(names),
         )
         if target.answers_batches:
             target.check_batches()
+        if target.builds:
+            refuse(target.build_problems())
         if given and target.answers_batches:
             message = "is for functions that answer one query; leave it out"
             raise InputError(problems=[Problem(message, key=(option,)) for option in given])
@@ -193,6 +122,43 @@ class Target:
     def answers_batches(self) -> bool:
         """Say whether it is an object with ``retrieve(queries, params)``."""
         return callable(getattr(self.object, "retrieve", None))
+
+    @property
+    def builds(self) -> bool:
+        """Say whether it is an object with ``build(documents, …)`` and ``search(index, query)``."""
+        methods = (getattr(self.object, name, None) for name in ("build", "search"))
+        return not self.answers_batches and all(map(callable, methods))
+
+    @property
+    def called(self) -> Any:
+        """Return what answers a query: the object's ``search`` where it builds an index."""
+        return self.object.search if self.builds else self.object
+
+    def build_signature(self) -> Signature:
+        """Look at what the object's ``build`` takes."""
+        build, name = self.object.build, f"{self.name}.build"
+        return read_signature(build, name, GIVEN_TO_BUILD, may_have_none=True)
+
+    def build_problems(self) -> Iterator[Problem]:
+        """Yield why it cannot be told what ``build`` and ``search`` take."""
+        if self.build_signature().names is None:
+            message = (
+                f"{self.name}.build takes any parameters: name each one that shapes the index, "
+                "so that it is known which those are"
+            )
+            yield Problem(message, key=KEY)
+        takes = inspect.signature(self.object.search).parameters
+        is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+        if not is_open and not {INDEX, QUERY} <= set(takes):
+            shown = f"({', '.join(takes)})"
+            message = (
+                f"{self.name}.search takes {shown}: it needs `index`, what `build` returned, and "
+                "`query`, the text"
+            )
+            yield Problem(message, key=KEY)
+        if self.index:
+            message = f"leave it out: the parameters of {self.name}.build are those of the index"
+            yield Problem(message, key=(INDEX,))
 
     def check_batches(self) -> None:
         """Refuse an object whose ``retrieve`` is another library's, which answers one query.
@@ -224,10 +190,14 @@ class Target:
         Raises:
             InputError: it is no function, or one that cannot be tuned.
         """
+        if self.builds:
+            search, name = self.object.search, f"{self.name}.search"
+            return read_signature(search, name, GIVEN_TO_SEARCH, may_have_none=True)
         if not callable(self.object):
             kind = type(self.object).__name__
             message = (
                 f"{self.name!r} is of type {kind}: neither a function nor an object with `retrieve`"
+                ", or with `build` and `search`"
             )
             if callable(getattr(self.object, "invoke", None)):
                 module, _, thing = self.name.partition(":")
@@ -252,18 +222,52 @@ class Target:
             if not isinstance(own, list | tuple) or not all(isinstance(k, Knob) for k in own):
                 message = f"{self.name}.knobs must be a list of tuner.retrieval.base.Knob"
                 raise InputError(message, key=KEY)
-            return tuple(own)
-        if self.answers_batches:
-            return space_knobs(space, baseline)
-        signature = self.signature()
-        names = signature.knob_names
-        defaults = {} if names is None else signature.defaults
-        knobs = space_knobs(space, baseline, defaults=defaults, names=names)
-        missing = missing_names(self.object, tuple(knob.name for knob in knobs))
+            found = tuple(own)
+        elif self.answers_batches:
+            found = space_knobs(space, baseline)
+        else:
+            parts = [(self.called, self.signature(), GIVEN_TO_SEARCH if self.builds else GIVEN)]
+            if self.builds:
+                parts.append((self.object.build, self.build_signature(), GIVEN_TO_BUILD))
+            found = self._told(space, baseline, parts)
+        refuse(self._index_problems([knob.name for knob in found], has_space=space is not None))
+        shaping = {*self.index, *(self.build_signature().spelled if self.builds else ())}
+        return tuple(replace(k, stage="index") if k.name in shaping else k for k in found)
+
+    def _index_problems(self, known: Sequence[str], *, has_space: bool) -> Iterator[Problem]:
+        """Yield which names of ``index`` are no parameters, or have no value."""
+        takes = None if self.answers_batches else self.signature().knob_names
+        for name in self.index:
+            if takes is not None and name not in takes:
+                message = f"{self.name!r} has no parameter {name!r}{did_you_mean(name, takes)}"
+                yield Problem(message, key=(INDEX,))
+            elif has_space and name not in known:
+                message = f"{name!r} has no value: name it in the space, or in the baseline"
+                yield Problem(message, key=(INDEX,))
+
+    def _told(
+        self,
+        space: SearchSpace | None,
+        baseline: Params | None,
+        parts: Sequence[tuple[Any, Signature, tuple[str, ...]]],
+    ) -> tuple[Knob, ...]:
+        """Return the knobs that a configuration, and the defaults of functions, name.
+
+        Raises:
+            InputError: a parameter of one of the functions gets no value.
+        """
+        found: dict[str, Knob] = {}
+        for _, signature, _ in parts:
+            names = signature.knob_names
+            defaults = {} if names is None else signature.defaults
+            knobs = space_knobs(space, baseline, defaults=defaults, names=names)
+            found |= {knob.name: knob for knob in knobs}
+        missing = [n for called, _, given in parts for n in missing_names(called, found, given)]
         if missing and space is not None:
-            message = f"{self.name!r} needs {', '.join(map(repr, missing))}: name it in the space"
+            told = ", ".join(map(repr, dict.fromkeys(missing)))
+            message = f"{self.name!r} needs {told}: name it in the space"
             raise InputError(f"{message}, in the baseline, or give it a default", key=KEY)
-        return knobs
+        return tuple(found.values())
 
     def fingerprint(self) -> str:
         """Return a hash of the file that holds the object, and of its own fingerprint if any."""
