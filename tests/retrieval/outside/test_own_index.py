@@ -1,4 +1,4 @@
-"""An index in a folder of the cache is made once, and anew where it is half made or of other code."""
+"""An index in a folder of the cache is made once, and anew where it is not whole."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_another_machine_finds_it_by_its_manifest(
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TunerError, match="cannot be kept in .*TUNER_CACHE_DIR"):
+    with pytest.raises(TunerError, match=r"cannot be kept in .*TUNER_CACHE_DIR"):
         made_once(tmp_path / "file" / "index", "code", lambda: "")
 
 
