@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 # What a series stands for. It decides colour, symbol and dash, so that colour is never alone.
 Role = Literal[
@@ -158,56 +160,14 @@ def spread(count: int, limit: int) -> Sequence[int]:
     return [round(place * (count - 1) / (limit - 1)) for place in range(limit)]
 
 
+# How figures look: the palettes, and what plotly is told of every figure.
+LOOK: Mapping[str, Any] = json.loads(
+    Path(__file__).with_name("page").joinpath("look.json").read_text(encoding="utf-8")
+)
 # Eight colours that most people with a colour deficiency tell apart (Okabe and Ito 2008), darkened
 # for white paper and lightened for a dark page. Symbols and dashes change with them.
-LIGHT: Mapping[str, str] = {
-    "paper": "#ffffff",
-    "ink": "#1c2330",
-    "muted": "#5d6778",
-    "grid": "#e3e7ee",
-    "line": "#aab3c2",
-    "chosen": "#c2255c",
-    "baseline": "#343b47",
-    "failed": "#b3261e",
-    "bar": "#2f6db3",
-    "interval": "#2f6db3",
-    "front": "#5d6778",
-    "low": "#e9f0f8",
-    "middle": "#7fb0dc",
-    "high": "#14487f",
-    "arm0": "#1f6fb5",
-    "arm1": "#c8560a",
-    "arm2": "#0b8a68",
-    "arm3": "#9a4f8c",
-    "arm4": "#a67a00",
-    "arm5": "#3d8fc4",
-    "arm6": "#7a5230",
-    "arm7": "#5d6778",
-}
-DARK: Mapping[str, str] = {
-    "paper": "#12161d",
-    "ink": "#e4e8ef",
-    "muted": "#9aa5b6",
-    "grid": "#262d39",
-    "line": "#4a5567",
-    "chosen": "#ff6b9d",
-    "baseline": "#e4e8ef",
-    "failed": "#ff8a80",
-    "bar": "#6cabea",
-    "interval": "#6cabea",
-    "front": "#9aa5b6",
-    "low": "#1b2634",
-    "middle": "#2f6ea8",
-    "high": "#a8d4ff",
-    "arm0": "#62aef0",
-    "arm1": "#f08c3e",
-    "arm2": "#37c79b",
-    "arm3": "#d48cc6",
-    "arm4": "#e0b93c",
-    "arm5": "#8fcdf2",
-    "arm6": "#c39a72",
-    "arm7": "#9aa5b6",
-}
+LIGHT: Mapping[str, str] = LOOK["light"]
+DARK: Mapping[str, str] = LOOK["dark"]
 
 ARMS = 8
 # The same shapes in the words of plotly, of matplotlib, and as a character for a legend in text.

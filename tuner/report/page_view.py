@@ -13,47 +13,23 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tuner.report.chart import DARK, LIGHT, Axis, Chart, Series, color_name, dash, symbol
+from tuner.report.chart import DARK, LIGHT, LOOK, Axis, Chart, Series, color_name, dash, symbol
 from tuner.report.parts import Page
 
 LINE_PX = 15
-CLEAR = "rgba(0,0,0,0)"
-_SIZES = {
-    "chosen": 15,
-    "baseline": 11,
-    "trials": 4,
-    "arm": 7,
-    "stopped": 7,
-    "failed": 9,
-    "front": 4,
-}
 
 
 def figure(chart: Chart) -> dict[str, Any]:
     """Return ``{"data": …, "layout": …}`` as plotly takes it, JSON-ready."""
     data = [] if chart.cells is None else [_heatmap(chart)]
     data += [_trace(series) for series in chart.series]
-    layout: dict[str, Any] = {
+    # Dragging scrolls the page, as it must on a phone.
+    layout = {
+        **LOOK["layout"],
         "height": chart.height * LINE_PX + 60,
-        "margin": {"l": 8, "r": 12, "t": 12, "b": 8},
         "xaxis": _axis(chart.x),
         "yaxis": _axis(chart.y),
         "showlegend": chart.has_legend,
-        "legend": {
-            "orientation": "h",
-            "yanchor": "bottom",
-            "y": 1.02,
-            "x": 0,
-            "font": {"color": "ink"},
-        },
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left", "namelength": 0},
-        # Dragging scrolls the page, as it must on a phone.
-        "dragmode": False,
-        "bargap": 0.35,
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
-        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "muted"},
     }
     return {"data": data, "layout": layout}
 
@@ -80,7 +56,7 @@ def _trace(series: Series) -> dict[str, Any]:
     marker: dict[str, Any] = {
         "color": color,
         "symbol": symbol(series.role, series.place)[0],
-        "size": _SIZES.get(series.role, 8),
+        "size": LOOK["sizes"].get(series.role, 8),
     }
     line = {"color": color, "width": 2, "dash": dash(series.role, series.place)[0]}
     match series.form:
@@ -129,35 +105,25 @@ def _heatmap(chart: Chart) -> dict[str, Any]:
     cells = chart.cells
     assert cells is not None
     return {
-        "type": "heatmap",
+        **LOOK["heatmap"],
         "x": list(cells.x_edges),
         "y": list(cells.y_edges),
         "z": [list(row) for row in cells.values],
         "hovertext": [[wrapped(text) for text in row] for row in cells.texts],
-        "hoverinfo": "text",
-        "hoverongaps": False,
-        "xgap": 1,
-        "ygap": 1,
-        "colorscale": [[0.0, "low"], [0.5, "middle"], [1.0, "high"]],
         "colorbar": {
             "title": {"text": safe(cells.title), "side": "right"},
             "thickness": 12,
             "outlinewidth": 0,
         },
-        "showlegend": False,
     }
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
     view: dict[str, Any] = {
+        **LOOK["axis"],
         "title": {"text": safe(axis.title), "standoff": 8},
-        "gridcolor": "grid",
-        "linecolor": "line",
         "zeroline": axis.zero,
         "rangemode": "tozero" if axis.zero else "normal",
-        "zerolinecolor": "ink",
-        "zerolinewidth": 1.5,
-        "automargin": True,
     }
     if axis.span is not None:
         view["range"] = list(axis.span)
@@ -184,9 +150,6 @@ _FOLDER = Path(__file__).with_name("page")
 # Plotly's bundle of flat figures, as npm's plotly.js-cartesian-dist-min ships it: a third of the
 # whole of plotly, and packed a seventh; the page's script unpacks it.
 _PLOTLY = _FOLDER / "plotly-cartesian.min.js"
-# Colours of the page's own that no figure needs.
-_LIGHT = {**LIGHT, "good": "#12783f", "keep": "#3f5675", "open": "#a45b00"}
-_DARK = {**DARK, "good": "#4fce85", "keep": "#9db4d3", "open": "#f0a94b"}
 
 
 def to_html(page: Page) -> str:
@@ -224,9 +187,9 @@ def to_html(page: Page) -> str:
         style=Markup((_FOLDER / "style.css").read_text(encoding="utf-8")),
         plotly=Markup(packed),
         script=Markup(script.decode()),
-        light=_LIGHT,
-        dark=_DARK,
-        palettes_json=Markup(script_json({"light": _LIGHT, "dark": _DARK})),
+        light=LIGHT,
+        dark=DARK,
+        palettes_json=Markup(script_json({"light": LIGHT, "dark": DARK})),
         figure_json=figure_json,
         charts_folder=page.charts_folder,
         color_name=color_name,
