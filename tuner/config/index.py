@@ -8,7 +8,7 @@ from tuner.config.section import Number, Section
 from tuner.retrieval.indexes.limits import IndexLimits
 
 
-class KeepSection(Section):
+class KeptIndexesSection(Section):
     """Which indexes stay on the disk; what was asked longest ago is deleted first."""
 
     gb: Number | None = Field(
@@ -32,8 +32,8 @@ class IndexSection(Section):
         description="how many different indexes the search may ask for, the baseline's included; "
         "left out: no limit",
     )
-    keep: KeepSection = Field(
-        default=KeepSection(),
+    keep: KeptIndexesSection = Field(
+        default=KeptIndexesSection(),
         description="which indexes stay on the disk, in the cache; never deleted are those of "
         "running trials, of the best, of a winner and of a champion",
     )

@@ -69,6 +69,11 @@ class Hybrid:
         return tuple(knobs_of(read_options(options)).values())
 
     @classmethod
+    def identify_index(cls, settings: Params, **options: Any) -> str:
+        """Return a digest of the code and the files that shape an index."""
+        return _made_by(read_options({**options, **settings}))
+
+    @classmethod
     def build(
         cls,
         corpus: Corpus,
@@ -229,18 +234,17 @@ class Hybrid:
 
 
 def _fingerprint(corpus: Corpus, options: HybridOptions) -> str:
-    """Hash the engine's code, the corpus's content, the options and the files that they name."""
-    parts = [
-        code_digest(),
-        corpus_fingerprint(corpus),
-        asdict(options),
-        identity(options.embedder),
-    ]
-    digest = sha256(json.dumps(parts).encode())
+    """Hash the corpus's content, the options, and what else shapes the index."""
+    return digest_of([_made_by(options), corpus_fingerprint(corpus), asdict(options)])
+
+
+def _made_by(options: HybridOptions) -> str:
+    """Hash the engine's code, the embedder's, and the files that the options name."""
+    digest = sha256(json.dumps([code_digest(), identity(options.embedder)]).encode())
     if options.dense is not None:
         for path in (options.dense.matrix, options.dense.queries, options.dense.query_ids):
             try:
                 digest.update(Path(str(path)).read_bytes())
             except OSError as error:
                 raise InputError(f"cannot read dense vectors: {error}", file=path) from error
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()

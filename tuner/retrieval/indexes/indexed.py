@@ -75,6 +75,7 @@ class Indexed(Around):
         self._corpus_name = (corpus.fingerprint or corpus_fingerprint(corpus))[:24]
         self._queries: tuple[Query, ...] = ()
         self._begin()
+        self._knobs = tuple(knobs)
         self._settings: Params = knob_params(first, knobs)
         self._index_knobs = tuple(
             replace(knob, default=self._settings[knob.name]) for knob in knobs
@@ -113,6 +114,18 @@ class Indexed(Around):
         self.__dict__.update(state)
         self._begin()
         self._failed.update(failed)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all indexes, where that can be told; else the first retriever's.
+
+        So a study that begins from another index, as a night after a promotion, is of the same
+        system.
+        """
+        if self._identify is None:
+            return self.retriever.fingerprint
+        own = self._identify({knob.name: knob.default for knob in self._knobs})
+        return digest_of([self._name, self._corpus_name, own])
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
