@@ -9,7 +9,7 @@ from tuner.cli.out import echo
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
-from tuner.core.steps import Phases, duration, where_it_went
+from tuner.core.steps import Phases, duration
 from tuner.core.study_facts import NextStep, StudyFacts, asked_told, study_facts
 from tuner.report import write_study_report
 from tuner.run.progress import Progress, progress_for
@@ -78,6 +78,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         ", ".join(facts.trials),
         *_reason(summary),
         *_savings(summary),
+        *_indexes(summary),
         *_exhausted(tuned, session),
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
@@ -90,10 +91,9 @@ def _print(tuned: Tuned, session: Session) -> None:
 
 def _times(summary: StudySummary) -> str:
     """Say what the user waited for, and where it went."""
-    parts = where_it_went(summary.seconds_by_phase, summary.seconds)
     earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
     took = f"{duration(summary.seconds)}{earlier}"
-    return f"{summary.state} after {took}: {parts}".removesuffix(": ")
+    return f"{summary.state} after {took}: {summary.where_it_went}".removesuffix(": ")
 
 
 def _reason(summary: StudySummary) -> list[str]:
@@ -107,6 +107,12 @@ def _savings(summary: StudySummary) -> list[str]:
     if (racing := summary.racing) is None:
         return []
     return [racing.sentence, *([f"note           {racing.note}"] if racing.note else [])]
+
+
+def _indexes(summary: StudySummary) -> list[str]:
+    """Say what the indexes cost, where there was more than the system's own."""
+    costs = summary.indexes
+    return [costs.sentence] if costs is not None and costs.count > 1 else []
 
 
 def _exhausted(tuned: Tuned, session: Session) -> list[str]:

@@ -33,6 +33,10 @@ class OutageError(TunerError):
     exit_code = EXIT_INTERRUPTED
 
 
+class NotBuiltError(TunerError):
+    """An index that could not be built, and will not be by asking for it once more."""
+
+
 def one_line(error: BaseException) -> str:
     """Return an exception's class and message in one line of at most 500 characters.
 

@@ -132,17 +132,31 @@ def portion(advance: Advance, begin: float, end: float) -> Advance:
     return tell
 
 
-def where_it_went(seconds: Mapping[str, float], total: float) -> str:
+def where_it_went(
+    seconds: Mapping[str, float],
+    total: float,
+    *,
+    of_it: Mapping[str, tuple[float, str]] | None = None,
+) -> str:
     """Return the phases that took more than a twentieth of the whole, and the rest, for people.
+
+    ``of_it`` holds a part of a phase, and what for; it is told where it is as large.
 
     >>> where_it_went({"reading": 3.1, "search": 2.0, "verdict": 0.1}, 6.0)
     'reading 3.1 s, search 2.0 s, the rest 0.9 s'
+    >>> where_it_went({"search": 40.0}, 40.0, of_it={"search": (25.0, "for indexes")})
+    'search 40.0 s (of it 25.0 s for indexes)'
     """
     parts = {name: spent for name, spent in seconds.items() if spent > SMALLEST_SHARE * total}
     rest = total - sum(parts.values())
     if rest >= SMALLEST_SHOWN_S:
         parts["the rest"] = rest
-    return ", ".join(f"{name} {duration(spent)}" for name, spent in parts.items())
+    told = {
+        name: f" (of it {duration(part)} {why})"
+        for name, (part, why) in (of_it or {}).items()
+        if part > SMALLEST_SHARE * total
+    }
+    return ", ".join(f"{name} {duration(n)}{told.get(name, '')}" for name, n in parts.items())
 
 
 def duration(seconds: float) -> str:

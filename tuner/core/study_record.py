@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tuner.core.index_costs import IndexCosts
 from tuner.core.json_text import read_as
 from tuner.core.shown import as_percent
-from tuner.core.steps import duration
+from tuner.core.steps import SEARCH, duration, where_it_went
 from tuner.core.trial import Params
 
 # How far trials are asked ahead of results, where the configuration does not say.
@@ -155,7 +156,9 @@ class StudySummary:
 
     ``seconds`` is what the user waited for in the last session, from the start of the command, and
     ``seconds_by_phase`` where it went (``core.steps``); ``seconds_in_all`` adds the sessions before
-    that the study was resumed from.
+    that the study was resumed from. ``index_wait_s`` is the part of the last session's search
+    during which an index was being built. ``indexes`` is what those of the trials cost; None where
+    the system tells of none.
     """
 
     state: str  # "finished", "failed" or "interrupted"
@@ -178,6 +181,8 @@ class StudySummary:
     queries_asked: Mapping[str, int] = field(default_factory=dict)
     seconds_by_phase: Mapping[str, float] = field(default_factory=dict)
     seconds_in_all: float | None = None
+    indexes: IndexCosts | None = None
+    index_wait_s: float = 0.0
 
     @property
     def told_trials(self) -> int:
@@ -201,6 +206,12 @@ class StudySummary:
         in_all = self.seconds_in_all or 0.0
         is_more = in_all > 1.001 * self.seconds
         return f"{duration(in_all)} with the sessions before" if is_more else ""
+
+    @property
+    def where_it_went(self) -> str:
+        """Return the parts of the last session that took long, in words."""
+        waits = {SEARCH: (self.index_wait_s, "for indexes")}
+        return where_it_went(self.seconds_by_phase, self.seconds, of_it=waits)
 
     @property
     def chosen(self) -> Standing | None:

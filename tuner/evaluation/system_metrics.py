@@ -10,6 +10,7 @@ import numpy as np
 
 from tuner.core.corpus import Query
 from tuner.core.errors import MetricError, TunerError
+from tuner.core.index_costs import index_metrics_of
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Rankings
 from tuner.core.trial import IndexUse, Params
 from tuner.metrics.names import parse
@@ -142,7 +143,7 @@ def index_metrics(names: Sequence[str], index: IndexUse | None) -> dict[str, flo
         raise TunerError(
             f"metric {wanted[0]!r} needs a retriever with parameters of its index; leave it out"
         )
-    told = {} if index is None else {"index_seconds": index.seconds, "index_mb": index.megabytes}
+    told = {} if index is None else index_metrics_of(index)
     return {name: told[name] for name in wanted}
 
 

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tuner.core.errors import LONGEST_ERROR, InputError, one_line
+from tuner.core.errors import LONGEST_ERROR, InputError, NotBuiltError, one_line
 from tuner.core.json_text import encodable
 from tuner.core.outages import blame_of
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import shortened
+from tuner.core.steps import INDEX
 from tuner.core.trial import Blame, IndexUse, Outcome, Params, Race, Trial
 from tuner.execution.base import Evaluate
 
@@ -80,7 +81,8 @@ def readied(evaluate: Evaluate, call: Callable[[Trial], Outcome]) -> Callable[[T
     """Return ``call`` with what an evaluation needs made ready before it, here and in this thread.
 
     So it is not made by several workers, needs not be where they are, and its time does not count
-    towards the limit of a trial; it is told as the stage ``"index"``.
+    towards the limit of a trial; it is told as the stage ``"index"``, also where an index
+    could not be built.
     """
     holding: Holding | None = getattr(evaluate, "holding", None)
     if holding is None:
@@ -94,12 +96,16 @@ def readied(evaluate: Evaluate, call: Callable[[Trial], Outcome]) -> Callable[[T
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # as in `call`
-                return failed(one_line(error), time.perf_counter() - start, blame=blame_of(error))
+                waited = time.perf_counter() - start
+                outcome = failed(one_line(error), waited, blame=blame_of(error))
+                if not isinstance(error, NotBuiltError):
+                    return outcome
+                return replace(outcome, seconds={**outcome.seconds, INDEX: waited})
             waited = time.perf_counter() - start
             outcome = call(replace(trial, index=index))
         if index is None or not index.is_new:
             return outcome
-        return replace(outcome, index=index, seconds={**outcome.seconds, "index": waited})
+        return replace(outcome, index=index, seconds={**outcome.seconds, INDEX: waited})
 
     return ready_and_call
 

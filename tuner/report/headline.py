@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tuner.core.shown import as_percent, counted, shortened
-from tuner.core.steps import duration, where_it_went
+from tuner.core.steps import duration
 from tuner.core.study_facts import NextStep, StudyFacts, study_facts
 from tuner.core.study_record import StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
@@ -185,10 +185,12 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     took = duration(summary.seconds)
     if summary.seconds_by_phase:  # of a study that was summed up, before its report was written
         took += " up to the report"
+    if (indexes := summary.indexes) is not None and indexes.count > 1:
+        facts.append(("indexes", f"{indexes.count:,}", indexes.parts))
     facts.append(("took", took, _where_time_went(summary)))
     return tuple(facts)
 
 
 def _where_time_went(summary: StudySummary) -> str:
-    parts = where_it_went(summary.seconds_by_phase, summary.seconds)
-    return "; ".join(filter(None, (summary.state, summary.with_earlier_sessions, parts)))
+    parts = (summary.state, summary.with_earlier_sessions, summary.where_it_went)
+    return "; ".join(filter(None, parts))

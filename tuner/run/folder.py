@@ -29,7 +29,7 @@ from tuner.tracking.uri import absolute, holds_password, mask
 from tuner.verdict.looks import TunedOn
 
 ANSWERS_DIR = "answers"
-_TIMES = ("seconds", "seconds_by_phase", "seconds_in_all")
+_TIMES = ("seconds", "seconds_by_phase", "seconds_in_all", "index_wait_s")
 SUMMARY_NOTE = "summary"
 SO_FAR = "# best so far, of an interrupted study: no verdict\n"
 TIMES_NOTE = "times"  # written last, when everything that takes time is over

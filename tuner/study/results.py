@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.core.calls import TIMED_IN_TRIALS, TRIALS
+from tuner.core.index_costs import index_costs
 from tuner.core.study_record import Savings, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.rungs import FEWEST, usable_rungs
@@ -84,6 +85,7 @@ def summarise(
         winner=standing(winner),
         racing=_savings(header, told),
         reason=_reason(state, told, stopped_by),
+        indexes=index_costs(told),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tuner.core.index_costs import index_metrics_of
 from tuner.core.study_record import ArmRecord, Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial, TrialState
 from tuner.tracking.mlflow.values import logarithms, metrics_and_rest, params_and_long, tags_of
@@ -152,6 +153,8 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
         values["violation"] = trial.violation
     if trial.race is not None:
         values |= {"estimate": trial.race.estimate, "raced_queries": trial.race.queries}
+    if trial.index is not None:
+        values |= index_metrics_of(trial.index)
     metrics, not_finite = metrics_and_rest(values)
     params, long_params = params_and_long(
         {**trial.params, **logarithms(header.space, trial.params)}
@@ -168,6 +171,9 @@ def trial_content(header: StudyHeader, trial: Trial) -> RunContent:
         tags["tuner.feasible"] = str(trial.is_feasible).lower()
     if trial.shared_from is not None:
         tags["tuner.shared_from"] = str(trial.shared_from)
+    if trial.index is not None:
+        tags["tuner.index"] = trial.index.name
+        tags["tuner.index_is_new"] = str(trial.index.is_new).lower()
     if trial.error is not None:
         tags["tuner.error"] = trial.error
     if not_finite:
@@ -197,6 +203,9 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         "seconds_in_all": summary.seconds_in_all,
         **{f"seconds_{phase}": spent for phase, spent in summary.seconds_by_phase.items()},
     }
+    if summary.indexes is not None:
+        values |= summary.indexes.to_metrics()
+        values["seconds_search_indexes"] = summary.index_wait_s
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved
     if summary.baseline is not None:
