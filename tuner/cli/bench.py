@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import check_plot, config_argument, load_shown, note, read_params, set_option
+from tuner.cli.options import (
+    check_plot,
+    config_argument,
+    load_shown,
+    note,
+    read_params,
+    set_option,
+    showing,
+)
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_FAILED
 from tuner.core.json_text import json_text
 from tuner.core.shown import counted
+from tuner.core.steps import INDEX
 
 if TYPE_CHECKING:
     from tuner.bench.levels import Level, Loop
@@ -134,6 +143,8 @@ def command(
             f"note: no baseline and no default says what {', '.join(guessed)} is today: asked with "
             "the middle of the space; give --params, or a baseline"
         )
+    with showing(INDEX) as advance:
+        assembly.ready(choice, advance)
     seed = assembly.config.study.seed
     retriever, asked = assembly.answering(choice)
     ask = asking(retriever, asked, assembly.part("all"), seed=seed)

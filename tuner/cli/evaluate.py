@@ -12,6 +12,7 @@ from tuner.cli.out import echo
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
+from tuner.core.steps import INDEX
 
 if TYPE_CHECKING:
     from tuner.run.judge import Choice
@@ -77,6 +78,8 @@ def command(
         raise InputError("give --params, or a `baseline:` section in the configuration")
     choice = assembly.choice(given)
     labels = None if by is None else groups(assembly.part(part), by)
+    with showing(INDEX) as advance:
+        assembly.ready(choice, advance)
     with showing("evaluation"):
         found = evaluate_choice(assembly, choice, part)
     for remark in found.remarks:

@@ -66,7 +66,7 @@ class IndexCosts:
         >>> IndexCosts(1, 0, 1, 12.5, 3.0, tokens=5000).sentence
         '2 indexes: 1 built in 12.5 s, 1 could not be built; 3.0 MB, 5,000 tokens'
         """
-        return f"{counted(self.count, "index", "indexes")}: {self.parts}"
+        return f"{counted(self.count, 'index', 'indexes')}: {self.parts}"
 
     def to_metrics(self) -> dict[str, float]:
         """Return the figures by the names that trackers and scripts know them by."""
@@ -93,8 +93,9 @@ def index_costs(trials: Iterable[Trial]) -> IndexCosts | None:
     seconds = 0.0
     for trial in trials:
         if trial.index is not None:
-            if trial.index.is_new or trial.index.name not in uses:
-                uses[trial.index.name] = trial.index
+            for use in trial.index.each:
+                if use.is_new or use.name not in uses:
+                    uses[use.name] = use
         elif has_failed_index(trial):
             reasons.add(trial.error)
             seconds += trial.seconds[INDEX]
@@ -127,9 +128,11 @@ def index_metrics_of(index: IndexUse) -> Mapping[str, float]:
 def size(megabytes: float) -> str:
     """Write a size on the disk for people.
 
-    >>> size(1.26), size(4200.0)
-    ('1.3 MB', '4.2 GB')
+    >>> size(0.0123), size(1.26), size(4200.0)
+    ('12.3 kB', '1.3 MB', '4.2 GB')
     """
+    if megabytes < 1.0:
+        return f"{megabytes * 1000.0:.1f} kB"
     if megabytes < _GIGABYTE:
         return f"{megabytes:.1f} MB"
     return f"{megabytes / _GIGABYTE:.1f} GB"

@@ -52,8 +52,8 @@ def unsaid(message: str) -> None:
     """Take a line that nobody is to read."""
 
 
-def _unheard(step: Step) -> None:  # noqa: ARG001  # the form of a listener
-    return None
+def unheard_step(step: Step) -> None:
+    """Take a step that nobody listens to."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Phases:
     (Step(phase='reading', done=1, of=2, is_over=False), ['reading'])
     """
 
-    listen: Callable[[Step], None] = _unheard
+    listen: Callable[[Step], None] = unheard_step
     seconds: dict[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -72,6 +72,7 @@ class IndexUse:
         money: what that cost, in the user's currency; None where the system does not tell.
         is_new: whether it was built for this evaluation.
         folder: where it lies on this machine; not recorded.
+        parts: each of several, as a policy asks them; the other figures are then sums.
     """
 
     name: str
@@ -82,6 +83,35 @@ class IndexUse:
     money: float | None = None
     is_new: bool = False
     folder: str = field(default="", compare=False)
+    parts: tuple[IndexUse, ...] = ()
+
+    @property
+    def each(self) -> tuple[IndexUse, ...]:
+        """Return the indexes one by one."""
+        return self.parts or (self,)
+
+
+def together(uses: Iterable[IndexUse | None]) -> IndexUse | None:
+    """Return what several indexes took together, each once; None where there is none."""
+    each: dict[str, IndexUse] = {}
+    for use in uses:
+        if use is not None and (use.is_new or use.name not in each):
+            each[use.name] = use
+    if len(each) < 2:
+        return next(iter(each.values()), None)
+    parts = tuple(each[name] for name in sorted(each))
+    tokens = [use.tokens for use in parts if use.tokens is not None]
+    money = [use.money for use in parts if use.money is not None]
+    return IndexUse(
+        "+".join(use.name for use in parts),
+        seconds=sum(use.seconds for use in parts),
+        megabytes=sum(use.megabytes for use in parts),
+        documents=max(use.documents for use in parts),
+        tokens=sum(tokens) if tokens else None,
+        money=sum(money) if money else None,
+        is_new=any(use.is_new for use in parts),
+        parts=parts,
+    )
 
 
 @dataclass(frozen=True)
@@ -179,7 +209,8 @@ class Trial:
             part = record.pop(name)
             if part is not None:
                 record[name] = asdict(part)
-        record.get("index", {}).pop("folder", None)
+        if "index" in record:
+            record["index"] = _index_record(record["index"])
         return {"trial": self.number, **record, "state": self.state.value}
 
     @classmethod
@@ -191,6 +222,11 @@ class Trial:
         """
         trial: Trial = read_as(cls, {**record, "number": record["trial"]})
         return trial
+
+
+def _index_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {"parts": [_index_record(part) for part in record["parts"]]} if record["parts"] else {}
+    return {name: v for name, v in record.items() if name not in ("folder", "parts")} | parts
 
 
 _UNRECORDED = ("number", "rival", "goals")

@@ -132,13 +132,23 @@ def needs_latency(names: Sequence[str]) -> bool:
     )
 
 
+def is_measured_time(name: str) -> bool:
+    """Say whether a metric is read off a clock, so that it is another one another time."""
+    return name == "index_seconds" or needs_latency([name])
+
+
+def tell_of_index(names: Iterable[str]) -> list[str]:
+    """Return those of these metrics that tell what building an index took."""
+    return [n for n in names if n in SYSTEM_METRICS and SYSTEM_METRICS[n].source == INDEX]
+
+
 def index_metrics(names: Sequence[str], index: IndexUse | None) -> dict[str, float]:
     """Return those of these metrics that tell what building an index took.
 
     Raises:
         TunerError: there is one, and the system does not tell of its index.
     """
-    wanted = [n for n in names if n in SYSTEM_METRICS and SYSTEM_METRICS[n].source == INDEX]
+    wanted = tell_of_index(names)
     if wanted and index is None:
         raise TunerError(
             f"metric {wanted[0]!r} needs a retriever with parameters of its index; leave it out"

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
-from tuner.core.steps import Advance
+from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.knobs import Knob as Knob  # the address by which outside kinds know it
 
@@ -108,13 +108,13 @@ def at_once_of(retriever: Retriever) -> int | None:
     return retriever.queries_at_once if isinstance(retriever, AnswersOneByOne) else None
 
 
-def ready(retriever: Retriever, params: Params) -> IndexUse | None:
+def ready(retriever: Retriever, params: Params, advance: Advance = unheard) -> IndexUse | None:
     """Have the index that parameters describe built; None where a retriever has one index only.
 
     Raises:
         TunerError: it cannot be built.
     """
-    return retriever.ready(params) if isinstance(retriever, OverIndexes) else None
+    return retriever.ready(params, advance) if isinstance(retriever, OverIndexes) else None
 
 
 def holding(retriever: Retriever, params: Params) -> AbstractContextManager[IndexUse | None]:
@@ -138,7 +138,7 @@ def pin(retriever: Retriever, params: Params, *, holder: Path, why: str) -> None
 class OverIndexes(Protocol):
     """A retriever with an index for each setting of its parameters of stage ``"index"``."""
 
-    def ready(self, params: Params) -> IndexUse | None:
+    def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:
         """Have the index that ``params`` describe built, and say what it is."""
         ...
 

@@ -15,20 +15,31 @@ from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, Problem
 from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy, is_policy
-from tuner.core.steps import INDEX, PREPARATION, READING, Phases, Say
+from tuner.core.steps import (
+    INDEX,
+    PREPARATION,
+    READING,
+    Advance,
+    Phases,
+    Say,
+    unheard,
+    unheard_step,
+)
 from tuner.core.trial import Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator, undefined_metrics
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
-from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
-from tuner.retrieval.base import Measures, Notes, Retriever, prepare
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency, tell_of_index
+from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready
+from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
 from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.baseline import baseline_origin, read_baseline, read_policy
+from tuner.run.builds import Builds
 from tuner.run.planning import Plan, below
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
@@ -47,7 +58,8 @@ class Assembly:
 
     ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
-    ``calls`` adds up the queries that were asked beside trials, by purpose (``core.calls``).
+    ``calls`` adds up the queries that were asked beside trials, by purpose (``core.calls``);
+    ``builds`` hears of the indexes that are built.
     """
 
     config: Config
@@ -60,6 +72,7 @@ class Assembly:
     policy: Policy | None = None
     baseline_tuned_on: TunedOn | None = None
     calls: Counter[str] = field(default_factory=Counter)
+    builds: Builds = field(default_factory=lambda: Builds(unheard_step))
 
     def counting(self, purpose: str) -> Assembly:
         """Return the same, with every query that it asks of the system counted for a purpose."""
@@ -183,6 +196,16 @@ class Assembly:
             return PolicyRetriever(self.retriever, choice), {}
         return self.retriever, choice
 
+    def ready(self, choice: Params | Policy, advance: Advance = unheard) -> None:
+        """Have every index built that a choice needs.
+
+        Raises:
+            TunerError: one cannot be built.
+        """
+        if not isinstance(self.retriever, Measures):
+            retriever, params = self.answering(choice)
+            ready(retriever, {**self.fixed, **params}, advance)
+
     def evaluate(self, choice: Params | Policy, queries: Sequence[Query]) -> Outcome:
         """Evaluate parameters or a policy on some of the data set's queries."""
         evaluator = self.evaluator(queries)
@@ -263,10 +286,16 @@ def assemble(
     problems = knob_problems(plan.space, retriever.knobs)
     if problems:
         raise source.error(InputError(problems=problems))
+    if indexed_in(retriever) is None and (asked := tell_of_index(plan.metric_names)):
+        message = f"{config.retriever.kind!r} has one index, and tells nothing of it; leave it out"
+        raise source.error(InputError(f"metric {asked[0]!r}: {message}", key=("objective",)))
     shaping = [knob.name for knob in retriever.knobs if knob.stage == "index"]
     plan = replace(plan, space=plan.space.with_index(shaping))
     with _located(source, ("baseline",)):
         baseline, policy = read_baseline(config, retriever.knobs)
+    builds = Builds(phases.listen)
+    if (indexed := indexed_in(retriever)) is not None:
+        indexed.tell = builds.take
     if policy is not None:
         retriever = WithPolicy(retriever, policy)
     with explained(config), phases.phase(PREPARATION) as advance:
@@ -281,6 +310,7 @@ def assemble(
         baseline=baseline,
         policy=policy,
         baseline_tuned_on=baseline_origin(config, source),
+        builds=builds,
     )
 
 

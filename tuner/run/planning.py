@@ -21,7 +21,12 @@ from tuner.core.space import SearchSpace
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.rungs import check_racing
-from tuner.evaluation.system_metrics import is_better_lower, needs_latency, of_another_scale
+from tuner.evaluation.system_metrics import (
+    is_better_lower,
+    is_measured_time,
+    of_another_scale,
+    tell_of_index,
+)
 from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
 from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
@@ -93,8 +98,8 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
 def decided_by_clock(config: Config) -> str | None:
     """Say what makes the same configuration and seed end otherwise another time; None: nothing.
 
-    Latencies are measured, so what they decide cannot be repeated; one that is reported decides
-    nothing.
+    Latencies, and the seconds that an index took, are measured, so what they decide cannot be
+    repeated; one that is reported decides nothing.
     """
     section = config.objective
     named = {
@@ -105,7 +110,10 @@ def decided_by_clock(config: Config) -> str | None:
         "verdict.guardrails": [*config.verdict.guardrails],
     }
     keys = [
-        f"{key} ({name})" for key, names in named.items() for name in names if needs_latency([name])
+        f"{key} ({name})"
+        for key, names in named.items()
+        for name in names
+        if is_measured_time(name)
     ]
     if not keys or config.dataset is None:
         return None
@@ -151,6 +159,9 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
     for name, bound in config.verdict.guardrails.items():
         key = ("verdict", "guardrails", name)
         yield from metric_problems(name, key)
+        if tell_of_index([name]):
+            message = "an index has one, and no query its own; bound it by objective.constraints"
+            yield Problem(f"no paired test can judge {name}: {message}", key=key)
         wrong = "max_decrease" if is_better_lower(name) else "max_increase"
         if getattr(bound, wrong) is not None:
             direction = "lower" if is_better_lower(name) else "higher"

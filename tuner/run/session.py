@@ -14,6 +14,8 @@ from typing import Any, Protocol
 from tuner.config import Config, load_config
 from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
+from tuner.core.index_costs import has_failed_index
+from tuner.core.policy import POLICY
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.shown import counted
 from tuner.core.steps import (
@@ -32,6 +34,7 @@ from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.retrieval.base import Measures
+from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
@@ -142,10 +145,14 @@ class Session:
                 probe=None if is_measured else partial(probe, assembly),
             )
 
+        def timed(summary: StudySummary) -> StudySummary:
+            summary = replace(summary, index_wait_s=assembly.builds.seconds)
+            return _timed(summary, phases, self.earlier_s)
+
         def sum_up(state: State) -> StudySummary:
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
                 summary = self._ended(state, level_of) or conclusion.sum_up(state)
-            return _timed(summary, phases, self.earlier_s)
+            return timed(summary)
 
         def show(summary: StudySummary) -> StudySummary:
             write_best(self.run_dir, study.header, summary, assembly.params)
@@ -156,9 +163,8 @@ class Session:
                     self._report(write_report, say, advance)
             if tracker is not None:
                 with phases.phase(TRACKING) as advance:
-                    timed = _timed(summary, phases, self.earlier_s)
-                    _finish(tracker, timed, self.run_dir, say, advance)
-            summary = _timed(summary, phases, self.earlier_s)
+                    _finish(tracker, timed(summary), self.run_dir, say, advance)
+            summary = timed(summary)
             study.note(TIMES_NOTE, **times_record(summary))
             return summary
 
@@ -257,6 +263,7 @@ def reopen(
             again = len(study.retry_failed())
             none = "no trial failed, so there is none to evaluate again"
             say(f"{counted(again, 'failed trial')} will be evaluated again" if again else none)
+        _remember_failed_indexes(assembly, study)
         content = study.earlier
         try:
             for told in content.notes:
@@ -284,6 +291,16 @@ def reopen(
             earlier_seconds(content),
             summary if is_ended else None,
         )
+
+
+def _remember_failed_indexes(assembly: Assembly, study: Study) -> None:
+    """Let no index be built again that could not be before; failed trials to retry are no more."""
+    indexed = indexed_in(assembly.retriever)
+    if indexed is None:
+        return
+    for trial in study.trials:
+        if has_failed_index(trial) and trial.error is not None and POLICY not in trial.params:
+            indexed.remember_failed({**assembly.fixed, **trial.params}, trial.error)
 
 
 def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,6 +45,27 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tuner.retrieval.indexes.building import build_for_parent; build_for_parent(sys.argv[2])"
 )
+
+
+@dataclass(frozen=True)
+class Building:
+    """How far an index is that is being built; ``of`` is 0 as long as nobody knows.
+
+    ``settings`` are those that differ from the first index of the retriever.
+    """
+
+    name: str
+    settings: Params
+    done: int = 0
+    of: int = 0
+    is_over: bool = False
+
+
+Tell = Callable[[Building], None]
+
+
+def untold(building: Building) -> None:
+    """Take what nobody listens to."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +159,20 @@ def write_first(
     if found is not None and found.made_from == made_from:
         return found, False
     return _write(folder, built, made_from, settings, documents, seconds), True
+
+
+def prepared_first(folder: Path, record: IndexRecord, seconds: float) -> IndexRecord:
+    """Return the record of the first index with what preparing its queries took, and write it.
+
+    Raises:
+        TunerError: the folder cannot be written.
+    """
+    whole_record = replace(record, seconds=record.seconds + seconds, files=files_of(folder))
+    try:
+        write_record(folder, whole_record)
+    except OSError as error:
+        raise cannot_keep(folder, error) from error
+    return whole_record
 
 
 def _write(

@@ -13,7 +13,7 @@ from typing import Any
 
 from tuner.core.brought import candidates
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import OutageError, TunerError
+from tuner.core.errors import NotBuiltError, OutageError, TunerError
 from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
@@ -21,7 +21,17 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import Identify, Retriever, TakesKnobs, serve_one, with_reasons
 from tuner.retrieval.base import prepare as prepare_one
-from tuner.retrieval.indexes.building import Make, Order, alone, build_apart, write_first
+from tuner.retrieval.indexes.building import (
+    Building,
+    Make,
+    Order,
+    Tell,
+    alone,
+    build_apart,
+    prepared_first,
+    untold,
+    write_first,
+)
 from tuner.retrieval.indexes.keeping import held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
@@ -39,7 +49,7 @@ class Indexed(Around):
     The first is the one that the configuration describes, built when this is made, in this process.
     The others are built when they are needed, in processes of their own. All lie in folders of the
     cache, so that processes and studies share them. What cannot be built is not tried again by this
-    process, unless a system did not answer.
+    process, unless a system did not answer. ``tell`` hears, in this process, what is being built.
     """
 
     def __init__(
@@ -98,6 +108,7 @@ class Indexed(Around):
             )
 
     def _begin(self) -> None:
+        self.tell: Tell = untold
         self._lock = threading.Lock()
         self._building: dict[str, threading.Lock] = {}
         self._failed: dict[str, str] = {}
@@ -106,6 +117,7 @@ class Indexed(Around):
         """Leave the corpus behind: who builds reads it from its file."""
         self._write_corpus()
         left = {"_corpus": None, "_lock": None, "_building": None, "_is_first_new": False}
+        left["tell"] = None
         return {**self.__dict__, **left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -136,7 +148,11 @@ class Indexed(Around):
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the first retriever prepare; the others do when they are built."""
         self._queries = tuple(queries)
+        begin = time.perf_counter()
         prepare_one(self.retriever, queries, advance)
+        if self._is_first_new:
+            place, seconds = self._place(self._settings), time.perf_counter() - begin
+            self._first = prepared_first(place, self._first, seconds)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the index that ``params`` describe.
@@ -192,6 +208,20 @@ class Indexed(Around):
         name = self._place(self._settings_of(params)).name
         pin(self._folder, name, holder=holder, why=why)
 
+    def is_there(self, params: Params) -> bool:
+        """Say whether the index that ``params`` describe need not be built to be asked."""
+        settings = self._settings_of(params)
+        if settings == self._settings:
+            return True
+        order = self._order(settings)
+        return any(order.found(folder) is not None for folder in candidates(order.folder))
+
+    def remember_failed(self, params: Params, reason: str) -> None:
+        """Take an index for one that could not be built: it is not tried again by this process."""
+        settings = self._settings_of(params)
+        if settings != self._settings:
+            self._failed[self._place(settings).name] = reason
+
     def _at(self, params: Params) -> tuple[Retriever, Params]:
         settings = self._settings_of(params)
         rest = {name: value for name, value in params.items() if name not in settings}
@@ -236,7 +266,7 @@ class Indexed(Around):
             building = self._building.setdefault(key, threading.Lock())
         with building:
             if key in self._failed:
-                raise TunerError(self._failed[key])
+                raise NotBuiltError(self._failed[key])
             for folder in candidates(order.folder):
                 found = order.found(folder)
                 if found is not None:
@@ -249,16 +279,26 @@ class Indexed(Around):
             return order.folder, built, is_new
 
     def _build(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
-        self._write_corpus()
+        own = self._settings.items()
+        told = {name: order.settings[name] for name, v in own if order.settings[name] != v}
+
+        def tell(done: int = 0, of: int = 0, *, is_over: bool = False) -> None:
+            advance(done, of)
+            self.tell(Building(order.folder.name, told, done, of, is_over))
+
+        tell()
         try:
-            return build_apart(order, timeout_s=self._limits.timeout_s, advance=advance)
+            self._write_corpus()
+            return build_apart(order, timeout_s=self._limits.timeout_s, advance=tell)
         except OutageError:
             raise  # it may answer later
         except TunerError as error:
-            told = ", ".join(f"{name}={value}" for name, value in order.settings.items())
-            reason = f"the index with {told} could not be built: {error}"
+            shown = ", ".join(f"{name}={value}" for name, value in order.settings.items())
+            reason = f"the index with {shown} could not be built: {error}"
             self._failed[order.folder.name] = reason
-            raise TunerError(reason) from error
+            raise NotBuiltError(reason) from error
+        finally:
+            tell(is_over=True)
 
     @property
     def _corpus_file(self) -> Path:
@@ -270,3 +310,12 @@ class Indexed(Around):
         self._corpus_file.parent.mkdir(parents=True, exist_ok=True)
         with whole(self._corpus_file) as stream:
             pickle.dump(self._corpus, stream, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def indexed_in(retriever: object) -> Indexed | None:
+    """Return the retriever over many indexes that others may stand around; None where none is."""
+    while not isinstance(retriever, Indexed):
+        if not isinstance(retriever, Around):
+            return None
+        retriever = retriever.retriever
+    return retriever

@@ -40,9 +40,9 @@ class Around:
         """Let the retriever prepare."""
         prepare(self.retriever, queries, advance)
 
-    def ready(self, params: Params) -> IndexUse | None:
+    def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:
         """Let the retriever have the index of these parameters built."""
-        return ready(self.retriever, params)
+        return ready(self.retriever, params, advance)
 
     def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
         """Let the retriever keep it while the block runs."""

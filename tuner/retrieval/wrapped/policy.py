@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +13,16 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.policy import POLICY, Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
-from tuner.core.trial import Params
-from tuner.retrieval.base import Explains, Retriever, serve_one, with_reasons
+from tuner.core.steps import Advance, unheard
+from tuner.core.trial import IndexUse, Params, together
+from tuner.retrieval.base import (
+    Explains,
+    Retriever,
+    holding,
+    ready,
+    serve_one,
+    with_reasons,
+)
 from tuner.retrieval.knobs import Knob
 from tuner.retrieval.wrapped.around import Around
 
@@ -66,6 +75,21 @@ class PolicyRetriever(Around):
         """Answer one query as live traffic would: its type is told first."""
         return serve_one(self.retriever, query, self.policy.params_for(query.text))
 
+    def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:  # noqa: ARG002
+        """Have the index of every type built."""
+        return together(ready(self.retriever, each, advance) for each in self._choices)
+
+    @contextmanager
+    def holding(self, params: Params) -> Iterator[IndexUse | None]:  # noqa: ARG002
+        """Have the index of every type built, and keep them while the block runs."""
+        with ExitStack() as held:
+            uses = [held.enter_context(holding(self.retriever, each)) for each in self._choices]
+            yield together(uses)
+
+    @property
+    def _choices(self) -> list[Params]:
+        return [self.policy.default, *self.policy.types.values()]
+
     def _groups(self, queries: Sequence[Query]) -> Groups:
         groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
         for row, query in enumerate(queries):
@@ -94,6 +118,14 @@ class WithPolicy(Around):
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query as live traffic would."""
         return serve_one(self._answering(params), query, params)
+
+    def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:
+        """Have the index of these parameters, or of every type of the policy, built."""
+        return ready(self._answering(params), params, advance)
+
+    def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
+        """Have it built, and keep it while the block runs."""
+        return holding(self._answering(params), params)
 
     def _answering(self, params: Params) -> Retriever:
         return PolicyRetriever(self.retriever, self.policy) if POLICY in params else self.retriever
