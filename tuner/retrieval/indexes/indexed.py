@@ -286,9 +286,9 @@ class Indexed(Around):
             advance(done, of)
             self.tell(Building(order.folder.name, told, done, of, is_over))
 
+        self._write_corpus()
         tell()
         try:
-            self._write_corpus()
             return build_apart(order, timeout_s=self._limits.timeout_s, advance=tell)
         except OutageError:
             raise  # it may answer later
