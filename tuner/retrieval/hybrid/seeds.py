@@ -31,6 +31,7 @@ LOWER_CASE_FACTOR = 0.5
 LEAST_SPECIFICITY = 0.5
 
 _SIMPLE_WORD = re.compile(r"[^\W_]+")
+_CAPITALISED = re.compile(r"[A-Z](?<![^\W_].)[^\W_]*")
 _OPENING_WORD = re.compile(r'[.!?:;"“”(][\W_]*([^\W_]+)')
 
 
@@ -178,7 +179,7 @@ def build_lookup(
         information=np.bincount(
             entities, word_information[in_names], minlength=entity_count
         ).astype(np.float64),
-        weight=specificity * _properness(graph.names, documents, portion(advance, 0.3, 1.0)),
+        weight=specificity * _properness(graph.names, documents, words, portion(advance, 0.3, 1.0)),
         words=Places.of(Texts.of(vocabulary)),
         word_information=word_information,
         postings=entities[by_word].astype(np.int32),
@@ -188,7 +189,7 @@ def build_lookup(
 
 
 def _properness(
-    names: Sequence[str], documents: Sequence[Document], advance: Advance
+    names: Sequence[str], documents: Sequence[Document], words: Words, advance: Advance
 ) -> FloatArray:
     """Return how often a one-word name is written with a capital where it need not be.
 
@@ -196,25 +197,35 @@ def _properness(
     mostly ``president``. Longer names, and words of scripts without case, count as proper.
     """
     written: Counter[str] = Counter()
+    capitalised: Counter[str] = Counter()
     opening: Counter[str] = Counter()
-    for document in followed(documents, advance):
-        written.update(_SIMPLE_WORD.findall(document.text))
+    is_ascii = np.zeros(len(documents), dtype=bool)
+    for place, document in enumerate(followed(documents, advance)):
+        if document.text.isascii():
+            # Capitals are few; all words of such texts, in small letters, are counted already.
+            is_ascii[place] = True
+            capitalised.update(_CAPITALISED.findall(document.text))
+        else:
+            written.update(_SIMPLE_WORD.findall(document.text))
         # A sentence of its own, so that the first word opens one, too.
         opening.update(_OPENING_WORD.findall(f".{document.text}"))
-    capital: Counter[str] = Counter()
     lower: Counter[str] = Counter()
+    capital: Counter[str] = Counter()
     for word, number in written.items():
         if word[0].islower():
             lower[fold(word)] += number
-        elif word[0].isupper():
-            capital[fold(word)] += number - opening[word]
-    return np.array(
-        [
-            1.0 if " " in name else (capital[name] + 0.5) / (capital[name] + lower[name] + 0.5)
-            for name in names
-        ],
-        dtype=np.float64,
-    )
+    for word in written.keys() | capitalised.keys():
+        if word[0].isupper():
+            capital[fold(word)] += written[word] + capitalised[word] - opening[word]
+            lower[fold(word)] -= capitalised[word]
+    in_ascii = words.occurrences(is_ascii)
+
+    def share(name: str) -> float:
+        number = words.vocabulary.get(name)
+        small = lower[name] + (in_ascii[number] if number is not None and name[0].isalpha() else 0)
+        return float((capital[name] + 0.5) / (capital[name] + small + 0.5))
+
+    return np.array([1.0 if " " in name else share(name) for name in names], dtype=np.float64)
 
 
 def softmax(scores: FloatArray, temperature: float) -> FloatArray:

@@ -34,6 +34,16 @@ class Vocabulary(dict[str, int]):
         return number
 
 
+class _ReadWords(Vocabulary):
+    """The same, but a possessive ending has the number of "s", and a bit that says what it is."""
+
+    def __missing__(self, word: str) -> int:
+        """Add a word, or tell the number of an ending, which is never added."""
+        if word == POSSESSIVE:
+            return self["s"] | _NOT_IN_NAMES
+        return super().__missing__(word)
+
+
 @dataclass(frozen=True, eq=False)
 class Words:
     """The passages' words, in two readings.
@@ -55,7 +65,7 @@ class Words:
     @classmethod
     def of(cls, documents: Sequence[Document], advance: Advance = unheard) -> Words:
         """Split the passages' titles and texts."""
-        vocabulary = Vocabulary()
+        vocabulary = _ReadWords()
         number_of = vocabulary.__getitem__
         flat, starts, title_ends = array("i"), array("q", [0]), array("q")
 
@@ -64,11 +74,6 @@ class Words:
             if words is None:
                 flat.extend(number_of(word) | _NOT_IN_NAMES for word in split_words(text))
                 flat.extend(number_of(word) | _NOT_IN_TEXT for word in name_words(text))
-            elif POSSESSIVE in words:
-                flat.extend(
-                    number_of("s") | _NOT_IN_NAMES if word == POSSESSIVE else number_of(word)
-                    for word in words
-                )
             else:
                 flat.extend(map(number_of, words))
 
@@ -89,27 +94,28 @@ class Words:
         count = len(self.title_ends)
         yield from ((first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE))
 
-    def as_text(self, first: int, last: int) -> tuple[Numbers, IntArray]:
+    def as_text(
+        self, first: int, last: int, *, with_titles: bool = True
+    ) -> tuple[Numbers, IntArray]:
         """Return the numbers of the words of some passages, and how many each passage has."""
-        return self._read(first, last, None, without=_NOT_IN_TEXT)
+        return self._read(first, last, with_titles=with_titles, without=_NOT_IN_TEXT)
 
     def as_names(
         self, first: int, last: int, *, with_titles: bool = True
     ) -> tuple[Numbers, IntArray]:
-        """Return the same in the reading of names; where asked, of the texts alone."""
-        begins = None if with_titles else self.title_ends[first:last]
-        return self._read(first, last, begins, without=_NOT_IN_NAMES)
+        """Return the same in the reading of names."""
+        return self._read(first, last, with_titles=with_titles, without=_NOT_IN_NAMES)
 
     def _read(
-        self, first: int, last: int, begins: IntArray | None, *, without: int
+        self, first: int, last: int, *, with_titles: bool, without: int
     ) -> tuple[Numbers, IntArray]:
         ends = self.starts[first + 1 : last + 1]
         offset, end = int(self.starts[first]), int(self.starts[last])
         flat = self._flat[offset:end]
         is_read: BoolArray = (flat & without) == 0
-        if begins is not None:
+        if not with_titles:
             lengths = np.diff(self.starts[first : last + 1])
-            is_read &= np.arange(offset, end) >= np.repeat(begins, lengths)
+            is_read &= np.arange(offset, end) >= np.repeat(self.title_ends[first:last], lengths)
         running = np.concatenate([[0], np.cumsum(is_read)])
         counts = running[ends - offset] - running[self.starts[first:last] - offset]
         return flat[is_read] & _NUMBER, counts
@@ -118,6 +124,15 @@ class Words:
         """Return how many words each passage has as text."""
         running = np.concatenate([[0], np.cumsum((self._flat & _NOT_IN_TEXT) == 0)])
         return np.diff(running[self.starts])
+
+    def occurrences(self, is_counted: BoolArray) -> IntArray:
+        """Return how often each word stands in the texts, without titles, of some passages."""
+        found = np.zeros(len(self.vocabulary), dtype=np.int64)
+        for first, last in self.blocks():
+            numbers, counts = self.as_text(first, last, with_titles=False)
+            counted = numbers[np.repeat(is_counted[first:last], counts)]
+            found += np.bincount(counted, minlength=len(found))
+        return found
 
     def frequencies(self) -> IntArray:
         """Return in how many passages each word stands, in the reading of names."""
