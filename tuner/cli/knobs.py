@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,7 +56,7 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         record = {
             "kind": kind,
-            "knobs": [_record(knob) for knob in knobs],
+            "knobs": [asdict(knob) for knob in knobs],
             "space": space_of(knobs),
             "space_constraints": constraints_of(knobs),
             "options": [_option_record(option) for option in options_of(kind)],
@@ -129,12 +130,6 @@ def _print_options(options: Sequence[BuildOption]) -> None:
 
 def _shown(default: Any) -> str:
     return "–" if default is None else str(default)
-
-
-def _record(knob: Knob) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(knob)
 
 
 def _print_table(knobs: Sequence[Knob]) -> None:

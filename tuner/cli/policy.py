@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import FiniteRange
+from tuner.cli.options import FiniteRange, load
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.run_files import CONFIG_FILE
@@ -34,17 +34,13 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     """
     from tuner.cli.console import console
     from tuner.cli.tables import print_types, shown_params
-    from tuner.config import load_config
-    from tuner.run.assembly import assemble
     from tuner.run.folder import read_run
-    from tuner.run.planning import make_plan
     from tuner.run.policy import check_same_data, derive_policy, write_policy
 
     content, _ = read_run(run_dir)
-    config, source = load_config(run_dir / CONFIG_FILE)
     with progress_for() as progress:
-        phases, plan = Phases(progress.step), make_plan(config, source)
-        assembly = assemble(config, source, plan, say=progress.say, phases=phases)
+        phases = Phases(progress.step)
+        assembly = load(str(run_dir / CONFIG_FILE), (), say=progress.say, phases=phases)
         check_same_data(content.header, assembly)
         with phases.phase(VERDICT):
             result = derive_policy(
