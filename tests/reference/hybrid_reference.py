@@ -1,7 +1,8 @@
 """The hybrid engine's mathematics in plain Python: dicts, loops, no pool, no cache, no arrays.
 
-Slow and meant to be read. It shares with the engine only how text is split into words and which
-phrases of a passage are names; scores, graph, seeds, walks and fusion are written out anew.
+Slow and meant to be read. It shares with the engine only how text is split into words, which
+phrases of a passage are names, and where documents are cut; scores, graph, seeds, walks and fusion
+are written out anew.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.words import fold, name_words
+from tuner.retrieval.hybrid.chunks import cut
 from tuner.retrieval.hybrid.names import is_usable, own_names, phrases
 from tuner.retrieval.hybrid.seeds import QUESTION_WORDS
 from tuner.retrieval.hybrid.text import STOP_WORDS, analyse, full_text
@@ -317,3 +320,49 @@ def known_titles(words: Name, known: dict[Name, int], *, longest: int) -> Iterat
                 break
         else:
             place += 1
+
+
+@dataclass
+class ChunkedReference:
+    """Documents cut into passages, each scored for itself; a document is worth its best one."""
+
+    corpus: Corpus
+    chunk_tokens: int
+    chunk_overlap: int
+    settings: dict[str, Any]
+    owner: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names: dict[str, list[str]] = {d: list(found) for d, found in self.corpus.entities.items()}
+        for triple in self.corpus.triples:
+            names.setdefault(triple.document_id, []).extend([triple.subject, triple.object])
+        passages, entities = [], {}
+        for place, document in enumerate(sorted(self.corpus.documents, key=lambda d: d.id)):
+            parts = [
+                Document(f"{place:04}#{number:04}", document.title, text)
+                for number, text in enumerate(
+                    cut(document.text, tokens=self.chunk_tokens, overlap=self.chunk_overlap)
+                )
+            ]
+            for part in parts:
+                self.owner[part.id] = document.id
+                if document.id in names:
+                    entities[part.id] = tuple(
+                        name
+                        for name in names[document.id]
+                        if _stands_in(name, part) or not any(_stands_in(name, p) for p in parts)
+                    )
+            passages += parts
+        self.passages = HybridReference(Corpus(tuple(passages), (), entities), **self.settings)
+
+    def scores(self, text: str, **params: Any) -> dict[str, float]:
+        best: dict[str, float] = {}
+        for passage, score in self.passages.scores(text, **params).items():
+            owner = self.owner[passage]
+            best[owner] = max(best.get(owner, 0.0), score)
+        return best
+
+
+def _stands_in(name: str, passage: Document) -> bool:
+    words, text = name_words(name), name_words(full_text(passage))
+    return any(text[i : i + len(words)] == words for i in range(len(text) - len(words) + 1))

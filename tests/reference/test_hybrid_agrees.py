@@ -65,9 +65,12 @@ def check(
     if dense_weight is not None:
         options["embedder"] = "tests_reference_embedder:embed"
         built |= {"embed": letters, "dense_weight": dense_weight}
-    plain = reference.HybridReference(
-        corpus, hop_decay=hop_decay, seeds=seeds, passage_weight=passage_weight, **built
-    )
+    built |= {"hop_decay": hop_decay, "seeds": seeds, "passage_weight": passage_weight}
+    cuts = {name: built.pop(name, 0) for name in ("chunk_tokens", "chunk_overlap")}
+    if cuts["chunk_tokens"]:
+        plain = reference.ChunkedReference(corpus, **cuts, settings=built)
+    else:
+        plain = reference.HybridReference(corpus, **built)
     engine = Hybrid.build(
         corpus, cache_dir=cache, text_pool=everything, graph_pool=everything, **options
     )
@@ -148,6 +151,8 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
             {"names": "titles", "edge_weight": 1.0},
             {"names": "triples", "hub_cut": 0.001},
             {"synonym_threshold": 0.6},
+            {"chunk_tokens": 3},
+            {"chunk_tokens": 4, "chunk_overlap": 2, "names": "titles"},
             {"synonym_threshold": 0.05, "edge_weight": 0.5},
         ]
     ),

@@ -22,6 +22,8 @@ def test_the_knobs(build, corpus):
         "passage_weight": (0.0, 2.0, 0.0),
         "bm25_k1": (0.01, 10.0, 1.5),
         "bm25_b": (0.0, 1.0, 0.75),
+        "chunk_tokens": (0, 2000, 0),
+        "chunk_overlap": (0, 1000, 0),
         "names": (None, None, "both"),
         "hub_cut": (0.001, 1.0, 0.02),
         "edge_weight": (0.1, 100.0, 10.0),

@@ -20,7 +20,7 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.embedders import identity
-from tuner.retrieval.hybrid.fusion import best, fuse, normalise_graph, normalise_text
+from tuner.retrieval.hybrid.fusion import Groups, best, fuse, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
 from tuner.retrieval.hybrid.mixture import mixed
@@ -185,11 +185,12 @@ class Hybrid:
             graph = text
             is_used = np.zeros(len(queries), dtype=bool)
         scored = perf_counter()
-        columns, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)
-        documents = np.take_along_axis(batch.pool, columns, axis=1).astype(np.int64)
-        documents[columns < 0] = -1
+        fused = fuse(graph, text, settings.graph_weight)
+        columns, scores = best(fused, settings.top_k, batch.groups)
+        passages = np.take_along_axis(batch.pool, columns, axis=1).astype(np.int64)
+        passages[columns < 0] = -1
         times = {"text": looked_up - started, "graph": scored - looked_up}
-        return self._rankings(queries, documents, scores, is_used, times, scored)
+        return self._rankings(queries, passages, scores, is_used, times, scored)
 
     def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
         index = self._index()
@@ -207,21 +208,28 @@ class Hybrid:
             graph = normalise_graph(index.graph_scores(texts, settings, starts))
             is_used = graph.max(axis=1, initial=0.0) > 0
         scored = perf_counter()
-        documents, scores = best(fuse(graph, text, settings.graph_weight), settings.top_k)
+        fused = fuse(graph, text, settings.graph_weight)
+        groups = None
+        if index.owners is not None:
+            groups = Groups.of(np.broadcast_to(index.owners, fused.shape))
+        passages, scores = best(fused, settings.top_k, groups)
         times = {"text": matched - started, "graph": scored - matched}
-        return self._rankings(queries, documents, scores, is_used, times, scored)
+        return self._rankings(queries, passages, scores, is_used, times, scored)
 
     def _rankings(
         self,
         queries: Sequence[Query],
-        documents: IntArray,
+        passages: IntArray,
         scores: FloatArray,
         is_used: BoolArray,
         times: dict[str, float],
         scored: float,
     ) -> Rankings:
         index = self._index()
-        tokens = np.where(documents >= 0, index.token_counts[documents], 0.0).sum(axis=1)
+        tokens = np.where(passages >= 0, index.token_counts[passages], 0.0).sum(axis=1)
+        documents = passages
+        if index.owners is not None:
+            documents = np.where(passages >= 0, index.owners[passages], -1)
         return Rankings(
             query_ids=tuple([query.id for query in queries]),
             document_ids=index.document_ids,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,15 +59,46 @@ def fuse(
     return fused
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Which neighbouring columns of each row belong together.
+
+    Attributes:
+        numbers: shape (rows, columns), ascending in a row but for what fills its end.
+        starts: where each group begins in the flattened ``numbers``.
+        places: where each group stands in a flattened table of rows and groups.
+        most: how many groups a row has at most.
+    """
+
+    numbers: npt.NDArray[Any]
+    starts: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    most: int
+
+    @classmethod
+    def of(cls, numbers: npt.NDArray[Any]) -> Groups:
+        """Find the groups: runs of equal numbers in a row."""
+        rows, width = numbers.shape
+        is_start = np.ones(numbers.shape, dtype=bool)
+        is_start[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
+        starts = np.flatnonzero(is_start)
+        counts = is_start.sum(axis=1)
+        most = int(counts.max(initial=0))
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]) if rows else counts
+        owners = starts // max(width, 1)
+        return cls(numbers, starts, owners * most + np.arange(len(starts)) - first[owners], most)
+
+
 def best(
-    fused: npt.NDArray[np.float32], count: int
+    fused: npt.NDArray[np.float32], count: int, groups: Groups | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return columns and scores of the ``count`` best of each row, best first; -1 and 0 fill.
 
-    Columns with score 0 are never returned. Of equal scores the lower column comes first.
+    Columns with score 0 are never returned. Of equal scores the lower column comes first. Of the
+    columns of a group only the best is returned.
     """
     width = fused.shape[1]
-    depth = min(count, width)
+    depth = min(count, width if groups is None else groups.most)
     if depth == 0:
         return np.zeros((len(fused), 0), dtype=np.int64), np.zeros((len(fused), 0))
     # Score and column in one number: sorting it breaks ties by column and needs no second pass.
@@ -76,7 +108,12 @@ def best(
     keys: npt.NDArray[Any] = (fused * np.float32(steps) + np.float32(0.5)).astype(kind)
     keys *= kind(width)
     keys += np.arange(width - 1, -1, -1, dtype=kind)
-    keys.partition(width - depth, axis=1)
-    top = np.sort(keys[:, width - depth :], axis=1)[:, ::-1].astype(np.int64)
+    if groups is not None:
+        table = np.zeros(len(fused) * groups.most, dtype=kind)
+        table[groups.places] = np.maximum.reduceat(keys.ravel(), groups.starts)
+        keys = table.reshape(len(fused), groups.most)
+    columns = keys.shape[1]
+    keys.partition(columns - depth, axis=1)
+    top = np.sort(keys[:, columns - depth :], axis=1)[:, ::-1].astype(np.int64)
     scores, reversed_columns = np.divmod(top, width)
     return np.where(scores > 0, width - 1 - reversed_columns, -1), scores * SCORE_STEP

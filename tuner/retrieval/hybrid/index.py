@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -12,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
+from tuner.retrieval.hybrid.chunks import cut_documents
 from tuner.retrieval.hybrid.columns import Places, Texts
 from tuner.retrieval.hybrid.dense import DenseLeg
 from tuner.retrieval.hybrid.embedders import NONE
@@ -35,8 +37,12 @@ from tuner.retrieval.hybrid.words import Words
 class Index:
     """A searchable corpus. Documents are in the order of their ids, so position breaks ties.
 
-    ``token_counts`` has shape (documents,): words of title and text, or characters of scripts
-    without spaces.
+    A passage is a document, or a chunk of one. Passages are in the order of their documents.
+
+    Attributes:
+        token_counts: shape (passages,), words of title and text, or characters of scripts without
+            spaces.
+        owners: shape (passages,), the document of each passage; None where they are the same.
     """
 
     document_ids: Texts
@@ -45,6 +51,7 @@ class Index:
     graph: Graph
     lookup: EntityLookup
     dense: DenseLeg | None
+    owners: IntArray | None
     options: HybridOptions
 
     @classmethod
@@ -57,7 +64,7 @@ class Index:
         if not corpus.documents:
             raise InputError("the corpus has no documents")
         order = sorted(range(len(corpus.documents)), key=lambda i: corpus.documents[i].id)
-        documents = [corpus.documents[position] for position in order]
+        documents: Sequence[Document] = [corpus.documents[position] for position in order]
         ids = tuple(document.id for document in documents)
         for first, second in pairwise(ids):
             if first == second:
@@ -66,6 +73,10 @@ class Index:
         is_embedded = options.embedder != NONE
         of_vectors = portion(advance, 0.5, 1.0) if is_embedded else unheard
         advance = portion(advance, 0.0, 0.5) if is_embedded else advance
+        owners = None
+        if options.chunk_tokens:
+            chunks = cut_documents(corpus, documents, options)
+            corpus, documents, owners = chunks.corpus, chunks.corpus.documents, chunks.owners
         words = Words.of(documents, portion(advance, 0.0, 0.25))
         graph = build_graph(corpus, documents, words, options, portion(advance, 0.25, 0.6))
         of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
@@ -77,6 +88,7 @@ class Index:
             graph=graph,
             lookup=build_lookup(graph, documents, words, of_lookup),
             dense=DenseLeg.build(options, documents, order, of_vectors),
+            owners=owners,
             options=options,
         )
 
@@ -101,6 +113,20 @@ class Index:
         return entities, scores
 
     @property
+    def passage_count(self) -> int:
+        """Return how many passages there are."""
+        return len(self.token_counts)
+
+    def passages_of(self, documents: IntArray) -> IntArray:
+        """Return the passages of some documents, in their order."""
+        if self.owners is None:
+            return documents
+        first = np.searchsorted(self.owners, documents)
+        last = np.searchsorted(self.owners, documents, side="right")
+        spans = [np.arange(a, b) for a, b in zip(first, last, strict=True)]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
+
+    @property
     def passage_starts(self) -> int:
         """Return from how many passages a query's walks start beside those from its names."""
         return 1 if self.dense is None else 2
@@ -117,7 +143,7 @@ class Index:
         """Return walks that start from the names of passages, shape (rows, entities)."""
         place = sparse.csr_array(
             (np.ones(len(rows), dtype=np.float32), (rows, passages)),
-            shape=(row_count, len(self.document_ids)),
+            shape=(row_count, self.passage_count),
         )
         return sparse.csr_array(place @ self.graph.to_entities)
 
@@ -176,16 +202,19 @@ class Index:
         self.lookup.words.save(directory, "words")
         if self.dense is not None:
             self.dense.save(directory)
+        if self.owners is not None:
+            write_array(directory, "owners", self.owners)
 
     @classmethod
     def load(cls, directory: Path, options: HybridOptions) -> Index:
         """Read an index that ``save`` wrote; its arrays stay on disk, mapped into memory."""
         ids = Texts.load(directory, "document_ids")
         terms, names, words = (Places.load(directory, n) for n in ("terms", "names", "words"))
+        token_counts = read_array(directory, "token_counts")
         shapes = {
-            "bm25": (len(terms.texts), len(ids)),
-            "to_passages": (len(names.texts), len(ids)),
-            "to_entities": (len(ids), len(names.texts)),
+            "bm25": (len(terms.texts), len(token_counts)),
+            "to_passages": (len(names.texts), len(token_counts)),
+            "to_entities": (len(token_counts), len(names.texts)),
         }
         bm25, to_passages, to_entities = (
             sparse.csr_array(
@@ -200,7 +229,7 @@ class Index:
         degrees = read_array(directory, "degrees")
         return cls(
             document_ids=ids,
-            token_counts=read_array(directory, "token_counts"),
+            token_counts=token_counts,
             bm25=Bm25(bm25, terms),
             graph=Graph(names.texts, degrees, to_passages, to_entities),
             lookup=EntityLookup(
@@ -214,6 +243,7 @@ class Index:
                 unseen_information=float(read_array(directory, "unseen_information")),
             ),
             dense=DenseLeg.load(directory, options),
+            owners=read_array(directory, "owners") if options.chunk_tokens else None,
             options=options,
         )
 

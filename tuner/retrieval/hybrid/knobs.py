@@ -96,6 +96,25 @@ KNOBS = (
         description="b of BM25: the higher, the more long passages are held back",
     ),
     Knob(
+        "chunk_tokens",
+        "integer",
+        0,
+        low=0,
+        high=2000,
+        stage="index",
+        description="documents are cut into passages of so many words at most; 0: they are whole",
+    ),
+    Knob(
+        "chunk_overlap",
+        "integer",
+        0,
+        low=0,
+        high=1000,
+        stage="index",
+        constraint="2 * chunk_overlap <= chunk_tokens",
+        description="so many words of a passage begin the next one too",
+    ),
+    Knob(
         "names",
         "categorical",
         "both",
@@ -162,8 +181,9 @@ KNOBS = (
 def knobs_of(options: HybridOptions) -> Mapping[str, Knob]:
     """Return an engine's knobs by name: what its options set are their defaults."""
     knobs = {knob.name: _with_options(knob, options) for knob in KNOBS}
-    if options.dense is not None:  # vectors from files
-        del knobs["embedder"]
+    if options.dense is not None:  # vectors from files, of whole documents
+        for name in ("embedder", "chunk_tokens", "chunk_overlap"):
+            del knobs[name]
     return knobs
 
 

@@ -39,6 +39,16 @@ class HybridOptions:
     bm25_b: Annotated[
         float, "b of BM25, 0 to 1: the higher, the more long passages are held back"
     ] = 0.75
+    chunk_tokens: Annotated[
+        int,
+        "documents are cut into passages of so many words at most, sentence by sentence; "
+        "0: they are whole",
+    ] = 0
+    chunk_overlap: Annotated[
+        int,
+        "so many words of a passage, in whole sentences, begin the next one too; at most "
+        "half of chunk_tokens",
+    ] = 0
     names: Annotated[
         str,
         "where the graph's names come from: titles (and capitalised phrases), triples (and "
@@ -95,6 +105,8 @@ _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "text_pool": ("integer", _LEAST_POOL, None),
     "graph_pool": ("integer", _LEAST_POOL, None),
     "embedding_dim": ("integer", 0, None),
+    "chunk_tokens": ("integer", 0, None),
+    "chunk_overlap": ("integer", 0, None),
     "hub_cut": ("real", 0.0, 1.0),
     "edge_weight": ("real", 1e-6, None),
     "synonym_threshold": ("real", 0.0, 1.0),
@@ -144,6 +156,12 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
     if checked.seeds > checked.seed_room:
         message = f"must be at least seeds={checked.seeds}, got {checked.most_seeds}"
         raise InputError(message, key=("most_seeds",))
+    if 2 * checked.chunk_overlap > checked.chunk_tokens:
+        message = f"must be at most half of chunk_tokens={checked.chunk_tokens}, got "
+        raise InputError(f"{message}{checked.chunk_overlap}", key=("chunk_overlap",))
+    if checked.chunk_tokens and checked.dense is not None:
+        message = "vectors from files are those of whole documents: name an `embedder` instead"
+        raise InputError(message, key=("chunk_tokens",))
     return checked
 
 

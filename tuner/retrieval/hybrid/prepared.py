@@ -24,7 +24,7 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import BoolArray, Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, unheard
 from tuner.retrieval.hybrid.cache import new_array, read_array, write_array
-from tuner.retrieval.hybrid.fusion import best, normalise_graph, normalise_text
+from tuner.retrieval.hybrid.fusion import Groups, best, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.knobs import Settings
 from tuner.retrieval.hybrid.mixture import corners, mixed, passage_weights, scaled
@@ -67,7 +67,8 @@ class Batch:
     """Some prepared queries, in the order in which they are asked.
 
     Attributes:
-        pool: shape (queries, pool), ascending document positions; -1 fills.
+        pool: shape (queries, pool), ascending positions of passages; -1 fills.
+        groups: same shape, the documents of these passages; None where they are the same.
         text: same shape, what words say, in [0, 1]; 0 in the fill.
         dense: same shape, what vectors say; None where there are none, and ``text`` is then the
             text leg's score.
@@ -80,6 +81,7 @@ class Batch:
     """
 
     pool: npt.NDArray[np.int32]
+    groups: Groups | None
     text: Float32Array
     dense: Float32Array | None
     corners: Float32Array | None
@@ -168,6 +170,7 @@ class PreparedQueries:
             return whole
         return Batch(
             whole.pool[rows],
+            None if whole.groups is None else Groups.of(whole.groups.numbers[rows]),
             whole.text[rows],
             None if whole.dense is None else whole.dense[rows],
             None if whole.corners is None else whole.corners[:, rows],
@@ -186,7 +189,7 @@ def write_prepared(
     """
     from joblib import Parallel, cpu_count, delayed
 
-    documents, options = len(index.document_ids), index.options
+    documents, options = index.passage_count, index.options
     width = min(documents, options.text_pool + options.graph_pool)
     shape = (len(queries), width)
     pool = np.full(shape, -1, dtype=np.int32)
@@ -232,6 +235,8 @@ def write_prepared(
             ends.append(found)
     graph.flush()
     write_array(directory, "pool", pool)
+    if index.owners is not None:
+        write_array(directory, "owners", np.where(pool >= 0, index.owners[pool], -1))
     write_array(directory, "text", text)
     write_array(directory, "is_further", is_further)
     if ends:
@@ -300,9 +305,11 @@ def _with_further(members: IntArray, reached: Float32Array, width: int) -> IntAr
 def open_prepared(directory: Path) -> PreparedQueries:
     """Map prepared queries into memory, once a process."""
     texts = json.loads((directory / "texts.json").read_text(encoding="utf-8"))
+    has_chunks = (directory / "owners.npy").is_file()
     has_vectors = (directory / "dense.npy").is_file()
     everything = Batch(
         read_array(directory, "pool"),
+        Groups.of(read_array(directory, "owners")) if has_chunks else None,
         read_array(directory, "text"),
         read_array(directory, "dense") if has_vectors else None,
         read_array(directory, "corners") if has_vectors else None,

@@ -76,7 +76,7 @@ def trace(
         is_seed = weights[row] > 0
         members, start, steps = _neighbourhood(
             index.graph,
-            returned[returned != NO_DOCUMENT],
+            index.passages_of(returned[returned != NO_DOCUMENT]),
             entities[row][is_seed],
             weights[row][is_seed],
         )
