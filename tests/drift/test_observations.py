@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.days import parse_day
+from tuner.core.checks import parse_day
 from tuner.core.errors import InputError
 from tuner.drift.observations import (
     Observation,

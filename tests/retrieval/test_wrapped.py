@@ -17,7 +17,7 @@ from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError, TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.adapters import installed
+from tuner.retrieval.adapters import options
 from tuner.retrieval.adapters.embedding import HASHED_WORDS
 from tuner.retrieval.adapters.graph_retriever import GraphRetriever
 from tuner.retrieval.adapters.lightrag import Lightrag
@@ -131,7 +131,7 @@ def try_to_build(kind: type, folder: Path) -> None:
 def test_an_older_package_is_refused(
     kind: type, version: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installed.metadata, "version", lambda _: version)
+    monkeypatch.setattr(options.metadata, "version", lambda _: version)
     with pytest.raises(InputError, match=message):
         try_to_build(kind, tmp_path)
 
@@ -144,9 +144,9 @@ def test_without_the_package_the_extra_is_named(
     kind: type, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
-        raise installed.metadata.PackageNotFoundError(name)
+        raise options.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(installed.metadata, "version", missing)
+    monkeypatch.setattr(options.metadata, "version", missing)
     with pytest.raises(InputError, match=rf"pip install 'graphrag-tuner\[{extra}\]'"):
         try_to_build(kind, tmp_path)
 

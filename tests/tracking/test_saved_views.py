@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 
 from mlflow import MlflowClient
 
+from tuner.tracking.history import show_night
 from tuner.tracking.mlflow.saved_views import links, saved_views
 from tuner.tracking.mlflow.tracker import Mlflow
-from tuner.tracking.nights import show_night
 
 
 def view(tags, name):

@@ -21,7 +21,7 @@ from tuner.abtest.units import (
     unit_values,
     values_before,
 )
-from tuner.core.days import parse_day
+from tuner.core.checks import parse_day
 from tuner.core.errors import InputError
 from tuner.datasets.lines import ProblemLog
 

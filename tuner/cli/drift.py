@@ -184,7 +184,7 @@ def _pairs(tags: Sequence[str]) -> dict[str, str]:
 
 
 def _last_day(observations: Sequence[Observation], as_of: str | None) -> date:
-    from tuner.core.days import parse_day
+    from tuner.core.checks import parse_day
 
     if as_of is None:
         last, age = last_day(observations)

@@ -1,14 +1,16 @@
-"""Whether a value is the number that is wanted, and in words why it is not."""
+"""Whether a value is the number or the day that is wanted, and in words why it is not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from tuner.core.errors import InputError, Problem
+from tuner.core.shown import shortened
 
 # Beyond it, neighbouring integers are no longer different as floats.
 LARGEST_INTEGER = 2**53
@@ -109,3 +111,21 @@ def _unquoted(text: str) -> str:
         return f"; write {text} without quotes"
     # YAML 1.1 reads 1e-3 as text, since it has no dot.
     return f"; write {float(mantissa)!r}e{int(exponent):+d}"
+
+
+def parse_day(text: str) -> date:
+    """Return the day of an ISO 8601 date or time; one with an offset counts in UTC.
+
+    >>> parse_day("2024-03-01T23:30:00-02:00")
+    datetime.date(2024, 3, 2)
+
+    Raises:
+        ValueError: it is not one, in words.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
+    except (ValueError, OverflowError):  # the first and the last day have no day before and after
+        shown = shortened(text, 40)
+        message = f"{shown!r} is not a date; write 2024-03-01, or 2024-03-01T08:00:00+00:00"
+        raise ValueError(message) from None

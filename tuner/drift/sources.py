@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tuner.core.days import parse_day
+from tuner.core.checks import parse_day
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.journal import read_journal, read_per_query
 from tuner.core.run_files import JOURNAL_FILE

@@ -20,8 +20,8 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.steps import Say
 from tuner.nightly.records import Night, Records, read_records
 from tuner.run.folder import read_run, timed_summary
+from tuner.tracking.history import show_night
 from tuner.tracking.mlflow.tracker import Mlflow
-from tuner.tracking.nights import show_night
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 

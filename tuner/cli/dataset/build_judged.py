@@ -66,8 +66,7 @@ def agree(
     Where kappa is below --gate, the disagreements are listed, no sheet is written, and the exit
     code is 1.
     """
-    from tuner.evalset.adjudication import compare_sheets, write_adjudication
-    from tuner.evalset.agreement import verdict
+    from tuner.evalset.adjudication import compare_sheets, verdict, write_adjudication
 
     compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=_numbers(grades))
     has_passed = compared.agreement.passes(gate)

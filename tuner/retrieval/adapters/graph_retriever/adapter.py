@@ -36,8 +36,7 @@ from tuner.retrieval.adapters.graph_retriever.options import (
     mentions,
     read_edges,
 )
-from tuner.retrieval.adapters.identity import code_digest
-from tuner.retrieval.adapters.installed import installed_version
+from tuner.retrieval.adapters.options import code_digest, installed_version
 from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.embedder import EmbedderName, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array

@@ -32,8 +32,6 @@ from tuner.retrieval.adapters.embedding import (
     open_embedder,
     passage_text,
 )
-from tuner.retrieval.adapters.identity import code_digest
-from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, read_knowledge
 from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
@@ -44,7 +42,7 @@ from tuner.retrieval.adapters.lightrag.working_dir import (
     read_working_dir,
 )
 from tuner.retrieval.adapters.once import once
-from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.embedder import EmbedderName, embed, load_embedder
 from tuner.retrieval.hybrid.cache import ensure

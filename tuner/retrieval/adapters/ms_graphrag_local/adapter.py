@@ -25,8 +25,6 @@ from tuner.retrieval.adapters.embedding import (
     make_embedder,
     open_embedder,
 )
-from tuner.retrieval.adapters.identity import code_digest
-from tuner.retrieval.adapters.installed import installed_version
 from tuner.retrieval.adapters.ms_graphrag.output import (
     JudgedBy,
     OutputFolder,
@@ -36,7 +34,7 @@ from tuner.retrieval.adapters.ms_graphrag.output import (
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Settings, read_params
 from tuner.retrieval.adapters.once import once
-from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.embedder import EmbedderName, embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array

@@ -18,7 +18,7 @@ from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
-from tuner.retrieval.adapters.identity import code_digest
+from tuner.retrieval.adapters.options import code_digest
 from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
 from tuner.retrieval.hybrid.cache import ensure
