@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
-from tuner.core.errors import EXIT_FAILED, InputError, TunerError
+from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
 from tuner.core.steps import Phases
 from tuner.run.progress import Progress, progress_for
@@ -63,25 +63,16 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
     except Locked:
         raise
     except Exception as error:
-        code = error.exit_code if isinstance(error, TunerError) else EXIT_FAILED
-        summary = failed(night, loaded.study.name, error, code)
-        _print(summary if isinstance(error, Refused) else tell(loaded, summary, say=note))
+        summary = failed(night, loaded.study.name, error)
+        if not isinstance(error, Refused):
+            summary = tell(loaded, summary, say=note)
+        echo(json_text(summary, indent=2))
         raise
-    if summary["outcome"] == "nothing to do":
-        _print(summary)
-        return int(summary["exit_code"])
-    if summary["outcome"] != "interrupted" or summary["error"] is not None:
-        summary = tell(loaded, summary, say=note)
-    _print(summary)
-    if summary["error"] is not None:
+    summary = tell(loaded, summary, say=note)
+    echo(json_text(summary, indent=2))
+    if summary["error"] is not None and summary["outcome"] != "nothing to do":
         note(f"error: {summary['sentence']}")
     return int(summary["exit_code"])
-
-
-def _print(summary: dict[str, Any]) -> None:
-    if "told" not in summary:
-        summary = {**summary, "told": None, "why_not_told": None}
-    echo(json_text(summary, indent=2))
 
 
 def _follow(session: Session, progress: Progress) -> Callable[[Event], None]:

@@ -46,12 +46,16 @@ def check_notify(section: NotifySection | None) -> None:
 def tell(config: Config, summary: Mapping[str, Any], *, say: Say) -> dict[str, Any]:
     """Tell of a night as ``nightly.notify`` says, and return its summary with what came of it.
 
+    Of one that somebody interrupted, or in which there was nothing to do, nobody is told.
     ``told`` is None where nobody is to be told, and ``why_not_told`` says what went wrong, which
     changes nothing else. What somebody has been told of a night is not told again, however often
     it is tried; how it ends after a failure is.
     """
     section = config.nightly.notify
-    if section is None:
+    if summary["outcome"] == "nothing to do":
+        return dict(summary)
+    goes_on = summary["outcome"] == "interrupted" and summary["error"] is None
+    if section is None or goes_on:
         return {**summary, "told": None, "why_not_told": None}
     records = read_records(Path(config.study.runs_dir), config.study.name)
     night, outcome = date.fromisoformat(summary["night"]), summary["outcome"]

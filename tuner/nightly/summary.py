@@ -158,16 +158,18 @@ def nothing_to_do(records: Records, night: Night) -> dict[str, Any]:
     }
 
 
-def failed(night: date, study: str, error: BaseException, code: int) -> dict[str, Any]:
-    """Say that a night ended with an error."""
+def failed(night: date, study: str, error: BaseException) -> dict[str, Any]:
+    """Say that a night ended with an error, of which nobody has been told yet."""
     outcome = outcome_of(error)
     return {
         "night": night.isoformat(),
         "study": study,
         "outcome": outcome,
-        "exit_code": code,
+        "exit_code": error.exit_code if isinstance(error, TunerError) else EXIT_FAILED,
         "sentence": _HEADS[outcome].format(reason=_ended(reason_of(error))),
         "error": reason_of(error),
+        "told": None,
+        "why_not_told": None,
     }
 
 
