@@ -9,8 +9,10 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
 
@@ -84,6 +86,26 @@ class Process:
         self.has_answered = True
         return answer
 
+    def end_input(self) -> None:
+        """Close the command's input: there is nothing more to say to it."""
+        self._requests.put(None)
+
+    def next_line(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line of its output, empty at its end; None where none came in time."""
+        try:
+            return self._lines.get(timeout=None if timeout_s is None else max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+
+    def wait(self, timeout_s: float | None) -> str | None:
+        """Wait for its end, and say how it failed, if it did; None where it is late."""
+        try:
+            code = self._process.wait(None if timeout_s is None else max(0.0, timeout_s))
+        except subprocess.TimeoutExpired:
+            return None
+        self._stderr_reader.join(EXIT_S)
+        return "" if code == 0 else f"the command ended{_ended(code)}"
+
     def stderr_tail(self) -> str:
         """Return the end of what the command wrote to standard error, to append to a reason."""
         text = b"".join(self._stderr).decode("utf-8", errors="replace")
@@ -111,10 +133,7 @@ class Process:
         except subprocess.TimeoutExpired:
             return ", or closed its standard output"
         self._stderr_reader.join(EXIT_S)
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                return f" by {signal.Signals(-code).name}"
-        return f" with exit code {code}"
+        return _ended(code)
 
     def _write(self) -> None:
         stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]  # a pipe, as asked for
@@ -137,6 +156,42 @@ class Process:
         with stderr:
             while line := stderr.readline(10_000):
                 self._stderr.append(line)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command wrote to its standard output, and why it failed, if it did."""
+
+    output: str
+    problem: str = ""
+
+
+def run_once(command: Sequence[str], working_dir: str, timeout_s: float | None) -> Done | None:
+    """Run a command to its end; None where it took longer, and was killed.
+
+    It is killed with all that it started, also where this process dies.
+
+    Raises:
+        OutageError: it cannot be started.
+    """
+    process = Process(command, working_dir)
+    begin = time.monotonic()
+
+    def left_s() -> float | None:
+        return None if timeout_s is None else begin + timeout_s - time.monotonic()
+
+    lines: list[bytes] = []
+    try:
+        process.end_input()
+        while line := process.next_line(left_s()):
+            lines.append(line)
+        ended = None if line is None else process.wait(left_s())
+        if ended is None:
+            return None
+        output = b"".join(lines).decode("utf-8", errors="replace")
+        return Done(output, f"{ended}{process.stderr_tail()}" if ended else "")
+    finally:
+        process.close(grace_s=0)
 
 
 class Idle:
@@ -180,6 +235,13 @@ class Idle:
 def idle_processes(command: tuple[str, ...], working_dir: str, process_id: int) -> Idle:  # noqa: ARG001
     """Return this process's idle commands; a forked process has its own."""
     return Idle(command, working_dir)
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f" by {signal.Signals(-code).name}"
+    return f" with exit code {code}"
 
 
 def _watch(process_group: int) -> subprocess.Popen[bytes] | None:

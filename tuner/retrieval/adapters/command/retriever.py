@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,8 +28,17 @@ from tuner.retrieval.adapters.answers import (
     read_answer,
     shown,
 )
+from tuner.retrieval.adapters.command.index import (
+    FOLDER,
+    IndexCommand,
+    index_problems,
+    params_of,
+    words_of,
+)
 from tuner.retrieval.adapters.command.process import Process, idle_processes
 from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.own_index import made_once, place_of
+from tuner.retrieval.adapters.waiting import INDEX, index_knobs
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 
@@ -42,6 +51,9 @@ class Command:
     ``{"id": …, "error": "why"}``. It ends when its input does. Where it crashes, hangs or prints
     anything else it is killed, the trial fails, and the next one starts it anew. As many processes
     run as trials do at once.
+
+    ``index`` is the name of the index that is asked, and stands beside the query; it is empty where
+    the index is a folder in ``kept``. ``index_params`` are what it was built with.
     """
 
     resolve_options = path_from_root("working_dir", default=".")
@@ -53,6 +65,9 @@ class Command:
     knobs: tuple[Knob, ...]
     fingerprint: str
     known: Passages = field(repr=False)
+    index: str | None = None
+    index_params: Params = field(default_factory=dict)
+    kept: Path | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the options, and see whether this machine has the program and the folder.
@@ -70,6 +85,14 @@ class Command:
         corpus: Corpus,
         *,
         command: Annotated[Sequence[str] | str, "the program and its arguments"],
+        index: Annotated[
+            Mapping[str, Any] | None,
+            "the command that builds an index, and the one that tells when it is ready: command, "
+            "poll",
+        ] = None,
+        cache_dir: Path | None = None,
+        index_params: Params | None = None,
+        index_timeout_s: float | None = None,
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         working_dir: Annotated[str, "the folder that it runs in"] = ".",
@@ -78,33 +101,68 @@ class Command:
             float, "seconds for the first answer of each process, which starts the program"
         ] = 300,
     ) -> Command:
-        """Check the command; it is started by the first question.
+        """Check the command; it is started by the first question. Have its index built, if any.
 
         ``timeout_s`` is for one answer, ``start_timeout_s`` for the first one of each process.
+        ``index_params`` are the parameters of the index; those left out take the values of the
+        baseline. What is built lies in ``cache_dir``, or its name does.
 
         Raises:
             InputError: no such program or folder, or a limit that is not above 0.
+            TunerError: the index cannot be built.
         """
         folder = Path(working_dir).expanduser().resolve()
-        words = _words(command)
+        words = words_of(command)
         problems = list(_problems(words, folder))
         limits = {"timeout_s": timeout_s, "start_timeout_s": start_timeout_s}
         problems += option_problems(limits, dict.fromkeys(limits, 0))
+        problems += [] if index is None else index_problems(index)
         refuse(problems)
-        return cls(
+        shaping = index_knobs(params_of(index), space, baseline)
+        of_index = {knob.name for knob in shaping}
+        missing = [
+            Problem(f"{{{name}}} is neither in the space nor in the baseline", key=(INDEX,))
+            for name in params_of(index)
+            if name not in of_index
+        ]
+        if missing and space is not None:
+            raise InputError(problems=missing)
+        built = cls(
             words,
             str(folder),
             float(timeout_s),
             float(start_timeout_s),
-            space_knobs(space, baseline),
-            _fingerprint(corpus, words, folder),
+            tuple(knob for knob in space_knobs(space, baseline) if knob.name not in of_index),
+            _fingerprint(corpus, (*words, *_index_words(index)), folder),
             passage_tokens(corpus),
         )
+        if index is None:
+            return built
+        if cache_dir is None:
+            raise InputError("give a `cache_dir` to keep the index in", key=(INDEX,))
+        asking = IndexCommand.read(index, str(folder))
+        params = knob_params(index_params or {}, shaping)
+        told = json.dumps([index, built.fingerprint], sort_keys=True)
+        place = place_of(cache_dir, "command", json.dumps([index, words]), corpus, params)
+        build = partial(asking.built, params, place / FOLDER, index_timeout_s)
+        name = made_once(place, told, build)
+        return replace(built, index=name, index_params=params, kept=place)
 
     @classmethod
-    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
-        """Return none: the command is sent whatever the configuration names."""
-        return ()
+    def declare_knobs(
+        cls,
+        *,
+        index: Any = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        **options: Any,  # noqa: ARG003
+    ) -> tuple[Knob, ...]:
+        """Return those of the index; else the command is sent whatever the configuration names."""
+        return index_knobs(params_of(index), space, baseline)
+
+    def with_knobs(self, knobs: Sequence[Knob]) -> Command:
+        """Return the same, asked with these knobs."""
+        return replace(self, knobs=tuple(knobs))
 
     @property
     def queries_at_once(self) -> int:
@@ -139,7 +197,8 @@ class Command:
         return rankings_of(queries, list(answers.values()), self.known, seconds)
 
     def _ask(self, process: Process, query: Query, params: Params) -> Answer:
-        request = {"id": query.id, "query": query.text, "params": params}
+        index = {} if self.kept is None else {INDEX: self.index or str(self.kept / FOLDER)}
+        request = {"id": query.id, "query": query.text, **index, "params": params}
         line = json.dumps(request).encode() + b"\n"
         timeout_s = self.timeout_s if process.has_answered else self.start_timeout_s
         try:
@@ -170,16 +229,8 @@ def _response(line: bytes, query_id: str) -> Mapping[str, Any]:
     return response
 
 
-def _words(command: Any) -> tuple[str, ...]:
-    try:
-        words = shlex.split(command) if isinstance(command, str) else command
-    except ValueError as error:
-        raise InputError(f"cannot be split into words: {error}", key=("command",)) from error
-    is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
-    if not is_list or not words:
-        message = f"must be a program and its arguments, such as [python, search.py]: {words!r}"
-        raise InputError(message, key=("command",))
-    return tuple(words)
+def _index_words(index: Any) -> tuple[str, ...]:
+    return () if index is None else IndexCommand.read(index, ".").start
 
 
 def _problems(words: Sequence[str], folder: Path) -> Iterator[Problem]:

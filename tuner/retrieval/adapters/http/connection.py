@@ -6,31 +6,43 @@ import asyncio
 import os
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from urllib.parse import quote
 
 from tuner.core.errors import OutageError, TunerError, one_line
 from tuner.core.outages import is_out_of_order
 from tuner.retrieval.adapters.answers import shown
 from tuner.retrieval.adapters.http.headers import Headers, resolve, resolve_url, without_secrets
+from tuner.retrieval.adapters.waiting import fill_places
 
 TOO_MANY = 429
+NOT_THERE = (404, 410)
 # Longer than this nobody waits: the trial fails and says what the server asked for.
 LONGEST_WAIT_S = 60.0
 
 
+class NotThereError(TunerError):
+    """The service does not know what it was asked for."""
+
+
 @dataclass(frozen=True)
 class Service:
-    """Where requests go and how; holds names of environment variables, never their values."""
+    """Where requests go and how; holds names of environment variables, never their values.
+
+    ``url`` may have places, such as ``{index}``, which each request fills.
+    """
 
     url: str
     headers: Headers
-    timeout_s: float
+    timeout_s: float | None
     retries: int
     retry_wait_s: float
     requests_per_second: float | None
+    method: str = "POST"
 
     @property
     def secrets(self) -> Headers:
@@ -49,6 +61,7 @@ class _Attempt:
     problem: str = ""
     wait_s: float | None = None
     is_outage: bool = False
+    is_not_there: bool = False
     response: Any = None
 
 
@@ -67,7 +80,7 @@ class Connection:
         import httpx
 
         self.service = service
-        self._url = resolve_url(service.url)
+        resolve_url(service.url)
         self._next_at = 0.0
         self._client = httpx.AsyncClient(
             headers=resolve(service.headers),
@@ -75,8 +88,9 @@ class Connection:
             limits=httpx.Limits(max_connections=None),
         )
 
-    async def post(self, body: Any) -> tuple[Any, float]:
-        """Send one body; return the decoded response, and the seconds until its last try.
+    async def send(self, body: Any, places: Mapping[str, Any]) -> tuple[Any, float]:
+        """Send one body, None for none; return the decoded response, and the seconds until its
+        last try. ``places`` are the values of the places in the URL.
 
         429, 5xx and broken connections are tried again, after a wait that doubles each time, with
         jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
@@ -89,9 +103,9 @@ class Connection:
         while True:
             attempt += 1
             tried_again_s = time.perf_counter() - begin if attempt > 1 else 0.0
-            attempted = await self._attempt(body)
+            attempted = await self._attempt(body, places)
             if attempted.response is not None:
-                return self._decoded(attempted.response), tried_again_s
+                return self._decoded(attempted.response, places), tried_again_s
             wait_s = attempted.wait_s
             if wait_s is None or attempt > self.service.retries or wait_s > LONGEST_WAIT_S:
                 tried = f" (tried {attempt} times)" if attempt > 1 else ""
@@ -101,19 +115,21 @@ class Connection:
                     else ""
                 )
                 kind = OutageError if attempted.is_outage else TunerError
-                raise self._error(f"{attempted.problem}{tried}{asked}", kind)
+                kind = NotThereError if attempted.is_not_there else kind
+                raise self._error(f"{attempted.problem}{tried}{asked}", places, kind)
             # Jitter, so that requests that failed together do not come back together. It decides
             # no result, so it is not drawn from the study's seed.
             back_off_s = self.service.retry_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
             await asyncio.sleep(max(wait_s, min(back_off_s, LONGEST_WAIT_S)))
 
-    async def _attempt(self, body: Any) -> _Attempt:
+    async def _attempt(self, body: Any, places: Mapping[str, Any]) -> _Attempt:
         import httpx
 
         await self._wait_for_turn()
+        url = resolve_url(fill_places(self.service.url, places, partial(quote, safe="")))
         try:
             async with asyncio.timeout(self.service.timeout_s):
-                response = await self._client.post(self._url, json=body)
+                response = await self._client.request(self.service.method, url, json=body)
         except TimeoutError:
             return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
@@ -127,7 +143,10 @@ class Connection:
         where = f" to {response.headers.get('Location')}" if response.is_redirect else ""
         problem = f"{response.status_code} {response.reason_phrase}{where}: {self._shown(response)}"
         if response.status_code != TOO_MANY and not response.is_server_error:
-            return _Attempt(problem, is_outage=is_out_of_order(response.status_code))
+            status = response.status_code
+            return _Attempt(
+                problem, is_outage=is_out_of_order(status), is_not_there=status in NOT_THERE
+            )
         wait_s = retry_after_s(response.headers.get("Retry-After"))
         if response.status_code == TOO_MANY and wait_s <= LONGEST_WAIT_S:
             # It is meant for all requests of this process.
@@ -144,18 +163,21 @@ class Connection:
         if turn > now:
             await asyncio.sleep(turn - now)
 
-    def _decoded(self, response: Any) -> Any:
+    def _decoded(self, response: Any, places: Mapping[str, Any]) -> Any:
         try:
             return response.json()
         except (ValueError, RecursionError):
-            raise self._error(f"the response is no JSON: {self._shown(response)}") from None
+            problem = f"the response is no JSON: {self._shown(response)}"
+            raise self._error(problem, places) from None
 
     def _shown(self, response: Any) -> str:
         return shown(without_secrets(response.text, self.service.secrets))  # before it is cut
 
-    def _error(self, reason: str, kind: type[TunerError] = TunerError) -> TunerError:
+    def _error(
+        self, reason: str, places: Mapping[str, Any], kind: type[TunerError] = TunerError
+    ) -> TunerError:
         text = without_secrets(reason, self.service.secrets)
-        return kind(f"POST {self.service.url}: {text}")
+        return kind(f"{self.service.method} {fill_places(self.service.url, places)}: {text}")
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from tuner.core.checks import option_problems
@@ -26,18 +27,23 @@ from tuner.retrieval.adapters.answers import (
     shown,
 )
 from tuner.retrieval.adapters.event_loop import run_concurrently
-from tuner.retrieval.adapters.http.connection import Service, connect
+from tuner.retrieval.adapters.http.connection import NotThereError, Service, connect
 from tuner.retrieval.adapters.http.headers import read_headers, url_problems, without_secrets
-from tuner.retrieval.adapters.http.mapping import (
-    MANY,
-    ONE,
-    default_request,
+from tuner.retrieval.adapters.http.index import (
+    IndexRequest,
+    index_problems,
+    params_of,
+)
+from tuner.retrieval.adapters.mapping import (
     expression_problems,
     fill,
     named_params,
     search,
+    sent_names,
     template_problems,
 )
+from tuner.retrieval.adapters.own_index import made_once, place_of
+from tuner.retrieval.adapters.waiting import INDEX, index_knobs, without_places
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 RESULTS = "results"
@@ -50,6 +56,10 @@ class Http:
     Every text in ``request`` is a JMESPath expression over ``{id, query, params}``, or over
     ``{queries: [{id, query}], params}`` where requests hold several queries; ``response`` is one
     over the decoded response, and finds what ``read_answer`` reads, or one such answer a query.
+
+    ``index`` is the name of the index that is asked, and ``kept`` the folder where that is kept;
+    ``index_params`` are what it was built with. Its name stands in requests as ``index``, in the
+    URL as ``{index}``.
     """
 
     waits: ClassVar[bool] = True
@@ -62,6 +72,9 @@ class Http:
     knobs: tuple[Knob, ...]
     fingerprint: str
     known: Passages = field(repr=False)
+    index: str | int | None = None
+    index_params: Params = field(default_factory=dict)
+    kept: Path | None = field(default=None, repr=False)
 
     @classmethod
     def build(
@@ -69,6 +82,13 @@ class Http:
         corpus: Corpus,
         *,
         url: Annotated[str, "the address at which the service answers"],
+        index: Annotated[
+            Mapping[str, Any] | None,
+            "the request that has the service build an index: url, method, body, name and poll",
+        ] = None,
+        cache_dir: Path | None = None,
+        index_params: Params | None = None,
+        index_timeout_s: float | None = None,
         space: SearchSpace | None = None,
         baseline: Params | None = None,
         request: Annotated[
@@ -92,20 +112,25 @@ class Http:
             float | None, "how many requests each process sends in a second at most"
         ] = None,
     ) -> Http:
-        """Check how the service is asked; nothing is sent.
+        """Check how the service is asked; nothing is sent, unless an index is to be built.
 
         ``concurrency`` (requests at once) and ``requests_per_second`` hold for all threads of a
         process together; each worker process has its own. ``retry_wait_s`` is the wait before the
-        first retry, which doubles with each further one.
+        first retry, which doubles with each further one. ``index_params`` are the parameters of the
+        index; those left out take the values of the baseline. ``cache_dir`` keeps its name.
 
         Raises:
             InputError: everything that is wrong with the options; secrets are not repeated.
+            OutageError: an index is to be built, and the service does not answer.
+            TunerError: the index cannot be built.
         """
+        names_sent = sent_names(batch_size, has_index=index is not None)
         if request is None:
-            request = default_request(batch_size)
+            request = {name: name for name in names_sent}
         found, problems = read_headers({} if headers is None else headers)
-        problems += url_problems(url)
-        problems += template_problems(request, ONE if batch_size == 1 else MANY, ("request",))
+        problems += url_problems(without_places(url) if index is not None else url)
+        problems += template_problems(request, names_sent, ("request",))
+        problems += [] if index is None else index_problems(index)
         problems += expression_problems(response, ("response",))
         numbers = {
             "batch_size": batch_size,
@@ -123,31 +148,57 @@ class Http:
         rate = None if requests_per_second is None else float(requests_per_second)
         service = Service(url, found, float(timeout_s), int(retries), float(retry_wait_s), rate)
         names = named_params(request)
-        knobs = space_knobs(space, baseline, names=names)
-        known = {knob.name for knob in knobs}
+        shaping = index_knobs(params_of(index), space, baseline)
+        of_index = {knob.name for knob in shaping}
+        found_knobs = space_knobs(space, baseline, names=names)
+        knobs = tuple(knob for knob in found_knobs if knob.name not in of_index)
+        known = {knob.name for knob in (*knobs, *shaping)}
         missing = [
-            Problem(f"params.{name} is neither in the space nor in the baseline", key=("request",))
-            for name in names or ()
+            Problem(f"params.{name} is neither in the space nor in the baseline", key=(section,))
+            for section, named in (("request", names or ()), (INDEX, params_of(index)))
+            for name in named
             if name not in known
         ]
         if missing and space is not None:
             raise InputError(problems=missing)
         template = json.dumps(request)
-        return cls(
+        told = [] if index is None else [json.dumps(index, sort_keys=True)]
+        built = cls(
             service,
             template,
             response,
             int(batch_size),
             int(concurrency),
             knobs,
-            text_digest(json.dumps([corpus.fingerprint, url, template, response])),
+            text_digest(json.dumps([corpus.fingerprint, url, template, response, *told])),
             passage_tokens(corpus),
         )
+        if index is None:
+            return built
+        params = knob_params(index_params or {}, shaping)
+        if cache_dir is None:
+            raise InputError("give a `cache_dir` to keep the index's name in", key=(INDEX,))
+        asking = IndexRequest.read(index, service)
+        folder = place_of(cache_dir, "http", told[0], corpus, params)
+        kept = Path(cache_dir) if params else folder
+        name = made_once(folder, told[0], lambda: json.dumps(asking.built(params, index_timeout_s)))
+        return replace(built, index=json.loads(name), index_params=params, kept=kept)
 
     @classmethod
-    def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
-        """Return none: the service is sent whatever the configuration names."""
-        return ()
+    def declare_knobs(
+        cls,
+        *,
+        index: Any = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        **options: Any,  # noqa: ARG003
+    ) -> tuple[Knob, ...]:
+        """Return those of the index; else the service is sent whatever the configuration names."""
+        return index_knobs(params_of(index), space, baseline)
+
+    def with_knobs(self, knobs: Sequence[Knob]) -> Http:
+        """Return the same, asked with these knobs."""
+        return replace(self, knobs=tuple(knobs))
 
     @property
     def queries_at_once(self) -> int:
@@ -194,21 +245,30 @@ class Http:
         asked: list[Mapping[str, Any]] = [{"id": query.id, "query": query.text} for query in batch]
         first = batch[0]
         where = f"query {first.id!r}"
+        params = self._sent(template, params)
+        index = {} if self.index is None else {INDEX: self.index}
         if self.batch_size > 1:
             where = f"queries {first.id!r} to {batch[-1].id!r}"
-            values: Mapping[str, Any] = {"queries": asked, "params": params}
+            values: Mapping[str, Any] = {"queries": asked, "params": params, **index}
         else:
-            values = {**asked[0], "params": params}
+            values = {**asked[0], "params": params, **index}
         try:
-            response, tried_again_s = await connect(self.service).post(fill(template, values))
+            body = fill(template, values)
+            response, tried_again_s = await connect(self.service).send(body, index)
             found = search(self.response, response)
             if self.batch_size == 1:
                 return [read_answer(found, self.known)], tried_again_s
             return self._read_batch(batch, found), tried_again_s
         except TunerError as error:
-            reason = without_secrets(f"{where}: {error}", self.service.secrets)
+            lost = isinstance(error, NotThereError) and self.kept is not None
+            hint = f"; if the index {self.index!r} is lost, delete {self.kept}" if lost else ""
+            reason = without_secrets(f"{where}: {error}{hint}", self.service.secrets)
             kind = OutageError if isinstance(error, OutageError) else TunerError
             raise kind(reason) from None  # what httpx raises holds the headers
+
+    def _sent(self, template: Any, params: Params) -> Params:
+        """Return the parameters that a request can name; sent whole, they are those of queries."""
+        return params if named_params(template) is None else {**self.index_params, **params}
 
     def _read_batch(self, batch: Sequence[Query], found: Any) -> list[Answer]:
         answers = found if isinstance(found, list) else [found]

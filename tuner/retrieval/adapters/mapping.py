@@ -22,9 +22,9 @@ _RELATIVE = (
 _SECRET = re.compile(r"(api|access|auth)[-_]?(key|token)|password|secret", re.IGNORECASE)
 
 
-def default_request(batch_size: int) -> dict[str, str]:
-    """Return the body that is sent where the configuration names none."""
-    return {name: name for name in (ONE if batch_size == 1 else MANY)}
+def sent_names(batch_size: int, *, has_index: bool) -> tuple[str, ...]:
+    """Return what expressions of a request can name."""
+    return (*(ONE if batch_size == 1 else MANY), *(("index",) if has_index else ()))
 
 
 def template_problems(
@@ -114,6 +114,16 @@ def search(expression: str, response: Any) -> Any:
         start = json.dumps(response)[:80]
         raise TunerError(f"{expression!r} finds nothing in the response: {start}")
     return found
+
+
+def holds(expression: str, response: Any) -> bool:
+    """Say whether an expression finds something in a response, and that is not false or empty."""
+    import jmespath.exceptions
+
+    try:
+        return bool(_compiled(expression).search(response))
+    except jmespath.exceptions.JMESPathError as error:
+        raise TunerError(f"{expression!r} cannot read the response: {error}") from error
 
 
 @lru_cache(maxsize=256)
