@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tuner.core.calls import TRIALS, calls_sentence
-from tuner.core.policy import POLICY
+from tuner.core.policy import POLICY, is_policy
 from tuner.core.shown import as_percent, counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
 from tuner.core.trial import Params, Scalar
@@ -125,7 +125,7 @@ def changes(header: StudyHeader, summary: StudySummary) -> tuple[Change, ...]:
     chosen, baseline = summary.chosen, summary.baseline
     if chosen is None:
         return ()
-    then: Mapping[str, Scalar] = {} if baseline is None else baseline.params
+    then = {} if baseline is None else _named(header, baseline.params)
     now = whole_params(header, summary, chosen)
     return tuple(
         Change(name, then.get(name), now.get(name)) for name in dict.fromkeys([*now, *then])
@@ -133,10 +133,21 @@ def changes(header: StudyHeader, summary: StudySummary) -> tuple[Change, ...]:
 
 
 def whole_params(header: StudyHeader, summary: StudySummary, standing: Standing) -> Params:
-    """Return a configuration's parameters with those that are not tuned: as in the baseline."""
+    """Return a configuration's parameters with those that are not tuned: as in the baseline.
+
+    Those that neither the space nor the baseline of the configuration names are left out: they have
+    their defaults, in every trial.
+    """
     baseline = {} if summary.baseline is None else summary.baseline.params
     fixed = {n: v for n, v in baseline.items() if n not in header.space and n != POLICY}
-    return {**fixed, **standing.params}
+    return _named(header, {**fixed, **standing.params})
+
+
+def _named(header: StudyHeader, params: Params) -> Params:
+    given = header.config.get("baseline")
+    if not isinstance(given, Mapping) or is_policy(given):
+        return params
+    return {n: v for n, v in params.items() if n in header.space or n in given or n == POLICY}
 
 
 def asked_told(header: StudyHeader, summary: StudySummary) -> str:

@@ -32,7 +32,7 @@ from tuner.retrieval.indexes.building import (
     untold,
     write_first,
 )
-from tuner.retrieval.indexes.keeping import held, make_room, pin, touch
+from tuner.retrieval.indexes.keeping import discard, held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
 from tuner.retrieval.indexes.record import IndexRecord, read_record
@@ -293,8 +293,9 @@ class Indexed(Around):
         except OutageError:
             raise  # it may answer later
         except TunerError as error:
-            shown = ", ".join(f"{name}={value}" for name, value in order.settings.items())
+            shown = ", ".join(f"{name}={value}" for name, value in told.items())
             reason = f"the index with {shown} could not be built: {error}"
+            discard(order.folder)
             self._failed[order.folder.name] = reason
             raise NotBuiltError(reason) from error
         finally:

@@ -57,6 +57,13 @@ def touch(folder: Path) -> None:
         os.utime(folder / RECORD)
 
 
+def discard(folder: Path) -> None:
+    """Delete what a failed builder left, unless another one is at it."""
+    with suppress(OSError, Timeout), FileLock(f"{folder}.lock", timeout=0):
+        if read_record(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def make_room(root: Path, limits: IndexLimits, *, spare: Path) -> None:
     """Delete what was asked longest ago, until the limits hold or the rest is needed.
 
