@@ -2,10 +2,11 @@
 
 import pytest
 
-from tuner.core.corpus import Document, Query
+from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
-from tuner.evalset.pool import pooled, sheet_rows
+from tuner.evalset.pool import pool_queries, pooled, sheet_rows
+from tuner.evalset.sampling import SampledQuery
 
 QUERIES = [Query("q2", "second?"), Query("q1", "first?")]
 DOCUMENTS = [Document(f"d{i}", f"title {i}", f"text {i}") for i in range(40)]
@@ -52,3 +53,37 @@ def test_what_cannot_be_pooled_is_named():
         pooled([], depth=0)
     with pytest.raises(InputError, match="query 'q1': document 'x' is not in the corpus"):
         sheet_rows(QUERIES, {"q1": ["x"]}, DOCUMENTS)
+
+
+class Fixed:
+    """Answers every query with documents from the one that its parameter names."""
+
+    def prepare(self, queries):
+        self.prepared = list(queries)
+
+    def retrieve(self, queries, params):
+        ids = [f"d{params['first'] + place}" for place in range(3)]
+        return Rankings.from_ids([query.id for query in queries], [ids] * len(queries))
+
+
+def test_settings_runs_and_clicks_come_together(tmp_path):
+    run = tmp_path / "run.json"
+    run.write_text('{"q1": ["d9", "d8"]}')
+    sampled = [SampledQuery(QUERIES[0], clicked=("d7", "gone")), SampledQuery(QUERIES[1])]
+    settings = [{"first": 0}, {"first": 1}]
+    pool = pool_queries(
+        sampled, Corpus(tuple(DOCUMENTS)), Fixed(), settings, [str(run)], depth=2, seed=1
+    )
+    found = {}
+    for row in pool.rows:
+        found.setdefault(row.query_id, set()).add(row.document_id)
+    assert found == {"q2": {"d0", "d1", "d2", "d7"}, "q1": {"d0", "d1", "d2", "d8", "d9"}}
+    assert (pool.queries, pool.clicked, pool.unknown_clicks) == (2, 1, 1)
+
+
+def test_a_run_of_other_queries_is_refused(tmp_path):
+    run = tmp_path / "run.json"
+    run.write_text('{"other": ["d9"]}')
+    sampled = [SampledQuery(query) for query in QUERIES]
+    with pytest.raises(InputError, match="answers none of the queries"):
+        pool_queries(sampled, Corpus(tuple(DOCUMENTS)), Fixed(), [], [str(run)], depth=2, seed=1)

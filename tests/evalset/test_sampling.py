@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
 from tuner.evalset.distinct import DistinctQuery
-from tuner.evalset.sampling import read_sample, sample_queries, write_sample
+from tuner.evalset.sampling import read_sample, sample_log, sample_queries, write_sample
 
 
 def by_first_letter(text):
@@ -97,3 +97,44 @@ def test_the_file_reads_back(tmp_path):
         read_sample(file)
     with pytest.raises(InputError, match="cannot be written"):
         write_sample(tmp_path / "no" / "folder.jsonl", sample)
+
+
+LOG = """\
+query,user,time
+new town,u1,2026-01-01T10:00
+New town,u2,2026-02-01T10:00
+new towns,u1,2026-02-02T10:00
+old river,u1,2026-02-03T10:00
+old river,u3,2026-02-04T10:00
+?!,u3,2026-02-05T10:00
+"""
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(LOG)
+    return path
+
+
+def drawn_from(log, **options):
+    return sample_log(log, 5, classify=by_first_letter, say=print, **options)
+
+
+def test_a_log_is_sampled_without_its_near_duplicates(log):
+    found = drawn_from(log, threshold=0.5)
+    assert [item.query.text for item in found.drawn] == ["New town", "old river"]
+    assert (found.entries, found.distinct) == (5, 3)
+    assert [pair.dropped.text for pair in found.near] == ["new towns"]
+
+
+def test_only_what_was_asked_since_and_by_enough_users_is_drawn(log):
+    assert [i.query.text for i in drawn_from(log, min_users=2, since="2026-02-01").drawn] == [
+        "old river"
+    ]
+    with pytest.raises(InputError, match="no query is left"):
+        drawn_from(log, since="2027-01-01")
+    nameless = log.with_name("nameless.csv")
+    nameless.write_text("query\nnew town\n")
+    with pytest.raises(InputError, match="--min-users needs a column of users"):
+        drawn_from(nameless, min_users=2)

@@ -47,9 +47,9 @@ def new_table(*columns: str, words: Collection[str] = ("",), no_wrap: bool = Fal
     return table
 
 
-def plain_console(*, width: int | None = None, stderr: bool = False) -> Console:
+def plain_console(*, width: int | None = None) -> Console:
     """Return a console to which square brackets and colons are letters like any other."""
-    return Console(width=width, stderr=stderr, markup=False, emoji=False, highlight=False)
+    return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
 def _cleaned(drawn: Iterable[Segment]) -> Iterator[Segment]:
