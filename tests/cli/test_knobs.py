@@ -205,7 +205,7 @@ def test_conditions_and_constraints_are_printed(tuner):
     (top_k,) = [knob for knob in record["knobs"] if knob["name"] == "top_k"]
     assert top_k["when"] == {"mode": used}
     assert "when" not in record["space"]["chunk_top_k"]
-    assert record["space_constraints"] == []
+    assert record["space_constraints"] == ["chunk_overlap_token_size < chunk_token_size"]
 
 
 def test_what_stands_beside_a_knob_that_is_not_searched_is_left_out(tuner):

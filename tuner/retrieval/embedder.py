@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,6 @@ import numpy.typing as npt
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import Float32Array
 from tuner.core.registry import call_problem
-
-EmbedderName = Annotated[str, "module:function, from texts to a matrix with a row for each"]
 
 _PROBE = "Which river flows through the town where the film's director was born?"
 

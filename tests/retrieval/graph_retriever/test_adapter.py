@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ pytest.importorskip(
     "graph_retriever", reason="graph-retriever is not installed: pip install '.[graph_retriever]'"
 )
 
-from tuner.core.corpus import Corpus, Document, Triple
+from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError, TunerError
+from tuner.retrieval.adapters.graph_retriever import GraphRetriever
 from tuner.retrieval.adapters.graph_retriever.corpus_store import CorpusStore
-from tuner.retrieval.adapters.graph_retriever.options import mentions, read_edges
+from tuner.retrieval.adapters.graph_retriever.options import mentions, read_edges, titles
 
 
 def rows(rankings):
@@ -41,6 +43,7 @@ def test_every_knob_can_change_the_answer(build, corpus, queries):
         ({"start_k": 1, "max_depth": 1}, {"adjacent_k": 1}),
         ({"start_k": 1}, {"max_depth": 0}),
         ({"strategy": "mmr", "start_k": 4}, {"lambda_mult": 0.0}),
+        ({"start_k": 1, "max_depth": 1}, {"edges": "titles"}),
     ]
     assert {name for _, change in changes for name in change} == {k.name for k in retriever.knobs}
     for params, change in changes:
@@ -61,10 +64,11 @@ def test_the_store_answers_as_the_librarys_own_does(strategy, start_k, adjacent_
     vectors = draw.normal(size=(60, 16)).astype(np.float32)
     names = [[f"n{name}" for name in draw.choice(25, size=3, replace=False)] for _ in ids]
     questions = {f"q{row}": vector for row, vector in enumerate(draw.normal(size=(20, 16)))}
-    own = CorpusStore(ids, vectors, names, lambda text: questions[text].astype(np.float32))
+    titles = [[f"n{draw.integers(25)}"] for _ in ids]
+    own = CorpusStore(ids, vectors, names, titles, lambda text: questions[text].astype(np.float32))
     contents = [
-        Content(id_, "", vector.tolist(), {"mentions": row})
-        for id_, vector, row in zip(ids, vectors, names, strict=True)
+        Content(id_, "", vector.tolist(), {"mentions": row, "title": own_names})
+        for id_, vector, row, own_names in zip(ids, vectors, names, titles, strict=True)
     ]
     library = InMemory(lambda text: questions[text].tolist(), contents)
     common = {"select_k": 12, "start_k": start_k, "adjacent_k": adjacent_k, "max_depth": 3}
@@ -73,9 +77,10 @@ def test_the_store_answers_as_the_librarys_own_does(strategy, start_k, adjacent_
         "mmr": Mmr(**common),
         "scored": Scored(scorer=lambda node: node.similarity_score, **common),
     }[strategy]
-    for question in questions:
+    alternatives = read_edges(None, over_store=False)
+    for question, edges in product(questions, alternatives.values()):
         found, wanted = (
-            traverse(question, edges=[("mentions", "mentions")], strategy=made, store=store)
+            traverse(question, edges=list(edges), strategy=made, store=store)
             for store in (own, library)
         )
         assert [(n.id, n.depth) for n in found] == [(n.id, n.depth) for n in wanted]
@@ -103,7 +108,11 @@ def test_context_tokens_count_the_words_of_what_is_returned(build, corpus, queri
 
 def test_the_store_knows_ids_and_names():
     store = CorpusStore(
-        ["b", "a"], np.eye(2, dtype=np.float32), [["x"], ["x", "y"]], lambda _: np.ones(2)
+        ["b", "a"],
+        np.eye(2, dtype=np.float32),
+        [["x"], ["x", "y"]],
+        [["b"], ["y"]],
+        lambda _: np.ones(2),
     )
     assert [content.id for content in store.get(["b", "c", "a"])] == ["b", "a"]
     assert [content.id for content in store.get(["a", "b"], {"mentions": "y"})] == ["a"]
@@ -111,15 +120,40 @@ def test_the_store_knows_ids_and_names():
     assert vector == [1.0, 1.0]
     assert [content.id for content in found] == ["a", "b"]  # equally similar: by id
     assert [content.id for content in store.search([1.0, 0.0], 1, {"mentions": "x"})] == ["b"]
+    assert [content.id for content in store.search([1.0, 0.0], 2, {"title": "y"})] == ["a"]
+    assert store.search([1.0, 0.0], 2, {"title": "y", "mentions": "z"}) == []
 
 
 def test_documents_are_linked_by_the_names_found_in_them(corpus):
-    assert mentions(corpus)[:2] == [("night ferry", "ada holm"), ("ada holm", "kvarnby")]
+    assert mentions(corpus, "triples")[:2] == [("night ferry", "ada holm"), ("ada holm", "kvarnby")]
     named = Corpus(corpus.documents[:2], entities={"11": ("Ada  HOLM", "+")})
-    assert mentions(named) == [(), ("ada holm",)]
-    assert mentions(Corpus(corpus.documents[:1])) == [("night ferry", "ada holm")]
+    assert mentions(named, "triples") == [(), ("ada holm",)]
+    assert mentions(Corpus(corpus.documents[:1]), "triples") == [("night ferry", "ada holm")]
     stray = Corpus(corpus.documents[:1], (Triple("99", "A", "is", "B"),))
-    assert mentions(stray) == [()]
+    assert mentions(stray, "triples") == [()]
+
+
+def test_names_come_from_facts_from_texts_or_from_both(corpus):
+    of_lissa = corpus.documents[3]  # "Lissa (river)": "The Lissa flows through Ostermark …"
+    one = Corpus((of_lissa,), (Triple("13", "Lissa", "ends in", "Northern Sea"),))
+    assert mentions(one, "triples") == [("lissa", "northern sea")]
+    assert mentions(one, "titles") == [("lissa river", "lissa", "ostermark")]
+    assert mentions(one, "both") == [("lissa river", "lissa", "ostermark", "northern sea")]
+    assert titles(one) == [("lissa river", "lissa")]
+
+
+def test_links_to_titles_lead_from_who_names_to_who_is_named(build, corpus, queries):
+    retriever = build(corpus)
+    step = {"start_k": 1, "max_depth": 1, "select_k": 8}
+    # Day Ferry names Per Lund. Nothing else has that title, and it has no name in common with 14.
+    (shared,) = rows(retriever.retrieve(queries[2:3], step))
+    (titled,) = rows(retriever.retrieve(queries[2:3], {**step, "edges": "titles"}))
+    assert (shared, titled) == (["14", "15"], ["14", "15"])
+    # Of the film's director, what the film shares a name with is not called by a name in it.
+    (shared,) = rows(retriever.retrieve([Query("q", "she was born")], step))
+    (titled,) = rows(retriever.retrieve([Query("q", "she was born")], {**step, "edges": "titles"}))
+    assert (shared[0], set(shared)) == ("11", {"10", "11", "12"})
+    assert titled == ["11", "12"]
 
 
 def test_an_index_is_built_once(build, corpus, queries):
@@ -161,8 +195,10 @@ def test_a_store_of_the_users_own(build, corpus, queries, embedders):
         ({"store": "own_stores", "edges": EDGES}, "write package.module:function"),
         ({"store": "own_stores:nothing", "edges": EDGES}, "returned NoneType, no adapter"),
         ({"store": "own_stores:unreachable", "edges": EDGES}, "ConnectionError: no route"),
-        ({"edges": EDGES}, "edges go with a store"),
-        ({"embedder": "nowhere"}, "must name a function"),
+        ({"edges": EDGES}, "the fields mentions and title, and no 'keywords'"),
+        ({"edges": {"a": [["mentions", "title"]], "b": "x"}}, r"edges\.b: must be a list of pairs"),
+        ({"names": "phrases"}, "'phrases' is not one of triples, titles, both"),
+        ({"embedder": "nowhere"}, "sentence-transformers"),
     ],
 )
 def test_impossible_options(build, corpus, embedders, options, message):
@@ -203,9 +239,23 @@ def test_impossible_parameters(build, corpus, queries, params, message):
 
 
 def test_edges():
-    assert read_edges([["keywords", "$id"]]) == (("keywords", "$id"),)
+    assert read_edges([["keywords", "$id"]], over_store=True) == {"": (("keywords", "$id"),)}
     with pytest.raises(InputError, match="must be a list"):
-        read_edges("keywords")
+        read_edges("keywords", over_store=True)
+    assert list(read_edges(None, over_store=False)) == ["shared", "titles", "both"]
+
+
+def test_alternatives_of_links_are_a_parameter_of_the_queries(build, corpus, queries, embedders):
+    edges = {"words": EDGES, "itself": [["keywords", "$id"]]}
+    retriever = build(films(corpus), store="own_stores:films", edges=edges)
+    declared = GraphRetriever.declare_knobs(store="own_stores:films", edges=edges)
+    assert declared == retriever.knobs
+    (knob,) = [one for one in declared if one.name == "edges"]
+    assert (knob.default, knob.choices, knob.stage) == ("words", ("words", "itself"), "query")
+    usual = rows(retriever.retrieve(queries, {"start_k": 1}))
+    assert rows(retriever.retrieve(queries, {"start_k": 1, "edges": "words"})) == usual
+    assert rows(retriever.retrieve(queries, {"start_k": 1, "edges": "itself"})) != usual
+    assert "edges" not in {knob.name for knob in build(corpus, edges=[["mentions", "title"]]).knobs}
 
 
 def test_a_damaged_index_is_made_again(build, corpus, queries):

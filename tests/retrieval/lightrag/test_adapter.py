@@ -184,11 +184,18 @@ def test_another_model_behind_the_same_name_is_another_index(build, corpus, embe
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"embedder": "nowhere"}, "must name a function as package.module:function"),
+        ({"embedder": "nowhere"}, "sentence-transformers"),
         ({"embedder": "no_such_module:embed"}, "cannot import the embedder"),
         ({"embedder": "odd_embedders:missing"}, "has no 'missing'"),
         ({"embedder": "odd_embedders:NOT_A_FUNCTION"}, "which cannot be called"),
         ({"working_dir": "somewhere"}, "needs the embedder"),
+        (
+            {"working_dir": "x", "embedder": "odd_embedders:letters", "chunk_token_size": 50},
+            "chunks of a working directory are made",
+        ),
+        ({"chunk_token_size": 0}, "must be a whole number from 1, got 0"),
+        ({"chunk_overlap_token_size": 1.5}, r"must be a whole number from 0, got 1\.5"),
+        ({"chunk_token_size": 100}, "100 must be less than chunk_token_size, 100; where both"),
     ],
 )
 def test_impossible_options(build, corpus, embedders, options, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ pytest.importorskip("lightrag", reason="LightRAG is not installed: pip install '
 
 from tuner.core.corpus import Corpus, Document, Triple
 from tuner.core.errors import InputError
+from tuner.retrieval.adapters.lightrag import Lightrag, runtime
 from tuner.retrieval.adapters.lightrag.adapter import keywords
 from tuner.retrieval.adapters.lightrag.knowledge import SOURCES, read_knowledge
 from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
@@ -43,13 +46,13 @@ def test_no_query_is_left_without_keywords(query):
 
 def test_facts_meet_in_their_entities(corpus):
     knowledge = read_knowledge(corpus, str)
-    assert list(knowledge.entities["Ostermark"].documents) == ["13", "15"]
+    assert list(knowledge.entities["Ostermark"].chunks) == ["13#0", "15#0"]
     assert list(knowledge.pairs[("Kvarnby", "Lissa")].relations) == ["lies on"]
     assert knowledge.steps[("Ada Holm", "Night Ferry")] == (
         ("Night Ferry", "directed by", "Ada Holm"),
     )
     kg = knowledge.custom_kg()
-    assert [chunk["source_id"] for chunk in kg["chunks"]] == [d.id for d in corpus.documents]
+    assert [chunk["file_path"] for chunk in kg["chunks"]] == [d.id for d in corpus.documents]
     assert {e["entity_name"] for e in kg["entities"]} == set(knowledge.entities)
 
 
@@ -66,7 +69,7 @@ def test_without_facts_the_graph_is_made_of_mentions(corpus):
     knowledge = read_knowledge(Corpus(corpus.documents), str)
     assert ("ada holm", "kvarnby") in knowledge.pairs
     # Lissa the river and Lissa the singer are one name, as in any text.
-    assert list(knowledge.entities["lissa"].documents) >= ["12"]
+    assert list(knowledge.entities["lissa"].chunks) >= ["12#0"]
     named = Corpus(corpus.documents, entities={"12": ("Lissa", "Sweden")})
     assert list(read_knowledge(named, str).pairs) == [("Kvarnby", "Lissa"), ("Kvarnby", "Sweden")]
 
@@ -75,7 +78,7 @@ def test_what_everybody_mentions_stays_bounded():
     documents = [Document(str(i), f"Town {i}", "It lies in Sweden.") for i in range(SOURCES + 50)]
     triples = [Triple(d.id, d.title, "lies in", "Sweden") for d in documents]
     found = read_knowledge(Corpus(tuple(documents), tuple(triples)), str).entities["Sweden"]
-    assert len(found.documents) == SOURCES + 50
+    assert len(found.chunks) == SOURCES + 50
     assert len(found.statements) <= 20
 
 
@@ -102,6 +105,55 @@ def test_defaults_are_those_of_lightrag():
             continue  # from the environment, see below
         assert getattr(source, name) == value, name
     assert knob_settings(Settings, {}, KNOBS).mode == "mix"
+
+
+def test_chunks_are_cut_as_lightrag_does_by_default():
+    from lightrag.chunker import chunking_by_fixed_token
+
+    default = {k: p.default for k, p in signature(chunking_by_fixed_token).parameters.items()}
+    knobs = {knob.name: knob for knob in Lightrag.declare_knobs()}
+    for name in ("chunk_token_size", "chunk_overlap_token_size"):
+        assert knobs[name].default == default[name]
+
+
+def test_chunks_have_so_many_tokens_and_share_some():
+    text = "Ada Holm was a director.\nShe was  born in Kvarnby, in 1912."
+    # ada holm was a direct or . | She was born in Kvarnb y , in 1912 .
+    assert runtime.cut(text, tokens=7, overlap=0) == [
+        "Ada Holm was a director.",
+        "She was  born in Kvarnby,",
+        "in 1912.",
+    ]
+    assert runtime.cut(text, tokens=7, overlap=2)[1] == "or.\nShe was  born in Kvarnb"
+    assert runtime.cut(text, tokens=17, overlap=0) == [text]
+
+
+@given(st.text(min_size=1).filter(str.strip), st.integers(1, 9))
+def test_chunks_without_overlap_hold_the_whole_text(text, tokens):
+    chunks = runtime.cut(text, tokens=tokens, overlap=0)
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+    assert all(len(Tokens().encode(chunk)) <= tokens for chunk in chunks)
+
+
+def test_facts_belong_to_the_chunks_that_have_their_names():
+    text = "Ada Holm was a director. She was born in Kvarnby. Later she lived in Ostermark."
+    document = Document("1", "", text)
+    triples = (
+        Triple("1", "Ada Holm", "was", "director"),
+        Triple("1", "Ada Holm", "born in", "Kvarnby"),
+        Triple("1", "Ada Holm", "lived in", "Atlantis"),
+        Triple("1", "Lemuria", "near", "Mu"),
+    )
+    sentences = [f"{one.strip('. ')}." for one in text.split(". ")]
+    knowledge = read_knowledge(Corpus((document,), triples), str, lambda _: sentences)
+    chunks = {name: list(found.chunks) for name, found in knowledge.entities.items()}
+    assert chunks["Ada Holm"] == ["1#0"]
+    assert chunks["Kvarnby"] == ["1#1"]
+    assert chunks["Lemuria"] == ["1#0", "1#1", "1#2"]  # it may stand in any
+    # Neither sentence has both names, so each that has one is a source.
+    assert list(knowledge.pairs[("Ada Holm", "Kvarnby")].chunks) == ["1#0", "1#1"]
+    assert list(knowledge.pairs[("Ada Holm", "Atlantis")].chunks) == ["1#0"]
+    assert list(knowledge.pairs[("Ada Holm", "director")].chunks) == ["1#0"]
 
 
 def test_defaults_do_not_follow_lightrags_environment(monkeypatch, build, corpus, queries):

@@ -1,4 +1,7 @@
-"""Embedding functions for systems that search by vectors: one of the user's, or one made here."""
+"""Embedding functions for systems that search by vectors: what there is, made, kept and opened.
+
+``hashed-words`` is made here; all others are those of the built-in engine.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -16,11 +20,21 @@ from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError
 from tuner.core.rankings import Float32Array
 from tuner.core.words import fold
-from tuner.retrieval.embedder import Embedder, load_embedder, own_identity
+from tuner.retrieval.embedder import Embedder, load_embedder
+from tuner.retrieval.hybrid import embedders as engine
 from tuner.retrieval.hybrid.text import analyse
+from tuner.retrieval.knobs import Knob
 
 HASHED_WORDS = "hashed-words"
 """The embedder that is used where the configuration names none."""
+EMBEDDERS = (HASHED_WORDS, engine.LSA, engine.WORDLLAMA)
+"""Those that need no name of the user's."""
+
+EmbedderName = Annotated[
+    str,
+    "what makes vectors of texts: hashed-words, lsa, wordllama, module:function (from texts to a "
+    "matrix with a row for each), or a model of sentence-transformers by name",
+]
 
 _WORDS = 1016
 _GRAINS = 8
@@ -66,8 +80,7 @@ class HashedWords:
             length = np.linalg.norm(vector)
             if length > 0:
                 vector /= length
-                draw = np.random.default_rng(zlib.crc32(text.encode("utf-8", "replace")))
-                vector[_WORDS:] = _GRAIN * draw.standard_normal(_GRAINS)
+                vector[_WORDS:] = _GRAIN * _draw(text, _GRAINS)
         return vectors
 
     def save(self, directory: Path) -> None:
@@ -109,14 +122,71 @@ def passages(corpus: Corpus) -> dict[str, str]:
     return found
 
 
+def embedder_knob(today: str) -> Knob:
+    """Return the index parameter ``embedder`` of a system that is built with ``today``."""
+    return Knob(
+        "embedder",
+        "categorical",
+        today,
+        choices=tuple(dict.fromkeys((*EMBEDDERS, today))),
+        is_open=True,
+        stage="index",
+        description="what makes vectors of texts: a built-in one by name, module:function, or a "
+        "model of sentence-transformers",
+    )
+
+
+@dataclass(frozen=True)
+class NeverSilent:
+    """An embedder by its words, with a vector for a text of which it knows none.
+
+    That is a direction of the text's own, by chance and so unlike all others: nothing is found by
+    it, as it should be. Systems that search by vectors have no answer to zeros.
+    """
+
+    embedder: Embedder
+
+    def __call__(self, texts: Sequence[str], /) -> Float32Array:
+        """Embed the texts; only an empty one is zero."""
+        vectors = np.array(self.embedder(texts), dtype=np.float32)
+        for row in np.flatnonzero(~vectors.any(axis=1)).tolist():
+            if texts[row].strip():
+                vectors[row] = _draw(texts[row], vectors.shape[1])
+        return vectors
+
+    def save(self, directory: Path) -> None:
+        """Let the embedder write what it has learned, if anything."""
+        save_embedder(self.embedder, directory)
+
+
 def open_embedder(name: str, directory: Path) -> Embedder:
-    """Return the embedder of an index in ``directory``: loaded from there, or imported."""
-    return HashedWords.load(directory) if name == HASHED_WORDS else load_embedder(name)
+    """Return the embedder of an index in ``directory``: loaded from there, or imported.
+
+    Raises:
+        InputError: there is no such embedder, or it is not installed.
+    """
+    if name == HASHED_WORDS:
+        return HashedWords.load(directory)
+    return load_embedder(name) if ":" in name else _heard(name, engine.reopen(name, directory))
 
 
 def make_embedder(name: str, texts: Iterable[str]) -> Embedder:
-    """Return the embedder for a new index over ``texts``: made from them, or imported."""
-    return HashedWords.fit(texts) if name == HASHED_WORDS else load_embedder(name)
+    """Return the embedder for a new index over ``texts``: made from them, or imported.
+
+    Raises:
+        InputError: there is no such embedder, or it is not installed.
+    """
+    if name == HASHED_WORDS:
+        return HashedWords.fit(texts)
+    if ":" in name:
+        return load_embedder(name)
+    return _heard(name, engine.make(name, list(texts), dimensions=0))
+
+
+def save_embedder(model: Embedder, directory: Path) -> None:
+    """Write what an embedder has learned from its texts into ``directory``, if anything."""
+    if isinstance(model, HashedWords | NeverSilent | engine.Lsa):
+        model.save(directory)
 
 
 def identity(name: str) -> str:
@@ -126,4 +196,19 @@ def identity(name: str) -> str:
         InputError: there is no such embedder.
         TunerError: it failed, or its vector is zero or not finite.
     """
-    return name if name == HASHED_WORDS else own_identity(name)
+    return name if name == HASHED_WORDS else engine.identity(name)
+
+
+@lru_cache(maxsize=64)
+def known_identity(name: str) -> str:
+    """Return ``identity``, asked once a process: a trial has no time to embed for it."""
+    return identity(name)
+
+
+def _heard(name: str, embedder: Embedder) -> Embedder:
+    return NeverSilent(embedder) if engine.may_be_silent(name) else embedder
+
+
+def _draw(text: str, count: int) -> Float32Array:
+    draw = np.random.default_rng(zlib.crc32(text.encode("utf-8", "replace")))
+    return draw.standard_normal(count).astype(np.float32)

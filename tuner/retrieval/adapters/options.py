@@ -58,16 +58,21 @@ def code_digest(name: str) -> str:
     return digest.hexdigest()
 
 
-def path_from_root(name: str, default: str | None = None) -> Any:
-    """Return a ``resolve_options`` that writes the path called ``name`` from the root.
+def path_from_root(*names: str, default: str | None = None) -> Any:
+    """Return a ``resolve_options`` that writes the paths called ``names`` from the root.
 
-    It starts at the current folder. One that is no text is left as it is.
+    Each starts at the current folder. Of a mapping, or a mapping of such, all paths do; what is no
+    text is left as it is.
     """
 
     def resolve_options(_: type, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG001
-        path = options.get(name, default)
-        if not isinstance(path, str):
-            return dict(options)
-        return {**options, name: str(Path(path).expanduser().resolve())}
+        given = {name: options.get(name, default) for name in names}
+        return {**options, **{name: _from_root(v) for name, v in given.items() if v is not None}}
 
     return classmethod(resolve_options)
+
+
+def _from_root(path: Any) -> Any:
+    if isinstance(path, Mapping):
+        return {name: _from_root(one) for name, one in path.items()}
+    return str(Path(path).expanduser().resolve()) if isinstance(path, str) else path

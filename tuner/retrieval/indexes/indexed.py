@@ -19,7 +19,14 @@ from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
-from tuner.retrieval.base import Identify, Retriever, TakesKnobs, serve_one, with_reasons
+from tuner.retrieval.base import (
+    Identify,
+    Notes,
+    Retriever,
+    TakesKnobs,
+    serve_one,
+    with_reasons,
+)
 from tuner.retrieval.base import prepare as prepare_one
 from tuner.retrieval.indexes.building import (
     Building,
@@ -221,6 +228,10 @@ class Indexed(Around):
         settings = self._settings_of(params)
         if settings != self._settings:
             self._failed[self._place(settings).name] = reason
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the first retriever has to say before it is asked."""
+        return self.retriever.notes() if isinstance(self.retriever, Notes) else ()
 
     def _at(self, params: Params) -> tuple[Retriever, Params]:
         settings = self._settings_of(params)

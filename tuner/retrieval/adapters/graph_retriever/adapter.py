@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -22,25 +22,32 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
-    HashedWords,
+    EmbedderName,
     identity,
+    known_identity,
     make_embedder,
     open_embedder,
     passage_text,
     passages,
+    save_embedder,
 )
 from tuner.retrieval.adapters.graph_retriever.options import (
     KNOBS,
-    MENTIONS,
+    NAMES,
+    Edges,
     Settings,
+    check_names,
+    edges_knobs,
+    index_knobs,
     mentions,
     read_edges,
+    titles,
 )
 from tuner.retrieval.adapters.options import code_digest, installed_version
 from tuner.retrieval.adapters.vectors import Kept, Vectors
-from tuner.retrieval.embedder import EmbedderName, embed
+from tuner.retrieval.embedder import embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
-from tuner.retrieval.knobs import Knob, knob_settings
+from tuner.retrieval.knobs import Knob, knob_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +58,12 @@ class Opened:
     vectors: Vectors
 
 
-def write_documents(directory: Path, corpus: Corpus) -> None:
+def write_documents(directory: Path, corpus: Corpus, names: str) -> None:
     """Write each document's names and its length in words."""
     record = {
         "ids": [document.id for document in corpus.documents],
-        "mentions": mentions(corpus),
+        "mentions": mentions(corpus, names),
+        "titles": titles(corpus),
         "tokens": [count_tokens(passage_text(document)) for document in corpus.documents],
     }
     (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
@@ -87,7 +95,13 @@ def open_index(directory: Path, embedder: str) -> Opened:
     stored = read_array(directory, "vectors")
     model = open_embedder(embedder, directory)
     vectors = Vectors(model, stored.shape[1])
-    adapter = CorpusStore(record["ids"], stored, record["mentions"], vectors.known.__getitem__)
+    adapter = CorpusStore(
+        record["ids"],
+        stored,
+        record["mentions"],
+        record["titles"],
+        vectors.known.__getitem__,
+    )
     return Opened(adapter, vectors)
 
 
@@ -114,7 +128,6 @@ def open_store(name: str, process: int) -> Any:  # noqa: ARG001  # a fork has it
     return adapter
 
 
-Edges = tuple[tuple[str, str], ...]
 _BATCH = 100  # documents asked for at once
 
 
@@ -123,17 +136,42 @@ class GraphRetriever:
     """Search by vectors, then follow links between documents, as graph-retriever's strategies do.
 
     Small and picklable: it knows where its index lies or what its store is called, and each
-    process opens that once.
+    process opens that once. ``edges`` are the alternatives of links, by name, the default first.
     """
-
-    knobs: ClassVar[tuple[Knob, ...]] = KNOBS
 
     directory: Path
     fingerprint: str
     embedder: str
     store: str | None = None
-    edges: Edges = ((MENTIONS, MENTIONS),)
+    edges: Mapping[str, Edges] = field(default_factory=lambda: read_edges(None, over_store=False))
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Return those of a traversal."""
+        return (*KNOBS, *edges_knobs(self.edges))
+
+    @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        embedder: str = HASHED_WORDS,
+        names: str = NAMES[0],
+        store: str | None = None,
+        edges: Any = None,
+    ) -> tuple[Knob, ...]:
+        """Return those of a traversal, and those of the index over a corpus.
+
+        Raises:
+            InputError: wrong options.
+        """
+        own = index_knobs(names, embedder) if store is None else ()
+        return (*KNOBS, *edges_knobs(read_edges(edges, over_store=store is not None)), *own)
+
+    @classmethod
+    def identify_index(cls, settings: Params, **options: Any) -> str:  # noqa: ARG003
+        """Return what tells the model behind the name of an embedder."""
+        return known_identity(str(settings["embedder"]))
 
     @classmethod
     def build(
@@ -142,17 +180,23 @@ class GraphRetriever:
         *,
         cache_dir: Path,
         embedder: EmbedderName = HASHED_WORDS,
+        names: Annotated[
+            str,
+            "where the names come from that link documents: triples (and entities of the data "
+            "set; of one without, titles), titles (and capitalised phrases), or both",
+        ] = NAMES[0],
         store: Annotated[str | None, "module:function that opens a vector store of yours"] = None,
         edges: Annotated[
-            Sequence[Sequence[str]] | None,
-            "pairs of metadata fields that link documents in that store",
+            Any,
+            "pairs of metadata fields to follow, or alternatives as name: pairs; without a store "
+            "the fields are mentions and title",
         ] = None,
     ) -> Self:
-        """Embed the corpus and link documents by shared names, or use a store that exists.
+        """Embed the corpus and link documents by names, or use a store that exists.
 
         ``store`` names a function without arguments, ``package.module:function``, that returns an
-        adapter of graph-retriever's (Astra DB, Chroma, OpenSearch, …); ``edges`` are then the pairs
-        of metadata fields to follow, and its documents' ids must be the corpus's.
+        adapter of graph-retriever's (Astra DB, Chroma, OpenSearch, …); ``edges`` are then pairs of
+        its metadata fields, and its documents' ids must be the corpus's.
 
         Raises:
             InputError: the library is not installed or too old, the store cannot be opened or
@@ -163,31 +207,32 @@ class GraphRetriever:
         version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
         parts = [version, code_digest("graph_retriever"), corpus_fingerprint(corpus)]
         texts = passages(corpus)
+        check_names(names)
+        links = read_edges(edges, over_store=store is not None)
         if store is not None:
-            return cls._over_store(corpus, store, edges, parts, Path(cache_dir))
-        if edges is not None:
-            message = "the corpus's documents are linked by shared names; edges go with a store"
-            raise InputError(message, key=("edges",))
-        parts.append(identity(embedder))
-        fingerprint = digest_of(parts)
-        directory = Path(cache_dir).absolute() / f"graph-retriever-{fingerprint}"
+            return cls._over_store(corpus, store, links, parts, Path(cache_dir))
+        index = digest_of([*parts, identity(embedder), names])
+        directory = Path(cache_dir).absolute() / f"graph-retriever-{index}"
 
         def write(unfinished: Path) -> None:
             ids, model = list(texts), make_embedder(embedder, texts.values())
             vectors = embed(model, list(texts.values()), lambda row: f"passage {ids[row]!r}")
             write_array(unfinished, "vectors", vectors)
-            write_documents(unfinished, corpus)
-            if isinstance(model, HashedWords):
-                model.save(unfinished)
+            write_documents(unfinished, corpus, names)
+            save_embedder(model, unfinished)
 
         ensure(directory, write)
-        return cls(directory, fingerprint, embedder)
+        return cls(directory, digest_of([index, links]), embedder, None, links)
 
     @classmethod
     def _over_store(
-        cls, corpus: Corpus, store: str, edges: object, parts: list[str], cache_dir: Path
+        cls,
+        corpus: Corpus,
+        store: str,
+        links: Mapping[str, Edges],
+        parts: list[str],
+        cache_dir: Path,
     ) -> Self:
-        links = read_edges(edges)
         adapter = open_store(store, os.getpid())
         ids = [document.id for document in corpus.documents]
         known = set()
@@ -203,7 +248,7 @@ class GraphRetriever:
             )
         fingerprint = digest_of([*parts, store, links])
         directory = cache_dir.absolute() / f"graph-retriever-{fingerprint}"
-        ensure(directory, lambda unfinished: write_documents(unfinished, corpus))
+        ensure(directory, lambda unfinished: write_documents(unfinished, corpus, NAMES[0]))
         return cls(directory, fingerprint, "", store, links)
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -224,18 +269,21 @@ class GraphRetriever:
             InputError: unknown parameters or values outside their range.
             TunerError: the embedder failed, or the store returned a document of no corpus.
         """
-        return self._answer(queries, knob_settings(Settings, params, KNOBS), again=False)
+        return self._answer(queries, params, again=False)
 
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query with nothing prepared: its vector is made anew."""
-        return self._answer([query], knob_settings(Settings, params, KNOBS), again=True)
+        return self._answer([query], params, again=True)
 
     def _opened(self) -> Opened:
         return open_index(self.directory, self.embedder)
 
-    def _answer(self, queries: Sequence[Query], settings: Settings, *, again: bool) -> Rankings:
+    def _answer(self, queries: Sequence[Query], params: Params, *, again: bool) -> Rankings:
         from graph_retriever import traverse
 
+        values: dict[str, Any] = knob_params(params, self.knobs)
+        edges: list[Any] = list(self.edges[values.pop("edges", next(iter(self.edges)))])
+        strategy = _strategy(Settings(**values))
         started = perf_counter()
         if self.store is None:
             opened = self._opened()
@@ -246,9 +294,8 @@ class GraphRetriever:
             adapter = open_store(self.store, os.getpid())
         tokens = open_tokens(self.directory)
         embedded = perf_counter()
-        strategy = _strategy(settings)
         answers = [
-            traverse(query.text, edges=list(self.edges), strategy=strategy, store=adapter)
+            traverse(query.text, edges=edges, strategy=strategy, store=adapter)
             if query.text.strip()
             else []
             for query in queries

@@ -13,7 +13,7 @@ from graph_retriever import Content
 from graph_retriever.adapters import Adapter
 
 from tuner.core.rankings import Float32Array
-from tuner.retrieval.adapters.graph_retriever.options import MENTIONS
+from tuner.retrieval.adapters.graph_retriever.options import MENTIONS, TITLE
 
 # Without the library, as most will check the types, its classes are Any.
 _Adapter: Any = Adapter
@@ -22,7 +22,8 @@ _Adapter: Any = Adapter
 class CorpusStore(_Adapter):  # type: ignore[misc]  # see above
     """Documents with a vector and names each. Equally similar ones come in the order of their ids.
 
-    ``vectors`` has shape (documents, dimensions); ``embedding`` gives a query's vector.
+    ``vectors`` has shape (documents, dimensions); ``names`` are those in each document, and
+    ``titles`` its own; ``embedding`` gives a query's vector.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class CorpusStore(_Adapter):  # type: ignore[misc]  # see above
         document_ids: Sequence[str],
         vectors: Float32Array,
         names: Sequence[Sequence[str]],
+        titles: Sequence[Sequence[str]],
         embedding: Callable[[str], Float32Array],
     ) -> None:
         super().__init__()
@@ -38,15 +40,21 @@ class CorpusStore(_Adapter):  # type: ignore[misc]  # see above
         self._matrix = np.asarray((vectors / lengths)[order], dtype=np.float32)
         # The text is left out, since traversal does not read it and the caller has it.
         self._contents = [
-            Content(document_ids[old], "", vector, {MENTIONS: list(names[old])})
+            Content(
+                document_ids[old],
+                "",
+                vector,
+                {MENTIONS: list(names[old]), TITLE: list(titles[old])},
+            )
             for old, vector in zip(order, self._matrix, strict=True)
         ]
         self._rows = {content.id: row for row, content in enumerate(self._contents)}
         self._all = frozenset(self._rows.values())
-        postings: dict[str, list[int]] = {}
+        postings: dict[tuple[str, str], list[int]] = {}
         for row, content in enumerate(self._contents):
-            for name in content.metadata[MENTIONS]:
-                postings.setdefault(name, []).append(row)
+            for field, found in content.metadata.items():
+                for name in found:
+                    postings.setdefault((field, name), []).append(row)
         self._postings = postings
         self._embedding = embedding
 
@@ -91,12 +99,15 @@ class CorpusStore(_Adapter):  # type: ignore[misc]  # see above
         The base class searches once for each edge and then again among what it found, with the
         same result but for the order of equals, which it leaves to chance.
         """
-        rows = {row for edge in edges for row in self._postings.get(edge.value, ())}
+        places = [(edge.incoming_field, edge.value) for edge in edges]
+        rows = {row for place in places for row in self._postings.get(place, ())}
         return self._best(sorted(rows & self._matching(filter)), query_embedding, k)
 
     def _matching(self, wanted: Mapping[str, Any] | None) -> Set[int]:
         """Return the rows that have a name, ``{"mentions": name}``; all of them without one."""
-        return set(self._postings.get(wanted[MENTIONS], ())) if wanted else self._all
+        if not wanted:
+            return self._all
+        return set.intersection(*(set(self._postings.get(one, ())) for one in wanted.items()))
 
     def _best(self, rows: list[int], vector: list[float], k: int) -> list[Any]:
         matrix = self._matrix if len(rows) == len(self._matrix) else self._matrix[rows]

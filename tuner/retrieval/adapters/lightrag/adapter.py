@@ -1,16 +1,12 @@
-"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph.
-
-An index on disk holds LightRAG's files, which documents its chunks are, and the embedder's data.
-"""
+"""The retriever ``lightrag``: a working directory, or an index made from the corpus's graph."""
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -19,107 +15,40 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
-from tuner.core.rankings import Rankings, RelationPath, Step
+from tuner.core.rankings import Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
-    HashedWords,
+    EmbedderName,
     identity,
+    known_identity,
     make_embedder,
-    open_embedder,
     passage_text,
 )
 from tuner.retrieval.adapters.lightrag import runtime
-from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, read_knowledge
-from tuner.retrieval.adapters.lightrag.options import KNOBS, Settings
+from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index
+from tuner.retrieval.adapters.lightrag.options import (
+    CHUNK_TOKENS,
+    KNOBS,
+    OVERLAP_TOKENS,
+    Settings,
+    check_chunking,
+    index_knobs,
+)
 from tuner.retrieval.adapters.lightrag.working_dir import (
     FILES,
-    WorkingDir,
     check_model,
     read_working_dir,
 )
-from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
-from tuner.retrieval.adapters.vectors import Kept, Vectors
-from tuner.retrieval.embedder import EmbedderName, embed, load_embedder
+from tuner.retrieval.adapters.vectors import Kept
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS
 from tuner.retrieval.knobs import Knob, knob_settings
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """An index that is open in this process.
-
-    ``documents`` maps a chunk's id to the ids of its documents; ``steps`` two names, in
-    alphabetical order, to the corpus's facts between them.
-    """
-
-    opened: runtime.Opened
-    vectors: Vectors
-    documents: Mapping[str, Sequence[str]]
-    steps: Mapping[tuple[str, str], Sequence[Step]]
-
-    def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return the documents of ranked chunks."""
-        ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
-        return list(dict.fromkeys(ids))
-
-
-def write_index(
-    directory: Path,
-    corpus: Corpus,
-    embedder: str,
-    existing: WorkingDir | None,
-) -> None:
-    """Write an index into an empty directory: a working directory's copy, or a new one."""
-    model = make_embedder(embedder, map(passage_text, corpus.documents))
-    dimensions = embed(model, ["size"], lambda _: "the word 'size'").shape[1]
-    steps: Mapping[tuple[str, str], Sequence[Step]] = {}
-    if existing is not None:
-        documents: Mapping[str, Sequence[str]] = existing.documents(corpus)
-        runtime.copy_files(existing.path, directory)
-    else:
-        knowledge = read_knowledge(corpus, runtime.normalise_name)
-        runtime.build(knowledge, model, dimensions, directory)
-        documents, steps = _documents(knowledge), knowledge.steps
-    record = {
-        "dimensions": dimensions,
-        "documents": documents,
-        "steps": [[*pair, facts] for pair, facts in steps.items()],
-    }
-    (directory / "documents.json").write_text(json.dumps(record), encoding="utf-8")
-    if isinstance(model, HashedWords):
-        model.save(directory)
-
-
-def _documents(knowledge: Knowledge) -> dict[str, list[str]]:
-    """Return the documents of each chunk; those with the same text share one."""
-    documents: dict[str, list[str]] = {}
-    for id_, text in knowledge.passages.items():
-        documents.setdefault(runtime.chunk_id(text), []).append(id_)
-    return documents
-
-
-@once(kept=8)
-def open_index(directory: Path, embedder: str) -> Index:
-    """Open the index in ``directory``, once a process however many retrievers point at it."""
-    try:
-        record = json.loads((directory / "documents.json").read_text(encoding="utf-8"))
-        model = open_embedder(embedder, directory)
-    except FileNotFoundError as error:
-        raise TunerError(f"the index in {directory} is gone: build the retriever again") from error
-    steps = {
-        (first, second): [tuple(fact) for fact in facts] for first, second, facts in record["steps"]
-    }
-    opened = runtime.open_index(directory, record["dimensions"])
-    vectors = Vectors(model, record["dimensions"], opened.vectors)
-    return Index(opened, vectors, record["documents"], steps)
-
 
 _log = logging.getLogger(__name__)
 
@@ -150,6 +79,29 @@ class Lightrag:
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
     @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        working_dir: str | None = None,
+        embedder: str = HASHED_WORDS,
+        chunk_token_size: int = CHUNK_TOKENS,
+        chunk_overlap_token_size: int = OVERLAP_TOKENS,
+    ) -> tuple[Knob, ...]:
+        """Return the parameters of its retrieval, and those of an index made from a corpus.
+
+        Raises:
+            InputError: sizes of chunks that cannot be.
+        """
+        if working_dir is not None:
+            return KNOBS
+        return (*KNOBS, *index_knobs(chunk_token_size, chunk_overlap_token_size, embedder))
+
+    @classmethod
+    def identify_index(cls, settings: Params, **options: Any) -> str:  # noqa: ARG003
+        """Return what tells the model behind the name of an embedder."""
+        return known_identity(str(settings["embedder"]))
+
+    @classmethod
     def build(
         cls,
         corpus: Corpus,
@@ -161,12 +113,18 @@ class Lightrag:
             "of the corpus",
         ] = None,
         embedder: EmbedderName = HASHED_WORDS,
+        chunk_token_size: Annotated[
+            int, "how many tokens a chunk has at most; without `working_dir`"
+        ] = CHUNK_TOKENS,
+        chunk_overlap_token_size: Annotated[
+            int, "how many tokens two neighbouring chunks share; without `working_dir`"
+        ] = OVERLAP_TOKENS,
     ) -> Self:
         """Make an index of the corpus's graph, or take up a working directory, once for all.
 
-        A working directory is copied into the cache and never written to. ``embedder`` names a
-        function from texts to a matrix, ``package.module:function``; a working directory needs
-        the one that its vectors were made with.
+        A working directory is copied into the cache and never written to; it needs the embedder
+        that its vectors were made with, and its chunks are what they are. In an index that is
+        made, documents are cut by LightRAG's own rule.
 
         Raises:
             InputError: LightRAG is not installed or too old, a working directory is broken or does
@@ -182,17 +140,27 @@ class Lightrag:
                 "embedder: package.module:function",
                 key=("embedder",),
             )
+        sizes = (chunk_token_size, chunk_overlap_token_size)
+        if working_dir is not None and sizes != (CHUNK_TOKENS, OVERLAP_TOKENS):
+            message = "the chunks of a working directory are made; leave their sizes out"
+            raise InputError(message, key=("working_dir",))
+        check_chunking(*sizes)
         parts.append(identity(embedder))
         existing = None
-        if working_dir is not None:
+        if working_dir is None:
+            parts += map(str, sizes)
+        else:
             path = Path(working_dir).expanduser().absolute()
             existing = read_working_dir(path)
-            check_model(existing, load_embedder(embedder))
+            check_model(existing, make_embedder(embedder, map(passage_text, corpus.documents)))
             _warn_of_missing(existing.documents(corpus), corpus, path)
             parts += [sha256((path / name).read_bytes()).hexdigest() for name in FILES]
         fingerprint = digest_of(parts)
         directory = Path(cache_dir).absolute() / f"lightrag-{fingerprint}"
-        ensure(directory, lambda unfinished: write_index(unfinished, corpus, embedder, existing))
+        cut = partial(runtime.cut, tokens=sizes[0], overlap=sizes[1])
+        ensure(
+            directory, lambda unfinished: write_index(unfinished, corpus, embedder, existing, cut)
+        )
         return cls(directory, fingerprint, embedder)
 
     def prepare(self, queries: Sequence[Query]) -> None:

@@ -1,10 +1,13 @@
-"""What LightRAG's retrieval can be tuned by: its own parameters, ranges and defaults."""
+"""What LightRAG can be tuned by: its own parameters, ranges and defaults."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tuner.retrieval.knobs import knob, knobs_of
+from tuner.core.checks import is_whole
+from tuner.core.errors import InputError
+from tuner.retrieval.adapters.embedding import embedder_knob
+from tuner.retrieval.knobs import Knob, knob, knobs_of
 
 MODES = ("naive", "local", "global", "hybrid", "mix")
 _WITH_GRAPH = {"mode": MODES[1:]}
@@ -74,3 +77,63 @@ class Settings:
 
 
 KNOBS = knobs_of(Settings)
+
+CHUNK_TOKENS, OVERLAP_TOKENS = 1200, 100  # LightRAG's own
+_SHORTER = "chunk_overlap_token_size < chunk_token_size"
+_CHUNKING = (
+    Knob(
+        "chunk_token_size",
+        "integer",
+        CHUNK_TOKENS,
+        low=16,
+        high=8192,
+        scale="log",
+        stage="index",
+        description="how many tokens a chunk of a document has at most",
+    ),
+    Knob(
+        "chunk_overlap_token_size",
+        "integer",
+        OVERLAP_TOKENS,
+        low=0,
+        high=4096,
+        stage="index",
+        constraint=_SHORTER,
+        description="how many tokens two neighbouring chunks have in common",
+    ),
+)
+
+
+def index_knobs(chunk_tokens: int, overlap_tokens: int, embedder: str) -> tuple[Knob, ...]:
+    """Return the parameters of an index that is made from a corpus.
+
+    Raises:
+        InputError: sizes that cannot be.
+    """
+    check_chunking(chunk_tokens, overlap_tokens)
+    today = zip(_CHUNKING, (chunk_tokens, overlap_tokens), strict=True)
+    sizes = (
+        replace(knob, default=size, low=min(knob.low or 0, size), high=max(knob.high or 0, size))
+        for knob, size in today
+    )
+    return (*sizes, embedder_knob(embedder))
+
+
+def check_chunking(chunk_tokens: object, overlap_tokens: object) -> None:
+    """Check sizes of chunks.
+
+    Raises:
+        InputError: one is no whole number in its range, or an overlap is as long as a chunk.
+    """
+    if not is_whole(chunk_tokens) or chunk_tokens < 1:
+        message = f"must be a whole number from 1, got {chunk_tokens!r}"
+        raise InputError(message, key=("chunk_token_size",))
+    if not is_whole(overlap_tokens) or overlap_tokens < 0:
+        message = f"must be a whole number from 0, got {overlap_tokens!r}"
+        raise InputError(message, key=("chunk_overlap_token_size",))
+    if overlap_tokens >= chunk_tokens:
+        raise InputError(
+            f"{overlap_tokens} must be less than chunk_token_size, {chunk_tokens}; where both are "
+            f'searched, write space_constraints: ["{_SHORTER}"]',
+            key=("chunk_overlap_token_size",),
+        )

@@ -55,6 +55,32 @@ def _count(text: str) -> int:
 
 _short = lru_cache(maxsize=1 << 16)(_count)
 
+_SPELLED = re.compile(rf"\s*(?:{_TOKEN.pattern})\s*")
+
+
+class _Spelled:
+    """The same tokens as texts, each with the space around it: LightRAG cuts by them."""
+
+    def encode(self, content: str) -> list[str]:
+        return _SPELLED.findall(content)
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        return "".join(tokens)
+
+
+def cut(text: str, *, tokens: int, overlap: int) -> list[str]:
+    """Return the chunks that LightRAG makes of a text: ``tokens`` each, at most.
+
+    Neighbours have ``overlap`` tokens in common, fewer than a chunk has.
+    """
+    _load()
+    from lightrag.chunker import chunking_by_token_size
+
+    made = chunking_by_token_size(
+        _Spelled(), text, chunk_token_size=tokens, chunk_overlap_token_size=overlap
+    )
+    return [str(chunk["content"]) for chunk in made]
+
 
 @dataclass(eq=False)
 class Opened:
@@ -114,7 +140,7 @@ def build(knowledge: Knowledge, embedder: Embedder, dimensions: int, target: Pat
     """
     with tempfile.TemporaryDirectory(prefix="lightrag-build-", dir=target.parent) as made:
         folder = Path(made)
-        names = {text: id_ for id_, text in knowledge.passages.items()}
+        names = {chunk.text: chunk.document_id for chunk in knowledge.chunks.values()}
         failures: list[TunerError] = []
 
         async def vectors(texts: list[str], **_: Any) -> Float32Array:
@@ -146,10 +172,10 @@ async def _insert(knowledge: Knowledge, rag: Any) -> None:
     await rag.initialize_storages()
     try:
         await rag.ainsert_custom_kg(knowledge.custom_kg())
-        chunk_ids = {id_: chunk_id(text) for id_, text in knowledge.passages.items()}
+        chunk_ids = {id_: chunk_id(chunk.text) for id_, chunk in knowledge.chunks.items()}
 
-        def sources(documents: Mapping[str, None]) -> str:
-            ids = dict.fromkeys(chunk_ids[id_] for id_ in documents)
+        def sources(chunks: Mapping[str, None]) -> str:
+            ids = dict.fromkeys(chunk_ids[id_] for id_ in chunks)
             return str(GRAPH_FIELD_SEP).join(list(ids)[:SOURCES])
 
         # insert_custom_kg keeps one passage an entity; LightRAG's own extraction keeps all.
@@ -157,7 +183,7 @@ async def _insert(knowledge: Knowledge, rag: Any) -> None:
         nodes = await graph.get_nodes_batch(list(knowledge.entities))
         await graph.upsert_nodes_batch(
             [
-                (name, {**nodes[name], "source_id": sources(found.documents)})
+                (name, {**nodes[name], "source_id": sources(found.chunks)})
                 for name, found in knowledge.entities.items()
             ]
         )
@@ -166,7 +192,7 @@ async def _insert(knowledge: Knowledge, rag: Any) -> None:
         )
         await graph.upsert_edges_batch(
             [
-                (*pair, {**edges[pair], "source_id": sources(found.documents)})
+                (*pair, {**edges[pair], "source_id": sources(found.chunks)})
                 for pair, found in knowledge.pairs.items()
             ]
         )

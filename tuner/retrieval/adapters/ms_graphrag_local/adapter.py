@@ -20,6 +20,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
+    EmbedderName,
     HashedWords,
     identity,
     make_embedder,
@@ -36,7 +37,7 @@ from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Se
 from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
-from tuner.retrieval.embedder import EmbedderName, embed
+from tuner.retrieval.embedder import embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob
 
