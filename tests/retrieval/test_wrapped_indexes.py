@@ -2,179 +2,129 @@
 
 from __future__ import annotations
 
-import pickle
 import shutil
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from tuner.config import load_config
-from tuner.core.corpus import Corpus, Query
+from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import TunerError
 from tuner.core.trial import Params
-from tuner.retrieval.indexes import Indexed
-from tuner.retrieval.indexes.pickling import open_retriever
-from tuner.run.planning import make_plan
-from tuner.run.systems import build_retriever
+from tuner.retrieval.adapters.graph_retriever import GraphRetriever
+from tuner.retrieval.adapters.lightrag import Lightrag
+from tuner.retrieval.indexes.pickling import open_pickle
+from tuner.retrieval.indexes.record import RETRIEVER
+from tuner.testing import IndexCase, IndexContract
 
-Open = Callable[..., Indexed]
-
-
-@dataclass(frozen=True)
-class Case:
-    """An adapter: its options, and parameters of its index that differ from them.
-
-    ``params`` are those of the queries with which most of them are answered.
-    """
-
-    kind: str
-    settings: Params
-    params: Params = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-    package: str | None = None
-
-
-CASES = (
-    Case(
-        "lightrag",
-        {"chunk_token_size": 16, "chunk_overlap_token_size": 2, "embedder": "lsa"},
-        {"mode": "naive", "cosine_better_than_threshold": 0.0, "chunk_top_k": 3},
-        package="lightrag",
-    ),
-    Case(
-        "graph_retriever",
-        {"names": "titles", "embedder": "wordllama"},
-        {"start_k": 1, "select_k": 4},
-        package="graph_retriever",
-    ),
+DOCUMENTS = (
+    Document("10", "Night Ferry", "Night Ferry is a film of 1954. Ada Holm directed it in spring."),
+    Document("11", "Ada Holm", "Ada Holm was a director. She was born in Kvarnby in Ostermark."),
+    Document("12", "Kvarnby", "Kvarnby is a town on the river Lissa. It has two old bridges."),
+    Document("13", "Lissa (river)", "The Lissa flows through Ostermark into the sea at Lund."),
+    Document("14", "Day Ferry", "Day Ferry is a film by Per Lund. The sea is seen in it often."),
+)
+TRIPLES = (
+    Triple("10", "Night Ferry", "directed by", "Ada Holm"),
+    Triple("11", "Ada Holm", "born in", "Kvarnby"),
+    Triple("14", "Day Ferry", "directed by", "Per Lund"),
+)
+QUERIES = (
+    Query("a", "Where was the director of Night Ferry born?"),
+    Query("b", "On which river lies the home town of Ada Holm?"),
+    Query("c", "old bridges"),
 )
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.kind)
-def case(request: pytest.FixtureRequest) -> Case:
-    found: Case = request.param
-    if found.package is not None and find_spec(found.package) is None:
-        pytest.skip(f"{found.package} is not installed")
-    return found
+def needs(package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(find_spec(package) is None, reason=f"{package} is not installed")
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TUNER_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def lightrag() -> IndexCase:
+    return IndexCase(
+        Lightrag,
+        Corpus(DOCUMENTS, TRIPLES),
+        QUERIES,
+        first={
+            "chunk_token_size": 1200,
+            "chunk_overlap_token_size": 100,
+            "embedder": "hashed-words",
+        },
+        other={"chunk_token_size": 16, "chunk_overlap_token_size": 2, "embedder": "lsa"},
+    )
 
 
-@pytest.fixture
-def opened(case: Case, corpus: Corpus, queries: list[Query], cache: Path, tmp_path: Path) -> Open:
-    """Return what builds the retriever of a configuration, as a run does."""
-
-    # Long enough to be cut.
-    longer = tuple(replace(one, text=f"{one.text} {one.text}") for one in corpus.documents)
-
-    def made(**baseline: Any) -> Indexed:
-        path = tmp_path / "config.yaml"
-        config = {
-            "dataset": {"path": "builtin:atlas"},
-            "retriever": {"kind": case.kind, **case.options},
-            "objective": {"maximize": {"ndcg@10": 1.0}},
-            "space": {"embedder": {"type": "categorical", "choices": ["hashed-words", "lsa"]}},
-            "baseline": baseline,
-            "backends": [{"kind": "grid", "trials": 2}],
-            "tracking": None,
-        }
-        path.write_text(yaml.safe_dump(config), encoding="utf-8")
-        checked, source = load_config(path, ())
-        data = Corpus(longer, corpus.triples)
-        retriever = build_retriever(checked, make_plan(checked, source).space, data)
-        assert isinstance(retriever, Indexed)
-        retriever.prepare(queries)
-        return retriever
-
-    return made
-
-
-def answers(retriever: Any, queries: list[Query], params: Params) -> list[list[str]]:
-    rankings = retriever.retrieve(queries, params)
-    return [rankings.ids(row) for row in range(len(queries))]
-
-
+@needs("lightrag")
 @pytest.mark.slow
-def test_each_setting_has_an_index_of_its_own_that_is_built_once(
-    case: Case, opened: Open, queries: list[Query], cache: Path
-) -> None:
-    retriever = opened()
-    first, other = retriever.ready(case.params), retriever.ready(case.settings)
-    assert (first.is_new, other.is_new) == (True, True)
-    assert first.name != other.name
-    assert retriever.ready(case.settings).name == other.name
-    assert not retriever.ready(case.settings).is_new
-    again = opened()
-    assert not again.ready({**case.params, **case.settings}).is_new
-    both = [answers(again, queries, {**case.params, **own}) for own in ({}, case.settings)]
-    assert both[0] != both[1]
-    assert {path.name for path in (cache / "indexes").iterdir() if path.is_dir()} == {
-        first.name,
-        other.name,
-    }
+class TestLightrag(IndexContract):
+    case = lightrag()
 
 
+def graph_retriever() -> IndexCase:
+    return IndexCase(
+        GraphRetriever,
+        Corpus(DOCUMENTS, TRIPLES),
+        QUERIES,
+        first={"names": "triples", "embedder": "hashed-words"},
+        other={"names": "titles", "embedder": "wordllama"},
+    )
+
+
+@needs("graph_retriever")
+@needs("wordllama")
 @pytest.mark.slow
-def test_as_the_baselines_it_answers_the_same(
-    case: Case, opened: Open, queries: list[Query]
-) -> None:
-    params = {**case.params, **case.settings}
-    built_apart = answers(opened(), queries, params)
-    built_here = answers(opened(**case.settings), queries, case.params)
-    assert built_here == built_apart
+class TestGraphRetriever(IndexContract):
+    case = graph_retriever()
 
 
-@pytest.mark.slow
-def test_two_that_want_one_index_build_it_once(case: Case, opened: Open) -> None:
-    new: list[bool] = []
-    threads = [
-        threading.Thread(
-            target=lambda retriever: new.append(retriever.ready(case.settings).is_new),
-            args=(opened(),),
-        )
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(new) == [False, True]
+each_case = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lightrag, marks=needs("lightrag")),
+        pytest.param(graph_retriever, marks=needs("graph_retriever")),
+    ],
+)
 
 
-@pytest.mark.slow
-def test_a_copy_answers_and_an_index_can_be_carried_elsewhere(
-    case: Case, opened: Open, queries: list[Query], cache: Path, tmp_path: Path
-) -> None:
-    retriever = opened()
-    wanted = answers(retriever, queries, {**case.params, **case.settings})
-    copy = pickle.loads(pickle.dumps(retriever))
-    assert answers(copy, queries, {**case.params, **case.settings}) == wanted
-    name = retriever.ready(case.settings).name
-    shutil.copytree(cache / "indexes" / name, tmp_path / "elsewhere")
-    shutil.rmtree(cache)
-    carried = open_retriever(tmp_path / "elsewhere")
-    assert answers(carried, queries, case.params) == wanted
+@each_case
+def test_an_index_can_be_carried_elsewhere(make: Callable[[], IndexCase], tmp_path: Path) -> None:
+    case = make()
+    indexed = case.opened(tmp_path / "cache", case.first)
+    wanted = indexed.retrieve(QUERIES, {})
+    name = indexed.ready({}).name
+    shutil.copytree(tmp_path / "cache" / "indexes" / name, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "cache")
+    carried = open_pickle(tmp_path / "elsewhere" / RETRIEVER).retrieve(QUERIES, {})
+    assert [carried.ids(row) for row in range(3)] == [wanted.ids(row) for row in range(3)]
 
 
-@pytest.mark.parametrize("embedder", ["no_such_module:embed", "odd_embedders:broken"])
+@each_case
 @pytest.mark.usefixtures("embedders")
-def test_an_embedder_that_fails_costs_its_own_trials_alone(
-    case: Case, opened: Open, queries: list[Query], embedder: str
+def test_another_model_behind_the_same_name_is_another_index(
+    make: Callable[[], IndexCase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "embedder" not in case.settings:
-        pytest.skip("it has no embedder")
-    retriever = opened()
-    for _ in range(2):
-        with pytest.raises(TunerError, match=r"no_such_module|the model is gone"):
-            retriever.ready({"embedder": embedder})
-    assert any(answers(retriever, queries, case.params))
+    import odd_embedders
+
+    from tuner.retrieval.adapters.embedding import known_identity
+
+    case = make()
+    settings: Params = {knob.name: knob.default for knob in case.knobs}
+    own = {**settings, "embedder": "odd_embedders:letters"}
+    known_identity.cache_clear()
+    before = case.kind.identify_index(own)
+    assert before == case.kind.identify_index(own) != case.kind.identify_index(settings)
+    letters = odd_embedders.letters
+    monkeypatch.setattr(odd_embedders, "letters", lambda texts: letters([t[::-1] for t in texts]))
+    known_identity.cache_clear()  # as in another process
+    assert case.kind.identify_index(own) != before
+
+
+@each_case
+@pytest.mark.usefixtures("embedders")
+@pytest.mark.parametrize("embedder", ["no_such_module:embed", "odd_embedders:broken"])
+def test_an_embedder_that_fails_says_why(make: Callable[[], IndexCase], embedder: str) -> None:
+    case = make()
+    settings = {knob.name: knob.default for knob in case.knobs}
+    with pytest.raises(TunerError, match=r"no_such_module|the model is gone"):
+        case.kind.identify_index({**settings, "embedder": embedder})

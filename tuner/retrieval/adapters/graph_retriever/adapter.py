@@ -170,8 +170,8 @@ class GraphRetriever:
 
     @classmethod
     def identify_index(cls, settings: Params, **options: Any) -> str:  # noqa: ARG003
-        """Return what tells the model behind the name of an embedder."""
-        return known_identity(str(settings["embedder"]))
+        """Return a digest of code, package and embedder."""
+        return digest_of([*_made_by(), known_identity(str(settings["embedder"]))])
 
     @classmethod
     def build(
@@ -204,8 +204,7 @@ class GraphRetriever:
             TunerError: the embedder failed or gave zero or NaN vectors, or the cache cannot be
                 written.
         """
-        version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
-        parts = [version, code_digest("graph_retriever"), corpus_fingerprint(corpus)]
+        parts = [*_made_by(), corpus_fingerprint(corpus)]
         texts = passages(corpus)
         check_names(names)
         links = read_edges(edges, over_store=store is not None)
@@ -317,6 +316,12 @@ class GraphRetriever:
                 dtype=np.bool_,
             ),
         )
+
+
+def _made_by() -> list[str]:
+    """Return what tells the code that shapes an index from any other."""
+    version = installed_version("graph-retriever", oldest=(0, 8), kind="graph_retriever")
+    return [version, code_digest("graph_retriever")]
 
 
 def _context_tokens(row: Sequence[str], query: Query, tokens: Mapping[str, int]) -> float:

@@ -98,8 +98,8 @@ class Lightrag:
 
     @classmethod
     def identify_index(cls, settings: Params, **options: Any) -> str:  # noqa: ARG003
-        """Return what tells the model behind the name of an embedder."""
-        return known_identity(str(settings["embedder"]))
+        """Return a digest of code, package and embedder."""
+        return digest_of([*_made_by(), known_identity(str(settings["embedder"]))])
 
     @classmethod
     def build(
@@ -132,8 +132,7 @@ class Lightrag:
             TunerError: the embedder failed, gave zero or NaN vectors, or is not the one that the
                 working directory was made with; or the cache cannot be written.
         """
-        version = installed_version(runtime.PACKAGE, oldest=(1, 5, 7), kind="lightrag")
-        parts = [version, code_digest("lightrag"), corpus_fingerprint(corpus)]
+        parts = [*_made_by(), corpus_fingerprint(corpus)]
         if working_dir is not None and embedder == HASHED_WORDS:
             raise InputError(
                 "a working directory needs the embedder that its vectors were made with; write "
@@ -231,6 +230,12 @@ class Lightrag:
             ],
             paths=[_paths(index, part) for part in data],
         )
+
+
+def _made_by() -> list[str]:
+    """Return what tells the code that shapes an index from any other."""
+    version = installed_version(runtime.PACKAGE, oldest=(1, 5, 7), kind="lightrag")
+    return [version, code_digest("lightrag")]
 
 
 def keywords(query: str) -> tuple[list[str], list[str]]:
