@@ -21,8 +21,9 @@ from tuner.core.run_files import BEST_FILE, CONFIG_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets import open_dataset
-from tuner.retrieval.base import Retriever, serve_one
+from tuner.retrieval.base import Retriever, ready, serve_one
 from tuner.retrieval.knobs import knob_params
+from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.run.systems import build_retriever
 
 _ENGINE = "hybrid"
@@ -82,9 +83,13 @@ def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Tu
         section = section.model_copy(update={"path": str(model_config["dataset"])})
         config = config.model_copy(update={"dataset": section})
     given = read_params_file(str(folder / BEST_FILE))
-    retriever = _built(config)
+    # What is served takes the baseline's place: its index is the one that is built.
+    retriever = _built(config.model_copy(update={"baseline": dict(given)}))
     if is_policy(given):
-        return TunedRetriever(Policy.from_record(given), retriever)
+        policy = Policy.from_record(given)
+        if retriever is not None:
+            ready(PolicyRetriever(retriever, policy), {})
+        return TunedRetriever(policy, retriever)
     params = dict(given) if retriever is None else knob_params(given, retriever.knobs)
     return TunedRetriever(params, retriever)
 

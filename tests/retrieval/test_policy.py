@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from tuner.core.corpus import Query
-from tuner.core.policy import Policy, WordRule
+from tuner.core.policy import POLICY, Policy, WordRule
 from tuner.core.rankings import Rankings
+from tuner.core.trial import IndexUse
 from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 
 
@@ -102,3 +104,43 @@ def test_a_retriever_with_a_policy_answers_by_it_where_the_parameters_say_so():
         assert len(retriever.serve(queries[0], params).ids(0)) == expected[0]
     silent = WithPolicy(Echo(), policy)
     assert silent.explain(queries, {"k": 3}, silent.retrieve(queries, {"k": 3})).entities is None
+
+
+class OfManyIndexes(Echo):
+    """Has an index for each value of its parameter, and notes which ones are held."""
+
+    def __init__(self):
+        self.held = []
+
+    def ready(self, params, advance=None):
+        return IndexUse(f"index-{params['k']}", 10.0, 3.0, 7, tokens=5, is_new=params["k"] == 2)
+
+    @contextmanager
+    def holding(self, params):
+        self.held.append(params["k"])
+        yield self.ready(params)
+        self.held.remove(params["k"])
+
+    def pin(self, params, *, holder, why):
+        pass
+
+
+def test_a_policy_needs_the_index_of_each_type_all_at_once():
+    rule = WordRule({"a": 0.0, "b": -1.0, "c": -2.0}, {})
+    system = OfManyIndexes()
+    policy = Policy({"k": 1}, {"b": {"k": 2}, "c": {"k": 1}}, rule)
+    for retriever, params in (
+        (PolicyRetriever(system, policy), {}),
+        (WithPolicy(system, policy), {POLICY: "mine"}),
+    ):
+        with retriever.holding(params) as use:
+            assert sorted(system.held) == [1, 1, 2]
+        assert system.held == []
+        assert use == retriever.ready(params)
+        assert (use.name, use.seconds, use.megabytes, use.documents, use.tokens) == (
+            "index-1+index-2", 20.0, 6.0, 7, 10,
+        )  # fmt: skip
+        assert use.is_new
+        assert [part.name for part in use.parts] == ["index-1", "index-2"]
+    alone = WithPolicy(system, policy)
+    assert alone.ready({"k": 1}).parts == ()

@@ -210,3 +210,27 @@ def test_a_query_that_waited_for_others_does_not_take_that_long(at_once: int, wo
 
 def test_one_query_after_the_other_in_one_worker_is_timed_by_the_trials() -> None:
     assert timed_ms(1, 1, trial_s=18.0, query_s=9.0) == (600.0, 0)
+
+
+def test_to_look_at_a_knob_no_index_is_built() -> None:
+    space = SearchSpace.from_mapping(
+        {name: {"type": "integer", "low": 1, "high": 3} for name in ("chunk", "depth")}
+    )
+    asked = []
+
+    def retrieve(queries, params):
+        asked.append(params["chunk"])
+        return Rankings.from_ids([query.id for query in queries], [["a"] for _ in queries])
+
+    def is_there(params):
+        return params["chunk"] == 2
+
+    chosen = {"chunk": 2, "depth": 1}
+    others = [{"chunk": chunk, "depth": 2} for chunk in (1, 3)]
+    trials = [Trial(n, "tpe", p, objective=0.5) for n, p in enumerate([chosen, *others])]
+    found = dead_knobs(retrieve, QUERIES, space, chosen, trials=trials, is_there=is_there)
+    assert found == ["depth"]
+    assert not is_alive_elsewhere(
+        retrieve, QUERIES, space, "depth", chosen, trials, is_there=is_there
+    )
+    assert set(asked) == {2}

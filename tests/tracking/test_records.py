@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.index_costs import index_costs
 from tuner.core.study_record import Savings, StudyHeader
-from tuner.core.trial import Trial, TrialState
+from tuner.core.trial import IndexUse, Trial, TrialState
 from tuner.tracking.mlflow.records import (
     Curve,
     finished_study,
@@ -142,3 +143,17 @@ def test_the_winners_effect_size_is_a_metric_of_the_study(study):
     assert finished_study(study.header, judged, 1).metrics["winner_effect_size"] == 0.31
     constant = replace(study.summary, verdict={**verdict, "effect_size": None})
     assert "winner_effect_size" not in finished_study(study.header, constant, 1).metrics
+
+
+def test_a_trial_is_found_by_its_index_and_a_study_tells_what_all_cost(study):
+    index = IndexUse("a1b2", 12.5, 42.0, 100, is_new=True)
+    trial = Trial(3, "grid", {"k1": 0.9}, TrialState.FINISHED, objective=0.5, index=index)
+    content = trial_content(study.header, trial)
+    assert (content.tags["tuner.index"], content.tags["tuner.index_is_new"]) == ("a1b2", "true")
+    assert (content.metrics["index_seconds"], content.metrics["index_mb"]) == (12.5, 42.0)
+    summary = replace(study.summary, indexes=index_costs([trial]), index_wait_s=11.0)
+    values = finished_study(study.header, summary, 0).metrics
+    found = ("indexes", "indexes_built", "indexes_found", "indexes_failed", "index_seconds")
+    assert [values[name] for name in found] == [1, 1, 0, 0, 12.5]
+    assert (values["index_mb"], values["seconds_search_indexes"]) == (42.0, 11.0)
+    assert "index_tokens" not in values

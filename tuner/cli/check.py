@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, set_option
+from tuner.cli.options import config_argument, load_shown, set_option, showing
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.shown import shortened
@@ -15,23 +15,35 @@ NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
 @click.command("check", short_help="Check a configuration, its data and its retriever.")
 @config_argument
 @set_option
+@click.option(
+    "--probe",
+    "is_probing",
+    is_flag=True,
+    help="Also evaluate the baseline once, and say how long a study may take, and how much room.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
+def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: bool) -> None:
     """Check CONFIG: keys, data set, index, parameters, metrics, backends and their budgets.
 
-    Nothing is tuned, and the system is not asked. The index is built, and kept for the run.
+    Nothing is tuned, and the system is not asked, but for --probe. The index is built, and kept for
+    the run.
     """
     from rich.table import Table
 
     from tuner.cli.console import console
-    from tuner.run.assembly import check_can_tune
-    from tuner.run.inspection import facts_of
+    from tuner.run.estimate import facts_of, probe
+    from tuner.run.tunable import check_can_tune
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
     facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
+    found = None
+    if is_probing:
+        with showing("evaluation"):
+            found = probe(assembly)
     if as_json:
-        echo(json_text({**facts, "system": not_asked}, indent=2))
+        system = not_asked if found is None else found.to_record()
+        echo(json_text({**facts, "system": system}, indent=2))
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in facts.items():
@@ -42,5 +54,6 @@ def command(config: str, settings: tuple[str, ...], as_json: bool) -> None:
         )
         table.add_row(name.replace("_", " "), shortened(str(shown), 2_000))
     console().print(table)
-    echo(not_asked)
+    for line in [not_asked] if found is None else found.sentences:
+        echo(line)
     echo("ok")

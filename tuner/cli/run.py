@@ -45,8 +45,8 @@ def command(
 
     def begun(progress: Progress, phases: Phases) -> Session:
         with phases.phase(START):
-            from tuner.run.assembly import check_can_tune
             from tuner.run.session import begin
+            from tuner.run.tunable import check_can_tune
 
         assembly = load(config, settings, say=progress.say, phases=phases, to_run=True)
         check_can_tune(assembly)

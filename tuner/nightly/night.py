@@ -35,9 +35,10 @@ from tuner.nightly.showing import check_notify, show_in_mlflow
 from tuner.nightly.spending import Spending, clock, remember_part, warmed, with_budget
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.report import write_study_report
-from tuner.run.assembly import Assembly, assemble, check_can_tune
+from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
 from tuner.run.session import Session, begin, reopen
+from tuner.run.tunable import check_can_tune
 from tuner.run.warm_start import Earlier
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM

@@ -12,7 +12,7 @@ from typing import Any
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, Problem
+from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.steps import (
@@ -25,10 +25,10 @@ from tuner.core.steps import (
     unheard,
     unheard_step,
 )
-from tuner.core.trial import Outcome, Params
+from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
-from tuner.evaluation.evaluator import Evaluator, undefined_metrics
+from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency, tell_of_index
@@ -196,15 +196,16 @@ class Assembly:
             return PolicyRetriever(self.retriever, choice), {}
         return self.retriever, choice
 
-    def ready(self, choice: Params | Policy, advance: Advance = unheard) -> None:
-        """Have every index built that a choice needs.
+    def ready(self, choice: Params | Policy, advance: Advance = unheard) -> IndexUse | None:
+        """Have every index built that a choice needs, and say what they are, where it is known.
 
         Raises:
             TunerError: one cannot be built.
         """
-        if not isinstance(self.retriever, Measures):
-            retriever, params = self.answering(choice)
-            ready(retriever, {**self.fixed, **params}, advance)
+        if isinstance(self.retriever, Measures):
+            return None
+        retriever, params = self.answering(choice)
+        return ready(retriever, {**self.fixed, **params}, advance)
 
     def evaluate(self, choice: Params | Policy, queries: Sequence[Query]) -> Outcome:
         """Evaluate parameters or a policy on some of the data set's queries."""
@@ -364,46 +365,6 @@ def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
         "corrected for the search's luck (set dataset.split.holdout to split all the same)"
     )
     return 0.0
-
-
-def check_can_tune(assembly: Assembly) -> None:
-    """Refuse to search by what can tell no configuration from another.
-
-    Raises:
-        InputError: the data set has one query, or a metric is undefined for every query of it.
-    """
-    if assembly.config.dataset is None:
-        return
-    if len(assembly.dataset.queries) < 2:
-        raise InputError(
-            "the data set has 1 query, by which no configuration can be told from another: at "
-            f"least 2 are needed to tune, 10 for a verdict, better {FEWEST_TO_SPLIT} and more",
-            file=assembly.dataset.path,
-        )
-    data, plan = assembly.dataset, assembly.plan
-    scored = plan.objective.metric_names
-    others = [name for name in plan.metric_names if name not in scored]
-    # What is only reported may be undefined for the part of the queries that is tuned on.
-    problems = [
-        Problem(
-            f"metric {name!r} is undefined for all {len(queries)} queries{of_which}: nothing that "
-            "it looks for is labelled in the data set; leave the metric out"
-        )
-        for names, queries, of_which in (
-            (scored, assembly.tune_queries, " to tune on"),
-            (others, data.queries, ""),
-        )
-        for name in undefined_metrics(
-            names,
-            queries,
-            data.qrels,
-            data.evidences,
-            options=assembly.config.context.options,
-            scale=data.scale,
-        )
-    ]
-    if problems:
-        raise InputError(problems=problems)
 
 
 @contextmanager

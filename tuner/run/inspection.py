@@ -11,18 +11,21 @@ import numpy as np
 
 from tuner.core import calls
 from tuner.core.corpus import Query
+from tuner.core.policy import POLICY
 from tuner.core.rankings import Rankings
 from tuner.core.shown import as_percent
 from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 from tuner.evaluation.system_metrics import served_ms
 from tuner.retrieval.base import Measures, at_once_of
+from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly
-from tuner.run.planning import decided_by_clock
 from tuner.study.results import BASELINE_ARM
 
 Item = TypeVar("Item")
 Retrieve = Callable[[Sequence[Query], Params], Rankings]
+# Says whether parameters can be asked as things are.
+IsThere = Callable[[Params], bool]
 
 # A knob is turned to so many other values, and looked at on so many queries: together they cost
 # less than one trial where knobs work.
@@ -42,27 +45,9 @@ TRIALS_WITHOUT_HIT = 10
 MOSTLY = 0.95
 
 
-def facts_of(assembly: Assembly) -> dict[str, Any]:
-    """Return what is known of a study and its system before anything is asked."""
-    plan, dataset = assembly.plan, assembly.dataset.summary()
-    record = assembly.dataset_record()
-    size, seed = plan.space.size(), assembly.config.study.seed
-    return {
-        "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
-        "query_types": dict(dataset.query_types),
-        "difficulties": dict(dataset.difficulties),
-        "retriever": assembly.config.retriever.kind,
-        "parameters": {
-            knob.name: f"{knob.default} by default"
-            + ("" if knob.name in plan.space.names else ", not tuned")
-            for knob in assembly.retriever.knobs
-        },
-        "points_in_the_space": "infinitely many" if size is None else size,
-        "metrics": ", ".join(plan.metric_names),
-        "trials": {name: budget for name, _, budget in plan.arms},
-        "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
-        "baseline": assembly.baseline or "none; add one to see what tuning is worth",
-    }
+def everywhere(params: Params) -> bool:  # noqa: ARG001  # the form of an IsThere
+    """Take every index for one that is there."""
+    return True
 
 
 class NothingFound:
@@ -202,16 +187,17 @@ def dead_knobs(
     at: Params,
     *,
     trials: Sequence[Trial] | None = None,
+    is_there: IsThere = everywhere,
 ) -> list[str]:
     """Return the parameters that change no ranking: each is turned by itself, from ``at``.
 
     On up to 10 queries and to up to 3 other values, spread over the range. Parameters that are not
     active at ``at``, or cannot be turned within the space's constraints, are left out. With
     ``trials`` only values with which one of them was scored: what failed could crash or hang the
-    process that asks.
+    process that asks. Only where ``is_there`` says so: to look, no index is built.
     """
     sample = _spread(queries, PROBED_QUERIES)
-    changes = _changes(retrieve, sample, space, at, space.parameters, trials)
+    changes = _changes(retrieve, sample, space, at, space.parameters, trials, is_there)
     return [name for name, is_seen in changes if not is_seen]
 
 
@@ -222,8 +208,11 @@ def _changes(
     at: Params,
     names: Iterable[str],
     trials: Sequence[Trial] | None,
+    is_there: IsThere,
 ) -> Iterator[tuple[str, bool]]:
     """Yield each parameter that can be turned, and whether that changes a ranking."""
+    if not is_there(at):
+        return
     tried = None if trials is None else _scored_values(trials)
     before = None
     for name in names:
@@ -231,7 +220,7 @@ def _changes(
         turned = [
             params
             for value in _other_values(space.parameters[name], at.get(name), known)
-            if name in at and space.contains(params := {**at, name: value})
+            if name in at and space.contains(params := {**at, name: value}) and is_there(params)
         ]
         if not turned:
             continue
@@ -247,6 +236,8 @@ def is_alive_elsewhere(
     name: str,
     chosen: Params,
     trials: Sequence[Trial],
+    *,
+    is_there: IsThere = everywhere,
 ) -> bool:
     """Say whether a parameter changes a ranking at one of two other scored trials."""
     sample = _spread(queries, PROBED_QUERIES)
@@ -254,7 +245,7 @@ def is_alive_elsewhere(
     return any(
         is_seen
         for at in _spread(others, OTHER_PLACES)
-        for _, is_seen in _changes(retrieve, sample, space, at, [name], trials)
+        for _, is_seen in _changes(retrieve, sample, space, at, [name], trials, is_there)
     )
 
 
@@ -269,9 +260,14 @@ def _dead_knob_remarks(
     def retrieve(queries: Sequence[Query], params: Params) -> Rankings:
         return retriever.retrieve(queries, {**fixed, **params})
 
+    indexed = indexed_in(retriever)
+
+    def is_there(params: Params) -> bool:
+        return indexed is None or POLICY in params or indexed.is_there({**fixed, **params})
+
     queries, space = assembly.tune_queries, assembly.plan.space
-    for name in dead_knobs(retrieve, queries, space, chosen, trials=trials):
-        if is_alive_elsewhere(retrieve, queries, space, name, chosen, trials):
+    for name in dead_knobs(retrieve, queries, space, chosen, trials=trials, is_there=is_there):
+        if is_alive_elsewhere(retrieve, queries, space, name, chosen, trials, is_there=is_there):
             yield (
                 f"{name} changes no ranking around the chosen configuration, but does around "
                 "others: any value of it will do"

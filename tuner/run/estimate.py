@@ -1,0 +1,205 @@
+"""What a study will take, told before it runs: how many indexes, and, after a look, how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.backends.grid import Grid
+from tuner.core.calls import EVALUATION
+from tuner.core.errors import InputError, TunerError
+from tuner.core.index_costs import size
+from tuner.core.shown import counted, joined
+from tuner.core.space import SearchSpace
+from tuner.core.steps import duration
+from tuner.core.trial import IndexUse, Params
+from tuner.retrieval.base import Measures
+from tuner.run.assembly import Assembly
+from tuner.run.planning import decided_by_clock
+
+Setting = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class PlannedIndexes:
+    """How many indexes a study may build.
+
+    Attributes:
+        parameters: those of the index that are tuned.
+        by_grid: how many different ones the points of its grids need; None where it has no grid.
+        most: no study of this configuration needs more, the baseline's included.
+        why: what sets that bound.
+    """
+
+    parameters: tuple[str, ...]
+    by_grid: int | None
+    most: int
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people."""
+        grid = "" if self.by_grid is None else f"{self.by_grid:,} by the grid, "
+        return f"{grid}at most {self.most:,} in all ({self.why})"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one evaluation took, and what a study would by that.
+
+    ``seconds`` is the evaluation's, without its index. ``study_s`` and ``megabytes`` are upper
+    bounds: every trial evaluated, every index built.
+    """
+
+    queries: int
+    seconds: float
+    index: IndexUse | None
+    trials: int
+    at_once: int
+    indexes: PlannedIndexes | None
+
+    @property
+    def study_s(self) -> float:
+        """Return the seconds of all trials, as many at once as there may be, and of all indexes."""
+        return math.ceil(self.trials / self.at_once) * self.seconds + self._index_s
+
+    @property
+    def megabytes(self) -> float:
+        """Return the 10^6 bytes of all indexes; 0 where the system tells of none."""
+        return 0.0 if self.index is None else self._built * self.index.megabytes
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return what was found, for people."""
+        of_it = ""
+        if self.index is not None and self.indexes is not None:
+            of_it = (
+                f"; its index took {duration(self.index.seconds)} and {size(self.index.megabytes)}"
+            )
+        asked = f" of {counted(self.queries, 'query', 'queries')}" if self.queries else ""
+        told = [f"one evaluation{asked} took {duration(self.seconds)}{of_it}"]
+        parts = [f"{counted(self.trials, 'trial')}, {self.at_once} at a time"]
+        if of_it:
+            parts.append(f"{counted(self._built, 'index', 'indexes')} {duration(self._index_s)}")
+        room = f", and {size(self.megabytes)} on the disk" if of_it else ""
+        return [
+            *told,
+            f"so the search takes up to {duration(self.study_s)}{room} ({joined(parts)})",
+        ]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the figures as a JSON-ready mapping."""
+        return {
+            "queries": self.queries,
+            "evaluation_seconds": self.seconds,
+            "index_seconds": None if self.index is None else self.index.seconds,
+            "index_mb": None if self.index is None else self.index.megabytes,
+            "study_seconds": self.study_s,
+            "study_index_mb": self.megabytes,
+        }
+
+    @property
+    def _built(self) -> int:
+        return 1 if self.indexes is None else self.indexes.most
+
+    @property
+    def _index_s(self) -> float:
+        # One index is there already, and waiting for several at once is no quicker on one machine.
+        return 0.0 if self.index is None else (self._built - 1) * self.index.seconds
+
+
+def facts_of(assembly: Assembly) -> dict[str, Any]:
+    """Return what is known of a study and its system before anything is asked."""
+    plan, dataset = assembly.plan, assembly.dataset.summary()
+    record = assembly.dataset_record()
+    size, seed = plan.space.size(), assembly.config.study.seed
+    indexes = planned_indexes(assembly)
+    return {
+        "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
+        "query_types": dict(dataset.query_types),
+        "difficulties": dict(dataset.difficulties),
+        "retriever": assembly.config.retriever.kind,
+        "parameters": {
+            knob.name: f"{knob.default} by default"
+            + (", of the index" if knob.stage == "index" else "")
+            + ("" if knob.name in plan.space.names else ", not tuned")
+            for knob in assembly.retriever.knobs
+        },
+        "points_in_the_space": "infinitely many" if size is None else size,
+        "metrics": ", ".join(plan.metric_names),
+        **({} if indexes is None else {"indexes": indexes.sentence}),
+        "trials": {name: budget for name, _, budget in plan.arms},
+        "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
+        "baseline": assembly.baseline or "none; add one to see what tuning is worth",
+    }
+
+
+def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
+    """Return how many indexes a study may build; None where no parameter of the index is tuned."""
+    plan, budget = assembly.plan, assembly.config.index.budget
+    space = plan.space
+    if not space.index:
+        return None
+    first = {_setting(assembly, assembly.baseline or {})}
+    grids, trials = set(first), 1
+    for _, backend, of_it in plan.arms:
+        if isinstance(backend, Grid):
+            # Its points do not depend on the seed, but for their order.
+            points = backend.suggest(space, (), count=of_it, seed=assembly.config.study.seed)
+            grids |= {_setting(assembly, point) for point in points}
+        else:
+            trials += of_it
+    has_grid = any(isinstance(backend, Grid) for _, backend, _ in plan.arms)
+    bounds = [(trials - 1 + len(grids), "one a trial" if trials > 1 else "every point of the grid")]
+    counts = [space.parameters[name].count for name in space.index]
+    if None not in counts:
+        others = 0 if _is_in(space, assembly.baseline or {}) else 1
+        settings = math.prod(count or 1 for count in counts)
+        bounds.append((settings + others, "every setting there is"))
+    if budget is not None:
+        bounds.append((budget, f"index.budget: {budget}"))
+    most, why = min(bounds, key=lambda bound: bound[0])
+    return PlannedIndexes(space.index, min(len(grids), most) if has_grid else None, most, why)
+
+
+def probe(assembly: Assembly) -> Probe:
+    """Evaluate the baseline once, or the defaults where there is none, and take the time.
+
+    Raises:
+        TunerError: it could not be evaluated.
+    """
+    choice = assembly.choice(assembly.baseline or {})
+    index = assembly.ready(choice)
+    counting = assembly.counting(EVALUATION)
+    outcome = counting.evaluate(choice, assembly.tune_queries)
+    if outcome.error is not None:
+        raise TunerError(f"the baseline could not be evaluated: {outcome.error}")
+    plan = assembly.plan
+    at_once = min(plan.execution.slots, assembly.config.study.ahead + 1)
+    return Probe(
+        0 if isinstance(assembly.retriever, Measures) else len(assembly.tune_queries),
+        outcome.seconds["total"],
+        index,
+        1 + sum(budget for _, _, budget in plan.arms),
+        max(1, at_once),
+        planned_indexes(assembly),
+    )
+
+
+def _is_in(space: SearchSpace, params: Params) -> bool:
+    """Say whether the index parameters of ``params`` are values that the space has."""
+    for name in space.index:
+        try:
+            space.parameters[name].canonical(params.get(name))
+        except InputError:
+            return False
+    return True
+
+
+def _setting(assembly: Assembly, params: Params) -> Setting:
+    """Return the values of the index's parameters, those that are left out by default."""
+    default = {knob.name: knob.default for knob in assembly.retriever.knobs}
+    names: Iterable[str] = assembly.plan.space.index
+    return tuple(params.get(name, default[name]) for name in names)
