@@ -181,14 +181,15 @@ def space_of(knobs: Sequence[Knob]) -> SearchSpace:
         is_idle = any(name in fixed and fixed[name] not in v for name, v in knob.when.items())
         if knob.stage == "index" or knob.name == DEPTH_KNOB or is_idle:
             continue
+        when = {name: values for name, values in knob.when.items() if name not in fixed}
         if knob.kind == "categorical":
-            parameters[knob.name] = Categorical(knob.choices)
+            parameters[knob.name] = Categorical(knob.choices, when=when)
         elif knob.low is None or knob.high is None or knob.low >= knob.high:
             continue
         elif knob.kind == "integer":
-            parameters[knob.name] = Integer(int(knob.low), int(knob.high))
+            parameters[knob.name] = Integer(int(knob.low), int(knob.high), when=when)
         else:
-            parameters[knob.name] = Real(knob.low, knob.high, scale=knob.scale)
+            parameters[knob.name] = Real(knob.low, knob.high, scale=knob.scale, when=when)
     return SearchSpace(parameters)
 
 

@@ -20,6 +20,8 @@ def test_the_knobs(build, corpus):
         "dense_weight": (0.0, 1.0, 0.5),
         "hop_decay": (0.05, 1.0, 0.7),
         "passage_weight": (0.0, 2.0, 0.0),
+        "rerank": (None, None, "none"),
+        "rerank_depth": (2, 100, 20),
         "bm25_k1": (0.01, 10.0, 1.5),
         "bm25_b": (0.0, 1.0, 0.75),
         "chunk_tokens": (0, 2000, 0),

@@ -26,6 +26,7 @@ from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
 from tuner.retrieval.hybrid.mixture import mixed
 from tuner.retrieval.hybrid.options import HybridOptions, read_options
 from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
+from tuner.retrieval.hybrid.rerank import LEXICAL, NONE, Questions, by_coverage, model_scores
 from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
 from tuner.retrieval.knobs import Knob
@@ -186,9 +187,13 @@ class Hybrid:
             is_used = np.zeros(len(queries), dtype=bool)
         scored = perf_counter()
         fused = fuse(graph, text, settings.graph_weight)
-        columns, scores = best(fused, settings.top_k, batch.groups)
+        columns, scores = best(fused, settings.ranked, batch.groups)
         passages = np.take_along_axis(batch.pool, columns, axis=1).astype(np.int64)
         passages[columns < 0] = -1
+        if settings.rerank != NONE:
+            covered = np.take_along_axis(batch.questions.covered, columns, axis=1)
+            questions = Questions(batch.questions.weights, covered)
+            passages, scores = self._reranked(queries, passages, scores, questions, settings)
         times = {"text": looked_up - started, "graph": scored - looked_up}
         return self._rankings(queries, passages, scores, is_used, times, scored)
 
@@ -212,9 +217,31 @@ class Hybrid:
         groups = None
         if index.owners is not None:
             groups = Groups.of(np.broadcast_to(index.owners, fused.shape))
-        passages, scores = best(fused, settings.top_k, groups)
+        passages, scores = best(fused, settings.ranked, groups)
+        if settings.rerank != NONE:
+            questions = Questions.of(index.bm25, [query.text for query in queries], passages)
+            passages, scores = self._reranked(queries, passages, scores, questions, settings)
         times = {"text": matched - started, "graph": scored - matched}
         return self._rankings(queries, passages, scores, is_used, times, scored)
+
+    def _reranked(
+        self,
+        queries: Sequence[Query],
+        passages: IntArray,
+        scores: FloatArray,
+        questions: Questions,
+        settings: Settings,
+    ) -> tuple[IntArray, FloatArray]:
+        count, depth = settings.top_k, settings.rerank_depth
+        if settings.rerank == LEXICAL:
+            order, ranked = by_coverage(scores, questions, depth=depth, count=count)
+            return np.take_along_axis(passages, order, axis=1), ranked
+        texts = self._index().texts
+        asked = [query.text for query in queries]
+        model = model_scores(settings.rerank, self.fingerprint)
+        order = model.order(asked, passages, texts or (), depth=depth)[:, :count]
+        # A model's scores have a scale of their own: a place keeps its score.
+        return np.take_along_axis(passages, order, axis=1), scores[:, :count]
 
     def _rankings(
         self,

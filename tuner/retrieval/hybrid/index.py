@@ -28,8 +28,9 @@ from tuner.retrieval.hybrid.knobs import Settings
 from tuner.retrieval.hybrid.mixture import dense_share, lexical_share, passage_weights
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.propagation import cumulative_scores
+from tuner.retrieval.hybrid.rerank import RERANKERS, check
 from tuner.retrieval.hybrid.seeds import EntityLookup, build_lookup, softmax
-from tuner.retrieval.hybrid.text import Bm25
+from tuner.retrieval.hybrid.text import Bm25, full_text
 from tuner.retrieval.hybrid.words import Words
 
 
@@ -42,6 +43,7 @@ class Index:
     Attributes:
         token_counts: shape (passages,), words of title and text, or characters of scripts without
             spaces.
+        texts: of each passage, title and text; None where no model reads them.
         owners: shape (passages,), the document of each passage; None where they are the same.
     """
 
@@ -51,6 +53,7 @@ class Index:
     graph: Graph
     lookup: EntityLookup
     dense: DenseLeg | None
+    texts: Texts | None
     owners: IntArray | None
     options: HybridOptions
 
@@ -73,6 +76,8 @@ class Index:
         is_embedded = options.embedder != NONE
         of_vectors = portion(advance, 0.5, 1.0) if is_embedded else unheard
         advance = portion(advance, 0.0, 0.5) if is_embedded else advance
+        is_read = options.rerank not in RERANKERS
+        check(options.rerank)
         owners = None
         if options.chunk_tokens:
             chunks = cut_documents(corpus, documents, options)
@@ -88,6 +93,7 @@ class Index:
             graph=graph,
             lookup=build_lookup(graph, documents, words, of_lookup),
             dense=DenseLeg.build(options, documents, order, of_vectors),
+            texts=Texts.of(map(full_text, documents)) if is_read else None,
             owners=owners,
             options=options,
         )
@@ -202,6 +208,8 @@ class Index:
         self.lookup.words.save(directory, "words")
         if self.dense is not None:
             self.dense.save(directory)
+        if self.texts is not None:
+            self.texts.save(directory, "texts")
         if self.owners is not None:
             write_array(directory, "owners", self.owners)
 
@@ -243,6 +251,7 @@ class Index:
                 unseen_information=float(read_array(directory, "unseen_information")),
             ),
             dense=DenseLeg.load(directory, options),
+            texts=Texts.load(directory, "texts") if options.rerank not in RERANKERS else None,
             owners=read_array(directory, "owners") if options.chunk_tokens else None,
             options=options,
         )

@@ -13,6 +13,8 @@ from tuner.core.trial import Params
 from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
 from tuner.retrieval.hybrid.options import NAMES, HybridOptions, value_problem
 from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
+from tuner.retrieval.hybrid.rerank import NONE as NO_RERANKER
+from tuner.retrieval.hybrid.rerank import RERANKERS
 from tuner.retrieval.knobs import Knob
 
 KNOBS = (
@@ -76,6 +78,23 @@ KNOBS = (
         high=2.0,
         description="what a walk from the names of the best passage by text counts, where walks "
         "from the query's own names count 1 in all",
+    ),
+    Knob(
+        "rerank",
+        "categorical",
+        NO_RERANKER,
+        choices=RERANKERS,
+        description="what orders the first passages anew: words that those before do not hold, or "
+        "the model that the option `rerank` names",
+    ),
+    Knob(
+        "rerank_depth",
+        "integer",
+        20,
+        low=2,
+        high=100,
+        when={"rerank": RERANKERS[1:]},
+        description="how many passages are ordered anew",
     ),
     Knob(
         "bm25_k1",
@@ -193,6 +212,9 @@ def _with_options(knob: Knob, options: HybridOptions) -> Knob:
         names = dict.fromkeys((*EMBEDDERS[1:], options.embedder))
         names.pop(NONE, None)
         knob = replace(knob, when={} if options.dense is not None else {"embedder": tuple(names)})
+    if "rerank" in knob.when:
+        names = dict.fromkeys((*RERANKERS, options.rerank))
+        knob = replace(knob, when={"rerank": tuple(names)[1:]})
     if knob.kind == "categorical":
         return replace(
             knob, default=default, choices=tuple(dict.fromkeys((*knob.choices, default)))
@@ -216,6 +238,13 @@ class Settings:
     dense_weight: float
     hop_decay: float
     passage_weight: float
+    rerank: str
+    rerank_depth: int
+
+    @property
+    def ranked(self) -> int:
+        """Return how many passages are ranked before some are ordered anew."""
+        return self.top_k if self.rerank == NO_RERANKER else max(self.top_k, self.rerank_depth)
 
 
 def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:
@@ -252,6 +281,8 @@ def _problem(knob: Knob, value: Any) -> str | None:
         problem = None
     else:
         problem = f"{knob.name}: {value!r} is not one of {', '.join(map(str, knob.choices))}"
+        if knob.name == "rerank":
+            problem += "; a model is named by the option `rerank`, so that the index keeps texts"
     if problem is None and knob.stage == "index" and native(value) != knob.default:
         return f"{knob.name}={value} needs another index: this one has {knob.name}={knob.default}"
     return problem

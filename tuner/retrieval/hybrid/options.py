@@ -89,6 +89,12 @@ class HybridOptions:
         "embedder: name",
     ] = None
     dense_weight: Annotated[float, "share of the dense vectors in the search by text, 0 to 1"] = 0.5
+    rerank: Annotated[
+        str,
+        "what orders the first passages anew: none, lexical, a cross-encoder of "
+        "sentence-transformers by name, or module:function",
+    ] = "none"
+    rerank_depth: Annotated[int, "how many passages are ordered anew, 2 to 100"] = 20
 
     @property
     def seed_room(self) -> int:
@@ -111,6 +117,7 @@ _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "edge_weight": ("real", 1e-6, None),
     "synonym_threshold": ("real", 0.0, 1.0),
     "dense_weight": ("real", 0.0, 1.0),
+    "rerank_depth": ("integer", 2, 100),
 }
 
 
@@ -129,7 +136,7 @@ def read_options(options: Mapping[str, Any]) -> HybridOptions:
             problems.append(Problem(f"unknown option of the hybrid retriever{hint}", key=(name,)))
         elif name == "dense":
             values[name] = None if value is None else _read_dense(value, problems)
-        elif name == "embedder":
+        elif name in ("embedder", "rerank"):
             if not isinstance(value, str) or not value:
                 problems.append(Problem(f"must be a name, got {value!r}", key=(name,)))
             values[name] = value

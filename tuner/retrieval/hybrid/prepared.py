@@ -29,6 +29,7 @@ from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.knobs import Settings
 from tuner.retrieval.hybrid.mixture import corners, mixed, passage_weights, scaled
 from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores, hop_weights
+from tuner.retrieval.hybrid.rerank import Questions
 from tuner.retrieval.hybrid.seeds import softmax
 
 Key = TypeVar("Key", bound=Hashable)
@@ -75,6 +76,7 @@ class Batch:
         corners: shape (2, queries, corners), see ``mixture.corners``; None likewise.
         is_further: shape (queries, pool), documents that only walks from passages brought in: they
             count where such walks do.
+        questions: which words of the questions the pool's passages hold.
         seed_scores: shape (queries, seeds), -inf fills.
         graph: shape (hops, queries, seeds + passages, pool), cumulative scores after each hop of
             walks from the seeds, and then from the best passages, see ``Index.best_passages``.
@@ -86,6 +88,7 @@ class Batch:
     dense: Float32Array | None
     corners: Float32Array | None
     is_further: BoolArray
+    questions: Questions
     seed_scores: FloatArray
     graph: tuple[Float32Array, ...]
     _recent: Recent[tuple[float, ...], Float32Array] = field(
@@ -175,6 +178,7 @@ class PreparedQueries:
             None if whole.dense is None else whole.dense[rows],
             None if whole.corners is None else whole.corners[:, rows],
             whole.is_further[rows],
+            Questions(whole.questions.weights[rows], whole.questions.covered[rows]),
             whole.seed_scores[rows],
             tuple(hop[rows] for hop in whole.graph),
         )
@@ -239,6 +243,9 @@ def write_prepared(
         write_array(directory, "owners", np.where(pool >= 0, index.owners[pool], -1))
     write_array(directory, "text", text)
     write_array(directory, "is_further", is_further)
+    questions = Questions.of(index.bm25, [query.text for query in queries], pool)
+    write_array(directory, "term_weights", questions.weights)
+    write_array(directory, "covered", questions.covered)
     if ends:
         write_array(directory, "dense", vectors)
         write_array(directory, "corners", _side_by_side(ends))
@@ -314,6 +321,7 @@ def open_prepared(directory: Path) -> PreparedQueries:
         read_array(directory, "dense") if has_vectors else None,
         read_array(directory, "corners") if has_vectors else None,
         read_array(directory, "is_further"),
+        Questions(read_array(directory, "term_weights"), read_array(directory, "covered")),
         read_array(directory, "seed_scores"),
         tuple(read_array(directory, "graph")),
     )
