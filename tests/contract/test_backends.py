@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tuner.backends import by_index
+from tuner.backends.base import Backend, learns
 from tuner.core import registry
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.trial import Params, Trial, TrialState
-from tuner.study.arms import learns
 from tuner.testing import BackendCase
 from tuner.testing.backends import CHECKS, searched
 
@@ -30,6 +33,38 @@ def make(kind: str, budget: Any = 40) -> Any:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 def test_contract(kind: str, check: Any) -> None:
     check(BackendCase(lambda budget: make(kind, budget)))
+
+
+@dataclass(frozen=True)
+class ByIndex:
+    """A backend as a study asks it, in spaces some of whose parameters need another index."""
+
+    backend: Backend
+
+    def suggest(
+        self, space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
+    ) -> list[Params]:
+        shaped = space.with_index(SHAPING)
+        return by_index.suggest(self.backend, shaped, history, count=count, seed=seed)
+
+
+# Of the contract's spaces: numbers, a choice on which others depend, parts of constraints.
+SHAPING = ("top_k", "mode", "weight", "pool", "start", "a", "flag", "k")
+
+
+# What learns fits a model of the indexes too, which takes seconds.
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            kind, marks=pytest.mark.slow if learns(registry.load("backends", kind)) else ()
+        )
+        for kind in KINDS
+    ],
+)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_contract_in_spaces_with_parameters_of_the_index(kind: str, check: Any) -> None:
+    check(BackendCase(lambda budget: ByIndex(make(kind, budget))))
 
 
 def peak(params: Params) -> float:

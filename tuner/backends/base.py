@@ -25,6 +25,10 @@ class Backend(Protocol):
     suggestions do not depend on results may say so by ``learns: ClassVar[bool] = False``; no
     suggestion of it then waits for a result.
 
+    Where ``space.index`` has names, a kind is asked through ``tuner.backends.by_index``, for what
+    to ask of one index at a time. One that orders its points by index itself says so by
+    ``knows_index: ClassVar[bool] = True`` and is asked for points of the whole space.
+
     What a kind elsewhere can build on: ``check_budget``, and for points that were not suggested yet
     ``pick_unseen`` and ``spread_unseen`` of ``tuner.backends.points``.
     """
@@ -45,6 +49,16 @@ class Backend(Protocol):
         remain.
         """
         ...
+
+
+def learns(backend: Backend) -> bool:
+    """Say whether a backend's suggestions depend on results; one that does not say so does."""
+    return bool(getattr(backend, "learns", True))
+
+
+def knows_index(backend: Backend) -> bool:
+    """Say whether a backend orders its points by index itself."""
+    return bool(getattr(backend, "knows_index", False))
 
 
 def check_budget(budget: object) -> None:

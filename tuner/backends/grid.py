@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from tuner.backends.base import check_budget
+from tuner.backends.index_levels import by_setting
 from tuner.backends.points import point_of, points_of
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
@@ -23,13 +24,15 @@ class Grid:
     """Walks the finest even grid of at most ``budget`` points.
 
     ``levels`` fixes the levels of some parameters: ``{"max_hops": [1, 2, 3], "top_k": 4}``. The
-    order is a seeded shuffle, so that a grid that is stopped early has looked everywhere.
+    order is a seeded shuffle, so that a grid that is stopped early has looked everywhere. Where
+    the space has parameters of the index, all points of one index stand together.
     """
 
     budget: int
     learns: ClassVar[bool] = False
+    knows_index: ClassVar[bool] = True
     levels: Levels = field(default_factory=dict, kw_only=True)
-    _grids: dict[tuple[str, int], list[Params]] = field(
+    _grids: dict[tuple[str, tuple[str, ...], int], list[Params]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -53,9 +56,10 @@ class Grid:
         return [dict(params) for params in islice(unseen, count)]
 
     def _grid(self, space: SearchSpace, seed: int) -> list[Params]:
-        key = (space.fingerprint, seed)
+        key = (space.fingerprint, space.index, seed)
         if key not in self._grids:
             points = space.grid(self.budget, self.levels)
             order = np.random.default_rng(seed).permutation(len(points))
-            self._grids[key] = [points[index] for index in order]
+            shuffled = [points[index] for index in order]
+            self._grids[key] = by_setting(space, shuffled) if space.index else shuffled
         return self._grids[key]

@@ -347,6 +347,7 @@ def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
         by_query=None if assembly.config.racing is None else partial(standing, plan.objective),
         earlier=earlier.trials,
         goals=plan.objective.goals if plan.objective.pareto else None,
+        most_indexes=assembly.config.index.budget,
     )
 
 

@@ -67,11 +67,6 @@ def spent(arms: Sequence[Arm], turns: Iterable[str]) -> set[str]:
     return exhausted
 
 
-def learns(backend: Backend) -> bool:
-    """Say whether a backend's suggestions depend on results; one that does not say so does."""
-    return bool(getattr(backend, "learns", True))
-
-
 def arm_seed(study_seed: int, arm_name: str) -> int:
     """Derive an arm's own seed (0 to 2**31 - 1) from the study's and its name.
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tuner.backends import by_index
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
-from tuner.core.trial import Trial, params_key
+from tuner.core.trial import Params, Trial, params_key
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed
 from tuner.study.pareto import Goals, swept
 from tuner.study.results import BASELINE_ARM
@@ -27,6 +28,8 @@ class StudySpec:
         by_query: with it trials race, see ``study.rival``.
         earlier: trials of other studies that every arm learns from, and that no budget pays.
         goals: with them the arms search for a front, see ``study.pareto``.
+        most_indexes: at most so many different indexes are asked for, where the space has
+            parameters of the index; those of the baseline and of starting points count.
     """
 
     arms: Sequence[Arm]
@@ -36,6 +39,7 @@ class StudySpec:
     by_query: ByQuery | None = None
     earlier: Sequence[Trial] = ()
     goals: Goals | None = None
+    most_indexes: int | None = None
 
     def arms_of(self, header: StudyHeader) -> list[Arm]:
         """Return all arms, with the one of the header's baseline, where it has one, first.
@@ -72,6 +76,26 @@ class StudySpec:
         if self.goals is None:
             return history
         return swept(history, self.goals, seed=arm_seed(seed, arm.name))
+
+    def suggest(
+        self, arm: Arm, history: Sequence[Trial], asked: Sequence[Params], *, seed: int
+    ) -> list[Params]:
+        """Return what an arm suggests next: one point, or none where it has nothing left.
+
+        ``asked`` are the params of all trials, of whatever arm; ``seed`` is the study's.
+        """
+        own_seed = arm_seed(seed, arm.name)
+        if isinstance(arm.backend, Fixed):
+            return arm.backend.suggest(self.space, history, count=1, seed=own_seed)
+        return by_index.suggest(
+            arm.backend,
+            self.space,
+            history,
+            asked=asked,
+            most=self.most_indexes,
+            count=1,
+            seed=own_seed,
+        )
 
     def _own_and_given(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
         """Return an arm's own trials and, as they are for all, starting points.

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from tuner.backends.base import learns
 from tuner.core.errors import TunerError
 from tuner.core.journal import RETRIED, JournalContent, read_per_query
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
 from tuner.execution.call import plain
-from tuner.study.arms import Arm, Fixed, arm_seed, learns, next_arm, spent
+from tuner.study.arms import Arm, Fixed, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.rival import Rival, leaders
 from tuner.study.scoring import with_result, with_shared_result
@@ -321,8 +322,8 @@ class Study:
                 return None
             space, seed, seen = self.spec.space, self.header.seed, self._seen(len(self._trials))
             history = self.spec.history(arm, self._trials, seen=seen, seed=seed)
-            own_seed = arm_seed(seed, arm.name)
-            suggested = arm.backend.suggest(space, history, count=1, seed=own_seed)
+            asked = [trial.params for trial in self._trials]
+            suggested = self.spec.suggest(arm, history, asked, seed=seed)
             if not suggested:
                 self._exhausted.add(arm.name)
                 continue
