@@ -139,3 +139,13 @@ def test_a_sheet_without_grades_is_refused(tmp_path):
     file.write_text("query_id,document_id,mood\nq1,d1,good\n")
     with pytest.raises(InputError, match="no column 'adjudicated' or 'grade'"):
         read_grades(file)
+
+
+def test_a_comparison_as_plain_data_says_whether_it_passes(sheet):
+    compared = compare_sheets(sheet("a.csv", 0, 1, 2, 3), sheet("b.csv", 0, 1, 0, 3))
+    record = compared.to_record(0.99)
+    assert (record["pairs"], record["same"], record["passed"]) == (4, 0.75, False)
+    assert record["disagreements"] == [{"query_id": "q2", "document_id": "d3", "a": 2, "b": 0}]
+    assert compared.to_record(0.0)["passed"] is True
+    assert record["kappa"] == compared.agreement.kappa
+    assert str(record["gate"]) in record["verdict"]

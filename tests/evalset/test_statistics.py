@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tuner.core.corpus import Document, Query, Triple
 from tuner.datasets import Dataset, open_dataset
 from tuner.evalset.distinct import near_duplicates
-from tuner.evalset.statistics import Spread, describe
+from tuner.evalset.statistics import Spread, describe, torn_pairs
 
 
 def described(dataset: Dataset, **options):
@@ -157,3 +157,8 @@ def test_the_built_in_set_is_clean():
     found = described(open_dataset("builtin:atlas"))
     assert found.duplicate_queries == found.duplicate_documents == found.unknown_gold == ()
     assert found.empty_gold == found.twins == found.without_relevant == ()
+
+
+def test_queries_that_are_worded_alike_are_torn_where_one_is_held_out():
+    assert torn_pairs(small(), {"q3"}) == torn_pairs(small(), {"q2", "q1"}) == [("q2", "q3")]
+    assert torn_pairs(small(), {"q2", "q3"}) == torn_pairs(small(), {"q1"}) == []
