@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document
-from tuner.core.rankings import FloatArray, IntArray
+from tuner.core.rankings import BoolArray, FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.columns import Texts
@@ -18,7 +18,7 @@ from tuner.retrieval.hybrid.names import Name, is_usable, own_names, phrases
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.synonyms import synonyms
 from tuner.retrieval.hybrid.titles import known_titles
-from tuner.retrieval.hybrid.words import Vocabulary, Words, flattened
+from tuner.retrieval.hybrid.words import Vocabulary, Words, flattened, index_kind
 
 MENTION_WEIGHT = 1.0
 # Small corpora are spared from `hub_cut`: there, a share would drop names in two passages.
@@ -64,28 +64,23 @@ def build_graph(
     """
     names = Vocabulary()
     number_of = names.__getitem__
-    own, own_rows = flattened(
-        [number_of(" ".join(name)) for name in own_names(document)] for document in documents
-    )
-    known, known_rows = flattened([])
+    pieces = [
+        flattened(
+            [number_of(" ".join(name)) for name in own_names(document)] for document in documents
+        )
+    ]
     if options.names != "triples":
-        known, known_rows = known_titles(words, names, portion(advance, 0.0, 0.4))
+        pieces.append(known_titles(words, names, portion(advance, 0.0, 0.35)))
     named_in = _sources(corpus, options)
-    found, found_rows = flattened(
-        [number_of(" ".join(name)) for name in named_in(document)]
-        for document in followed(documents, portion(advance, 0.4, 1.0))
+    pieces.append(
+        flattened(
+            [number_of(" ".join(name)) for name in named_in(document)]
+            for document in followed(documents, portion(advance, 0.35, 0.8))
+        )
     )
-    rows = np.concatenate([own_rows, found_rows, known_rows])
-    columns = np.concatenate([own, found, known])
-    keys, first = np.unique(rows * len(names) + columns, return_index=True)
-    is_own = first < len(own)
-    rows, columns = np.divmod(keys, max(len(names), 1))
-    kept = (
-        is_own
-        | (np.bincount(columns, minlength=len(names)) <= _limit(options.hub_cut, len(documents)))[
-            columns
-        ]
-    )
+    rows, columns, is_own = _links(pieces, len(names))
+    degrees = np.bincount(columns, minlength=len(names))
+    kept = is_own | (degrees <= _limit(options.hub_cut, len(documents)))[columns]
     weights = np.where(is_own, options.edge_weight, MENTION_WEIGHT)
     return _assemble(
         list(names),
@@ -95,6 +90,33 @@ def build_graph(
         len(documents),
         synonym_threshold=options.synonym_threshold,
     )
+
+
+def _links(
+    pieces: list[tuple[IntArray, IntArray]], size: int
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return passage and name of each link, ascending, and whether it is of the first piece.
+
+    ``pieces`` hold names and their passages, and are used up: of many passages they are large.
+    """
+    keys = np.empty(sum(len(columns) for columns, _ in pieces), dtype=np.int64)
+    end = 0
+    for number in range(len(pieces)):
+        columns, rows = pieces.pop(0)
+        begin, end = end, end + len(columns)
+        np.multiply(rows, 2 * size, out=keys[begin:end])
+        keys[begin:end] += 2 * columns + min(number, 1)
+    del columns, rows
+    keys.sort()
+    is_first = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:] >> 1, keys[:-1] >> 1, out=is_first[1:])
+    keys = keys[is_first]
+    is_own = (keys & 1) == 0
+    keys >>= 1
+    kind = index_kind(keys.size)
+    found = keys // max(size, 1)
+    keys -= found * size
+    return found.astype(kind), keys.astype(kind), is_own
 
 
 def _limit(share: float, passages: int) -> float:
@@ -137,8 +159,11 @@ def _assemble(
     linked = sorted(np.unique(columns).tolist(), key=names.__getitem__)
     number = np.zeros(len(names), dtype=np.int64)
     number[linked] = np.arange(len(linked))
-    columns = number[columns]
-    links = sparse.csr_array((weights, (rows, columns)), shape=(passages, len(linked)))
+    columns = number[columns].astype(columns.dtype)
+    bounds = np.zeros(passages + 1, dtype=columns.dtype)
+    np.cumsum(np.bincount(rows, minlength=passages), out=bounds[1:])
+    links = sparse.csr_array((weights, columns, bounds), shape=(passages, len(linked)))
+    links.sort_indices()
     degrees = np.bincount(columns, minlength=len(linked))
     rarity = np.log1p(passages / np.maximum(degrees, 1))
     texts = [names[entity] for entity in linked]

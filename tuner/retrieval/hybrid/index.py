@@ -83,8 +83,8 @@ class Index:
             chunks = cut_documents(corpus, documents, options)
             corpus, documents, owners = chunks.corpus, chunks.corpus.documents, chunks.owners
         words = Words.of(documents, portion(advance, 0.0, 0.25))
-        graph = build_graph(corpus, documents, words, options, portion(advance, 0.25, 0.6))
-        of_text, of_lookup = portion(advance, 0.6, 0.75), portion(advance, 0.75, 1.0)
+        graph = build_graph(corpus, documents, words, options, portion(advance, 0.25, 0.65))
+        of_text, of_lookup = portion(advance, 0.65, 0.75), portion(advance, 0.75, 1.0)
         bm25 = Bm25.build(words, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
         return cls(
             document_ids=Texts.of(ids),

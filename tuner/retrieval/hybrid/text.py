@@ -17,7 +17,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.steps import Advance, unheard
 from tuner.core.words import is_unspaced, split_words
 from tuner.retrieval.hybrid.columns import Places, Texts
-from tuner.retrieval.hybrid.words import Numbers, Words, flattened
+from tuner.retrieval.hybrid.words import Numbers, Words, flattened, index_kind
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
@@ -134,7 +134,8 @@ def _count_terms(
     # Memory is taken as it is filled.
     most = int(words.starts[-1])
     indices, data = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
-    indptr, lengths, end = np.zeros(passages + 1, dtype=np.int64), np.zeros(passages), 0
+    indptr = np.zeros(passages + 1, dtype=index_kind(most))
+    lengths, end = np.zeros(passages), 0
     for first, last in words.blocks():
         advance(first, passages)
         numbers, counts = words.as_text(first, last)

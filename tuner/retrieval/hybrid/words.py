@@ -160,5 +160,10 @@ def flattened(rows: Iterable[Sequence[int]]) -> tuple[IntArray, IntArray]:
     for row in rows:
         flat.extend(row)
         lengths.append(len(row))
-    numbers = np.array(flat, dtype=np.int64)
-    return numbers, np.repeat(np.arange(len(lengths)), np.array(lengths, dtype=np.int64))
+    counts = np.array(lengths, dtype=np.int64)
+    return np.frombuffer(flat or b"", dtype=np.int64), np.repeat(np.arange(len(counts)), counts)
+
+
+def index_kind(size: int) -> type[np.int32 | np.int64]:
+    """Return the numbers that a sparse matrix with so many entries needs: small ones, if it can."""
+    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
