@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -513,3 +514,23 @@ class TestPublishedSets:
         count = 20 if published.is_ours else 500
         assert dataset.summary().judgements == len(rows) == count
         assert dataset.qrels[rows[0][0]][rows[0][1]] == float(rows[0][2])
+
+
+def test_a_corpus_is_read_line_by_line(tmp_path: Path, write_lines: Write) -> None:
+    texts = [
+        {"_id": str(number), "text": f"{number} " + "of words " * 120} for number in range(2000)
+    ]
+    write_lines(tmp_path / "corpus.jsonl", texts)
+    write_lines(tmp_path / "queries.jsonl", [{"_id": "q", "text": "who?"}])
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\t1\t1\n")
+    Beir.read(tmp_path)
+    tracemalloc.start()
+    try:
+        dataset = Beir.read(tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(dataset.corpus.documents) == 2000
+    # The texts themselves, what holds them, and a thousand of them while they are hashed.
+    assert peak < 2.5 * (tmp_path / "corpus.jsonl").stat().st_size
