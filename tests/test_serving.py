@@ -53,7 +53,7 @@ def test_the_engine_answers_with_the_tuned_parameters(model, engine):
     assert [answer["query"] for answer in answers] == TEXTS
     for answer, text in zip(answers, TEXTS, strict=True):
         expected = engine.serve(Query("q", text), PARAMS)
-        assert answer["params"] == PARAMS
+        assert answer["params"].items() >= PARAMS.items()
         assert answer["ids"] == expected.ids(0)
         assert len(answer["ids"]) == len(answer["scores"]) == 5
         assert answer["scores"] == sorted(answer["scores"], reverse=True)
