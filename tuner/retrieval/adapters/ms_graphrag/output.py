@@ -67,8 +67,6 @@ def judged_ids(output: Output, corpus: Corpus, judge: object) -> dict[str, str]:
     raise InputError(message, key=("judge",))
 
 
-OutputFolder = Annotated[str, "the output folder of GraphRAG"]
-
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "documents": ("id", "title"),
     "text_units": ("id", "human_readable_id", "text", "document_id"),
@@ -120,8 +118,8 @@ def read_output(folder: Path) -> Output:
     Raises:
         InputError: everything that is wrong, with file and column, all at once.
     """
+    check_folder(folder)
     reader = _Reader(folder)
-    reader.check_folder()
     rows = {table: list(reader.rows(table)) for table in COLUMNS}
     reader.raise_problems()
     titles = {_text(row["id"]): _text(row["title"]) for row in rows["documents"]}
@@ -191,6 +189,35 @@ def _older_tables(folder: Path) -> Path | None:
     return None
 
 
+def check_folder(folder: Path, key: tuple[str, ...] = ("path",)) -> None:
+    """Refuse what is no output folder at all, and point to one that is near.
+
+    Raises:
+        InputError: it has no tables of GraphRAG 2 or 3; ``key`` is the option that names it.
+    """
+    if table_path(folder, "text_units").is_file():
+        return
+    if not folder.is_dir():
+        raise InputError("no such folder", file=str(folder), key=key)
+    older = _older_tables(folder)
+    if older is not None:
+        where = "" if older == folder else f" below {older.relative_to(folder)}"
+        message = (
+            f"holds create_final_*.parquet{where}, made by GraphRAG 0 or 1; the tables of "
+            "version 2 or 3 are needed: index again, or migrate them as GraphRAG's notes on "
+            "breaking changes say"
+        )
+        raise InputError(message, file=str(folder), key=key)
+    below = folder / "output"
+    if table_path(below, "text_units").is_file():
+        message = f"holds no GraphRAG tables; did you mean {str(below)!r}?"
+        raise InputError(message, file=str(folder), key=key)
+    if not any(table_path(folder, table).exists() for table in COLUMNS):
+        names = ", ".join(f"{table}.parquet" for table in COLUMNS)
+        message = f"holds none of GraphRAG's tables ({names}); is it where the index was made?"
+        raise InputError(message, file=str(folder), key=key)
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads the tables of one folder, and collects what is wrong with them."""
@@ -209,30 +236,6 @@ class _Reader:
             shown.append(Problem(more, file=str(self.folder)))
         if shown:
             raise InputError(problems=shown)
-
-    def check_folder(self) -> None:
-        """Refuse what is no output folder at all, and point to one that is near."""
-        if table_path(self.folder, "text_units").is_file():
-            return
-        if not self.folder.is_dir():
-            raise InputError("no such folder", file=str(self.folder), key=("path",))
-        older = _older_tables(self.folder)
-        if older is not None:
-            where = "" if older == self.folder else f" below {older.relative_to(self.folder)}"
-            message = (
-                f"holds create_final_*.parquet{where}, made by GraphRAG 0 or 1; the tables of "
-                "version 2 or 3 are needed: index again, or migrate them as GraphRAG's notes on "
-                "breaking changes say"
-            )
-            raise InputError(message, file=str(self.folder), key=("path",))
-        below = self.folder / "output"
-        if table_path(below, "text_units").is_file():
-            message = f"holds no GraphRAG tables; did you mean {str(below)!r}?"
-            raise InputError(message, file=str(self.folder), key=("path",))
-        if not any(table_path(self.folder, table).exists() for table in COLUMNS):
-            names = ", ".join(f"{table}.parquet" for table in COLUMNS)
-            message = f"holds none of GraphRAG's tables ({names}); is it where the index was made?"
-            raise InputError(message, file=str(self.folder), key=("path",))
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table by the names in ``COLUMNS``; nothing after a report."""

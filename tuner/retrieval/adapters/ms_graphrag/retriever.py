@@ -16,13 +16,21 @@ from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.ms_graphrag.output import (
+    COLUMNS,
     JudgedBy,
     Output,
-    OutputFolder,
     judged_ids,
     read_output,
 )
-from tuner.retrieval.adapters.options import path_from_root
+from tuner.retrieval.adapters.ms_graphrag.outputs import (
+    OutputFolder,
+    OutputFolders,
+    OutputName,
+    chosen_folder,
+    contents,
+    output_knobs,
+)
+from tuner.retrieval.adapters.options import code_digest, path_from_root
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.knobs import Knob
@@ -46,7 +54,7 @@ class MsGraphrag:
         places: shape (text units,), where each of the engine's text units stands in ``judged``.
     """
 
-    resolve_options = path_from_root("path")
+    resolve_options = path_from_root("path", "outputs")
 
     engine: Hybrid
     judged: tuple[str, ...]
@@ -59,9 +67,37 @@ class MsGraphrag:
         return self.engine.knobs
 
     @classmethod
-    def declare_knobs(cls, *, path: str = "", judge: str = "", **options: Any) -> tuple[Knob, ...]:  # noqa: ARG003
-        """Return those of the engine with these options."""
-        return Hybrid.declare_knobs(**options)
+    def declare_knobs(
+        cls,
+        *,
+        path: Any = None,  # noqa: ARG003
+        outputs: Any = None,
+        output: Any = None,
+        judge: Any = None,  # noqa: ARG003
+        **options: Any,
+    ) -> tuple[Knob, ...]:
+        """Return those of the engine with these options, and the choice among several outputs.
+
+        Raises:
+            InputError: impossible options.
+        """
+        return (*Hybrid.declare_knobs(**options), *output_knobs(outputs, output))
+
+    @classmethod
+    def identify_index(
+        cls,
+        settings: Params,
+        *,
+        path: Any = None,
+        outputs: Any = None,
+        output: Any = None,  # noqa: ARG003
+        judge: Any = None,  # noqa: ARG003
+        **options: Any,
+    ) -> str:
+        """Return a digest of the code, the engine's own files, and the tables of every folder."""
+        own = {name: value for name, value in settings.items() if name != "output"}
+        engine = Hybrid.identify_index(own, **options)
+        return digest_of([code_digest("ms_graphrag"), engine, contents(path, outputs, COLUMNS)])
 
     @classmethod
     def build(
@@ -69,14 +105,17 @@ class MsGraphrag:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: OutputFolder,
+        path: OutputFolder = None,
+        outputs: OutputFolders = None,
+        output: OutputName = None,
         judge: JudgedBy = "document",
         advance: Advance = unheard,
         **options: Annotated[Any, HybridOptions],
     ) -> Self:
         """Index an output folder, or open the index of an equal one in ``cache_dir``.
 
-        ``path`` is the folder with GraphRAG's parquet files; ``judge`` says whose ids the data
+        ``path`` is the folder with GraphRAG's parquet files, or ``output`` names one of the folders
+        in ``outputs``; ``judge`` says whose ids the data
         set's judgements name, ``"document"`` or ``"text_unit"`` (see ``judged_ids``); ``options``
         are those of the built-in engine.
 
@@ -84,9 +123,9 @@ class MsGraphrag:
             InputError: a broken folder, one that does not fit the data set, or wrong options.
             TunerError: the cache cannot be written.
         """
-        output = read_output(Path(path).expanduser())
-        judged_by = judged_ids(output, corpus, judge)
-        engine = Hybrid.build(as_corpus(output), cache_dir=cache_dir, advance=advance, **options)
+        made = read_output(chosen_folder(path, outputs, output))
+        judged_by = judged_ids(made, corpus, judge)
+        engine = Hybrid.build(as_corpus(made), cache_dir=cache_dir, advance=advance, **options)
         if judge == "text_unit":
             return cls(engine, (), np.zeros(0, dtype=np.int64), engine.fingerprint)
         unit_ids = sorted(judged_by)  # the engine's order

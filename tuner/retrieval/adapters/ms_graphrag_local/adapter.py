@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,17 +21,26 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
     EmbedderName,
-    HashedWords,
+    embedder_knob,
     identity,
+    known_identity,
     make_embedder,
     open_embedder,
+    save_embedder,
 )
 from tuner.retrieval.adapters.ms_graphrag.output import (
     JudgedBy,
-    OutputFolder,
     judged_ids,
     read_output,
     table_path,
+)
+from tuner.retrieval.adapters.ms_graphrag.outputs import (
+    OutputFolder,
+    OutputFolders,
+    OutputName,
+    chosen_folder,
+    contents,
+    output_knobs,
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Settings, read_params
 from tuner.retrieval.adapters.once import once
@@ -98,15 +107,14 @@ def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], emb
     units = read_output(folder).units
     ids, texts = entity_texts(folder)
     model = make_embedder(embedder, [*texts, *(unit.text for unit in units)])
-    if isinstance(model, HashedWords):
-        model.save(directory)
+    save_embedder(model, directory)
     vectors = embed(model, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
     write_array(directory, "entities", vectors)
     record = {"ids": ids, "judged_by": {unit.short_id: judged_by[unit.id] for unit in units}}
     (directory / "ids.json").write_text(json.dumps(record), encoding="utf-8")
 
 
-@once(kept=2)
+@once(kept=4)
 def open_index(
     directory: Path, folder: Path, embedder: str, community_level: int | None, encoding: str
 ) -> Index:
@@ -138,7 +146,7 @@ class MsGraphragLocal:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
-    resolve_options = path_from_root("path")
+    resolve_options = path_from_root("path", "outputs")
 
     directory: Path
     fingerprint: str
@@ -149,12 +157,42 @@ class MsGraphragLocal:
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
 
     @classmethod
+    def declare_knobs(
+        cls,
+        *,
+        embedder: str = HASHED_WORDS,
+        outputs: Any = None,
+        output: Any = None,
+    ) -> tuple[Knob, ...]:
+        """Return those of local search, the embedder, and the choice among several outputs.
+
+        Raises:
+            InputError: impossible options.
+        """
+        return (*KNOBS, embedder_knob(embedder), *output_knobs(outputs, output))
+
+    @classmethod
+    def identify_index(
+        cls,
+        settings: Params,
+        *,
+        path: Any = None,
+        outputs: Any = None,
+        **options: Any,  # noqa: ARG003
+    ) -> str:
+        """Return a digest of code, package and embedder, and of the tables of every folder."""
+        tables = contents(path, outputs, (*TABLES, CLAIMS))
+        return digest_of([*_made_by(), known_identity(str(settings["embedder"])), tables])
+
+    @classmethod
     def build(
         cls,
         corpus: Corpus,
         *,
         cache_dir: Path,
-        path: OutputFolder,
+        path: OutputFolder = None,
+        outputs: OutputFolders = None,
+        output: OutputName = None,
         judge: JudgedBy = "document",
         embedder: EmbedderName = HASHED_WORDS,
         community_level: Annotated[
@@ -168,9 +206,9 @@ class MsGraphragLocal:
     ) -> Self:
         """Embed the entities of an output folder, or take up equal vectors in ``cache_dir``.
 
-        ``path`` and ``judge`` as in ``MsGraphrag.build``. ``embedder`` names a function from texts
-        to a matrix, ``package.module:function``: give the model that the index was made with, or
-        other entities are found than in production. ``community_level`` is that of GraphRAG's
+        ``path``, ``outputs``, ``output`` and ``judge`` as in ``MsGraphrag.build``. As ``embedder``
+        give the model that the index was made with, or other entities are found than in
+        production. ``community_level`` is that of GraphRAG's
         query command, where it is 2 by default: it knows no entity that is in no community up to
         that level, in some indexes most of them. None takes all entities. ``encoding`` is
         the tokenizer by which budgets are counted.
@@ -179,18 +217,14 @@ class MsGraphragLocal:
             InputError: GraphRAG is not installed or too old, a broken folder, or wrong options.
             TunerError: the embedder failed, or gave zero or NaN vectors.
         """
-        version = installed_version(
-            "graphrag", oldest=(3, 3), kind="ms_graphrag_local", extra="graphrag"
-        )
+        made_by = _made_by()
         if community_level is not None and not is_whole(community_level):
             message = f"must be a whole number, or null for all levels, got {community_level!r}"
             raise InputError(message, key=("community_level",))
-        folder = Path(path).expanduser().absolute()
+        folder = chosen_folder(path, outputs, output)
         judged_by = judged_ids(read_output(folder), corpus, judge)
         parts = [
-            version,
-            code_digest("ms_graphrag"),
-            code_digest("ms_graphrag_local"),
+            *made_by,
             _contents(folder),
             sorted(judged_by.items()),
             identity(embedder),
@@ -253,6 +287,14 @@ class MsGraphragLocal:
         return open_index(
             self.directory, self.folder, self.embedder, self.community_level, self.encoding
         )
+
+
+def _made_by() -> list[str]:
+    """Return what tells the code that shapes an index from any other."""
+    version = installed_version(
+        "graphrag", oldest=(3, 3), kind="ms_graphrag_local", extra="graphrag"
+    )
+    return [version, code_digest("ms_graphrag"), code_digest("ms_graphrag_local")]
 
 
 def _contents(folder: Path) -> list[str]:
