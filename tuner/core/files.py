@@ -186,6 +186,7 @@ def _alone(descriptor: int) -> Iterator[None]:
 
 MOST_BYTES = 8_000_000_000
 """Of a data set's file, as it is on the disk and unpacked: a corpus is held in memory."""
+_BLOCK_BYTES = 1 << 20
 
 
 @contextmanager
@@ -223,8 +224,10 @@ def read_input(path: str | Path, *, most: int = MOST_BYTES, is_what: str = "") -
         InputError: it is a pipe or a device, or is larger than ``most`` bytes.
     """
     with open_input(path, most=most, is_what=is_what) as stream:
-        # Some files of the system say that they are empty, so the content is counted too.
-        content = stream.read(most + 1)
+        content = stream.read(os.fstat(stream.fileno()).st_size + 1)
+        # Some files of the system say that they are empty.
+        while len(content) <= most and (block := stream.read(_BLOCK_BYTES)):
+            content += block
     if len(content) > most:
         raise InputError(too_large(most, is_what), file=str(path))
     return content
