@@ -69,6 +69,6 @@ def test_your_own_rules_are_used_and_checked(tmp_path, monkeypatch):
         load_classifier("own_rules:LIMIT")
     with pytest.raises(InputError, match="has no 'by_lenght'"):
         load_classifier("own_rules:by_lenght")
-    with pytest.raises(InputError, match="module:function, got 'rules'"):
+    with pytest.raises(InputError, match="'rules' must name the classifier as package"):
         load_classifier("rules")
     assert load_classifier(None) is classify

@@ -74,6 +74,9 @@ class Place:
                 raise LostError(f"{self.worker} is gone")
         return None  # not at once
 
+    def fetch(self, folders: Mapping[str, str]) -> None:
+        assert not folders
+
     def answer(self, *, wait_s: float) -> Outcome | None:
         return Outcome({"a": 1.0})
 

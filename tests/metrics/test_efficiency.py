@@ -189,7 +189,7 @@ def test_a_tokenizer_is_named_in_full():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("split_words", "write package.module:function"),
+        ("split_words", "must name the tokenizer as package.module:function"),
         ("no_such_module:encode", "cannot import the tokenizer 'no_such_module:encode'"),
         ("tuner.core.words:encode", "module 'tuner.core.words' has no 'encode'"),
         ("tuner.core.words:count_tokens", "must turn a text into a list of tokens"),  # a number

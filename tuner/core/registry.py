@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean, one_line, refuse
@@ -29,13 +30,33 @@ def load(family: str, kind: str) -> Any:
         InputError: no such kind, module or attribute.
     """
     if ":" in kind:
-        return _load_outside(family, kind)
+        return load_outside(_ONE_OF.get(family, family), kind)
     table = _table(family)
     if kind not in table:
         hint = did_you_mean(kind, sorted(table))
         raise InputError(f"unknown {_ONE_OF.get(family, family)} {kind!r}{hint}")
     module_name, _, attribute = table[kind].partition(":")
     return getattr(importlib.import_module(module_name), attribute)
+
+
+def load_outside(what: str, name: str, *, key: Sequence[str] = ()) -> Any:
+    """Import the ``what`` that is named as ``package.module:function``.
+
+    Raises:
+        InputError: it is named in another way, or there is no such module or thing.
+    """
+    module_name, _, thing = name.partition(":")
+    if not (module_name and thing):
+        raise InputError(f"{name!r} must name the {what} as package.module:function", key=key)
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+        reason = str(error) if isinstance(error, ImportError) else one_line(error)
+        raise InputError(f"cannot import the {what} {name!r}: {reason}", key=key) from error
+    try:
+        return attrgetter(thing)(module)
+    except AttributeError as error:
+        raise InputError(f"module {module_name!r} has no {thing!r}", key=key) from error
 
 
 def call_problem(thing: Any, *positional: str, named: Sequence[str] = ()) -> str:
@@ -126,18 +147,3 @@ def construct(make: Any, options: Mapping[str, Any], **given: Any) -> Any:
 def _table(family: str) -> Mapping[str, str]:
     table: Mapping[str, str] = importlib.import_module(f"tuner.{family}.base").KINDS
     return table
-
-
-def _load_outside(family: str, kind: str) -> Any:
-    module_name, _, attribute = kind.partition(":")
-    what = _ONE_OF.get(family, family)
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"cannot import the {what} {kind!r}: {error}") from error
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
-        raise InputError(f"cannot import the {what} {kind!r}: {one_line(error)}") from error
-    try:
-        return getattr(module, attribute)
-    except AttributeError as error:
-        raise InputError(f"module {module_name!r} has no {attribute!r}") from error

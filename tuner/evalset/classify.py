@@ -113,9 +113,7 @@ def load_classifier(name: str | None) -> Classifier:
     """
     if name is None:
         return classify
-    if ":" not in name:
-        raise InputError(f"a classifier is named as module:function, got {name!r}")
-    found = registry.load("classifiers", name)
+    found = registry.load_outside("classifier", name)
     if problem := registry.call_problem(found, "query"):
         message = f"{name!r} {problem}; it must take a query and return two strings"
         raise InputError(message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.rankings import Float32Array
-from tuner.core.registry import call_problem
+from tuner.core.registry import call_problem, load_outside
 
 _PROBE = "Which river flows through the town where the film's director was born?"
 
@@ -30,25 +29,11 @@ def load_embedder(name: str) -> Embedder:
     Raises:
         InputError: no such module or function.
     """
-    module_name, colon, attribute = name.partition(":")
-    if not (module_name and colon and attribute):
-        message = f"{name!r} must name a function as package.module:function"
-        raise InputError(message, key=("embedder",))
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except ImportError as error:
-        message = f"cannot import the embedder {name!r}: {error}"
-        raise InputError(message, key=("embedder",)) from error
-    except AttributeError as error:
-        message = f"module {module_name!r} has no {attribute!r}"
-        raise InputError(message, key=("embedder",)) from error
+    found: Embedder = load_outside("embedder", name, key=("embedder",))
     if problem := call_problem(found, "texts"):
         message = f"{name!r} {problem}; write a function from a list of texts to their vectors"
         raise InputError(message, key=("embedder",))
-    embedder: Embedder = found
-    return embedder
+    return found
 
 
 def embed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError, one_line
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
+from tuner.core.registry import load_outside
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
@@ -114,11 +114,9 @@ def open_store(name: str, process: int) -> Any:  # noqa: ARG001  # a fork has it
     """
     from graph_retriever.adapters import Adapter
 
-    module, colon, attribute = name.partition(":")
+    opener = load_outside("store", name, key=("store",))
     try:
-        if not colon:
-            raise AttributeError("write package.module:function")
-        adapter = getattr(importlib.import_module(module), attribute)()
+        adapter = opener()
     except Exception as error:
         message = f"cannot open the store {name!r}: {one_line(error)}"
         raise InputError(message, key=("store",)) from error
