@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tuner.cli.console import console
+from tuner.cli.console import console, new_table
 from tuner.cli.out import echo
 from tuner.core.shown import figure
 from tuner.core.study_facts import types_found, whole_params
@@ -35,14 +35,8 @@ def print_summary(header: StudyHeader, summary: StudySummary) -> None:
 def _table(header: StudyHeader, summary: StudySummary) -> Table:
     metric_names = tuple(header.objective["maximize"])
     has_holdout = any(one.holdout_objective is not None for _, one, _ in _rows(summary))
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("")
-    table.add_column("tune", justify="right")
-    if has_holdout:
-        table.add_column("holdout", justify="right")
-        for name in metric_names:
-            table.add_column(name, justify="right")
-    table.add_column("parameters", overflow="fold")
+    held_out = ("holdout", *metric_names) if has_holdout else ()
+    table = new_table("", "tune", *held_out, "parameters", words=("", "parameters"))
     for label, standing, style in _rows(summary):
         metrics = [figure(standing.holdout_metrics.get(name)) for name in metric_names]
         figures = [figure(standing.tune_objective)]
@@ -55,12 +49,8 @@ def _table(header: StudyHeader, summary: StudySummary) -> Table:
 
 
 def _front(front: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left")
-    table.title = f"Pareto front: {len(front)} of the trials"
-    table.add_column("")
-    for name in front[0]["goals"]:
-        table.add_column(name, justify="right")
-    table.add_column("parameters", overflow="fold")
+    table = new_table("", *front[0]["goals"], "parameters", words=("", "parameters"))
+    table.title, table.title_justify = f"Pareto front: {len(front)} of the trials", "left"
     for point in front:
         label = f"{point['arm']} #{point['trial']}{' (knee)' if point['is_knee'] else ''}"
         figures = [f"{value:.4g}" for value in point["goals"].values()]

@@ -16,6 +16,7 @@ EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_ALARM = 20  # quality slips
+EXIT_SAMPLE_RATIO = 21  # the arms of an experiment do not have their shares
 EXIT_INTERRUPTED = 130
 
 

@@ -9,7 +9,7 @@ import click
 
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
-from tuner.core.errors import InputError
+from tuner.core.errors import EXIT_SAMPLE_RATIO, InputError
 from tuner.core.files import write_whole
 from tuner.core.json_text import json_text
 from tuner.core.shown import counted
@@ -17,8 +17,6 @@ from tuner.core.shown import counted
 if TYPE_CHECKING:
     from tuner.abtest.analysis import Analysis
     from tuner.abtest.decision import Decision
-
-EXIT_SAMPLE_RATIO = 21
 
 
 @click.command("analyze", short_help="Test the results: ship, do not ship, or keep collecting.")
