@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +19,7 @@ from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.cache import ensure
+from tuner.retrieval.hybrid.embedders import NONE as NO_EMBEDDER
 from tuner.retrieval.hybrid.embedders import identity
 from tuner.retrieval.hybrid.fusion import Groups, best, fuse, normalise_graph, normalise_text
 from tuner.retrieval.hybrid.index import Index, open_index
@@ -59,6 +60,13 @@ class Hybrid:
     def knobs(self) -> tuple[Knob, ...]:
         """Return what can be tuned; the options that it was built with are the defaults."""
         return tuple(knobs_of(self.options).values())
+
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return how many words an embedder read; nothing where none did."""
+        if self.options.embedder == NO_EMBEDDER:
+            return {}
+        return {"tokens": float(self._index().token_counts.sum())}
 
     @classmethod
     def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:
