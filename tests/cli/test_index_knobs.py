@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -153,6 +154,7 @@ def test_what_indexes_cost_stands_in_every_view(tuner_here):
 def test_another_index_can_be_evaluated_compared_and_loaded(tuner_here):
     told = tuner_here("evaluate", "config.yaml", "--params", '{"field": "both"}', "--json")
     assert json.loads(told.stdout)["params"]["field"] == "both"
+    assert re.fullmatch(r"an index of 20 documents was built: .* s and .* kB\n", told.stderr)
     b = '{"field": "both", "top_k": 2}'
     duel = json.loads(tuner_here("compare", "config.yaml", "--b", b, "--json").stdout)
     # A title alone tells the city, not which of its two passages is asked for.
@@ -308,3 +310,29 @@ def test_an_index_that_failed_is_not_built_again_unless_failed_trials_are_retrie
     assert failed.error.startswith("the index with field=title, how=raise could not be built: ")
     tuner("resume", str(run_dir), "--retry-failed")
     assert builds(tuner.folder) == [*before, "title raise"]
+
+
+def test_winner_and_baseline_are_timed_by_turns_each_on_its_own_index(tuner_here):
+    rail = ("--set", "verdict.guardrails={latency_p95_ms: {max_increase: 100}}")
+    record = json.loads(tuner_here("run", "config.yaml", *rail, "--json").stdout)
+    fields = [record[side]["params"]["field"] for side in ("baseline", "winner")]
+    assert fields == ["title", "both"]
+    (rail,) = record["verdict"]["guardrails"].values()
+    assert record["queries_asked"]["latency"] > 0
+    assert builds(tuner_here.folder) == ["title well", "both well"]
+
+
+@pytest.mark.slow
+def test_mlflow_shows_what_indexes_cost(tuner_here):
+    import mlflow
+
+    tuner_here.edit("tracking: null", "tracking: {uri: 'sqlite:///mlflow.db', experiment: small}")
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    client = mlflow.MlflowClient(f"sqlite:///{tuner_here.folder / 'mlflow.db'}")
+    study = client.get_run(record["mlflow_run_id"])
+    assert (study.data.metrics["indexes"], study.data.metrics["indexes_built"]) == (2, 2)
+    assert study.data.metrics["index_seconds"] == pytest.approx(record["indexes"]["seconds"])
+    new = "tags.`tuner.role` = 'trial' and tags.`tuner.index_is_new` = 'true'"
+    trials = client.search_runs([study.info.experiment_id], new)
+    assert {run.data.params["field"] for run in trials} == {"title", "both"}
+    assert len({run.data.tags["tuner.index"] for run in trials}) == 2

@@ -12,17 +12,16 @@ import click
 from tuner.cli.options import (
     check_plot,
     config_argument,
+    have_ready,
     load_shown,
     note,
     read_params,
     set_option,
-    showing,
 )
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_FAILED
 from tuner.core.json_text import json_text
 from tuner.core.shown import counted
-from tuner.core.steps import INDEX
 
 if TYPE_CHECKING:
     from tuner.bench.levels import Level, Loop
@@ -143,8 +142,7 @@ def command(
             f"note: no baseline and no default says what {', '.join(guessed)} is today: asked with "
             "the middle of the space; give --params, or a baseline"
         )
-    with showing(INDEX) as advance:
-        assembly.ready(choice, advance)
+    have_ready(assembly, choice)
     seed = assembly.config.study.seed
     retriever, asked = assembly.answering(choice)
     ask = asking(retriever, asked, assembly.part("all"), seed=seed)

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, note, read_params, set_option, showing
+from tuner.cli.options import (
+    config_argument,
+    have_ready,
+    load_shown,
+    note,
+    read_params,
+    set_option,
+    showing,
+)
 from tuner.cli.out import echo
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
-from tuner.core.steps import INDEX
 
 
 @click.command("compare", short_help="Compare two configurations on the same queries.")
@@ -115,9 +122,7 @@ def command(
     origin = assembly.baseline_tuned_on if first is None else origin_of(first)
     origins = (origin, origin_of(second))
     assembly = remembering_from(assembly, (first, second))
-    for one in (a, b):
-        with showing(INDEX) as advance:
-            assembly.ready(one, advance)
+    have_ready(assembly, a, b)
     with showing("comparison"):
         result = duel(assembly, a, b, part, tuned_on=origins)
     if result.looks is not None:

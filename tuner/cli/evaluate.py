@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, note, read_params, set_option, showing
+from tuner.cli.options import (
+    config_argument,
+    have_ready,
+    load_shown,
+    note,
+    read_params,
+    set_option,
+    showing,
+)
 from tuner.cli.out import echo
 from tuner.core.calls import calls_sentence
 from tuner.core.errors import InputError
 from tuner.core.json_text import json_text
-from tuner.core.steps import INDEX
 
 if TYPE_CHECKING:
     from tuner.run.judge import Choice
@@ -78,8 +85,7 @@ def command(
         raise InputError("give --params, or a `baseline:` section in the configuration")
     choice = assembly.choice(given)
     labels = None if by is None else groups(assembly.part(part), by)
-    with showing(INDEX) as advance:
-        assembly.ready(choice, advance)
+    have_ready(assembly, choice)
     with showing("evaluation"):
         found = evaluate_choice(assembly, choice, part)
     for remark in found.remarks:

@@ -13,7 +13,8 @@ import click
 
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
-from tuner.core.steps import START, Advance, Phases, Say
+from tuner.core.shown import counted
+from tuner.core.steps import INDEX, START, Advance, Phases, Say, duration
 from tuner.run.progress import progress_for
 
 _WRITE = 'write for example \'{"graph_weight": 0.6, "top_k": 10}\''
@@ -73,6 +74,21 @@ def showing(phase: str) -> Iterator[Advance]:
     """Show how far a block is, where it takes long."""
     with progress_for() as progress, Phases(progress.step).phase(phase) as advance:
         yield advance
+
+
+def have_ready(assembly: Any, *choices: Any) -> None:
+    """Have the indexes that choices need built, show how far that is, and say what they took."""
+    from tuner.core.index_costs import size
+
+    for choice in choices:
+        before = assembly.builds.seconds
+        with showing(INDEX) as advance:
+            use = assembly.ready(choice, advance)
+        for one in () if use is None else use.each:
+            # That of the baseline was built, and shown, when the configuration was loaded.
+            if one.is_new and assembly.builds.seconds > before:
+                took = f"{duration(one.seconds)} and {size(one.megabytes)}"
+                note(f"an index of {counted(one.documents, 'document')} was built: {took}")
 
 
 def note(message: str) -> None:
