@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import shutil
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.retrieval.adapters.function import Function
+from tuner.retrieval.indexes.pickling import Pickler, open_pickle
 from tuner.testing import IndexCase
 from tuner.testing.indexes import CHECKS
 
@@ -241,6 +243,7 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(
     [
         ("self, documents, **index", "self, index, query, top_k", "Engine.build takes any param"),
         ("self, documents, field", "self, query, top_k", "Engine.search takes .*needs `index`"),
+        ("self, docs, field", "self, index, query, top_k", r"build takes \(docs, .*`documents`"),
         ("self, documents, dim", "self, index, query, top_k", "Engine' needs 'dim': name it in"),
     ],
 )
@@ -257,6 +260,54 @@ def test_what_cannot_be_told_from_a_signature_is_refused(
     """
     with pytest.raises(InputError, match=reason):
         built(code)
+
+
+def test_an_index_answers_from_wherever_its_folder_was_brought(
+    built: Callable[..., Function], tmp_path: Path
+) -> None:
+    for code in (ENGINE, WITH_FOLDER):
+        place = tmp_path / "place"
+        engine = built(code, cache_dir=place)
+        with (place / "kept.pickle").open("wb") as stream:
+            Pickler(stream, place).dump(engine)
+        place.rename(tmp_path / "elsewhere")
+        assert ids(open_pickle(tmp_path / "elsewhere" / "kept.pickle")) == [["d0"], [], []]
+        shutil.rmtree(tmp_path / "elsewhere")
+
+
+@pytest.mark.slow
+def test_a_study_with_other_parameters_of_queries_takes_up_an_index(
+    case_of: Callable[..., IndexCase], tmp_path: Path
+) -> None:
+    first = case_of(SearchSpace({"field": Categorical(("title", "text"))}))
+    second = case_of(SPACE)
+    assert first.opened(tmp_path, {"field": "title"}).ready({"field": "text"}).is_new
+    asked = second.opened(tmp_path, {"field": "title"})
+    assert not asked.ready({"field": "text"}).is_new
+    found = asked.retrieve(QUERIES, {"field": "text", "top_k": 1})
+    assert [found.ids(row) for row in range(3)] == [["d0"], ["d1"], []]
+
+
+@pytest.fixture
+def case_of(options: Callable[..., dict[str, Any]]) -> Callable[..., IndexCase]:
+    named = options(
+        OPEN.replace('assert set(params) == {"top_k"}, params', "").replace(
+            'params["top_k"]', 'params.get("top_k", 2)'
+        )
+    )
+
+    def make(space: SearchSpace) -> IndexCase:
+        return IndexCase(
+            Function,
+            CORPUS,
+            QUERIES,
+            first={"field": "title"},
+            other={"field": "text"},
+            options=named,
+            space=space,
+        )
+
+    return make
 
 
 PLAIN = """

@@ -147,6 +147,14 @@ class Target:
                 "so that it is known which those are"
             )
             yield Problem(message, key=KEY)
+        building = tuple(inspect.signature(self.object.build).parameters)
+        if not {"documents", "corpus"} & set(building):
+            shown = f"({', '.join(building)})"
+            message = (
+                f"{self.name}.build takes {shown}: it needs `documents`, those of the data set, or "
+                "`corpus`, which has their facts too"
+            )
+            yield Problem(message, key=KEY)
         takes = inspect.signature(self.object.search).parameters
         is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
         if not is_open and not {INDEX, QUERY} <= set(takes):
