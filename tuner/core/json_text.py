@@ -55,12 +55,6 @@ def without_undefined(value: Any) -> Any:
     return value
 
 
-def metrics_of(record: Mapping[str, float | None] | None) -> dict[str, float]:
-    """Return the metrics of a record as they were: null is NaN, undefined."""
-    values = {} if record is None else record
-    return {name: math.nan if value is None else value for name, value in values.items()}
-
-
 def text_digest(text: str, digits: int = 16) -> str:
     """Return the first hexadecimal digits of a text's SHA-256; half a character counts as it is."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:digits]

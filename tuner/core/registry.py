@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from tuner.core.errors import InputError, Problem, did_you_mean, one_line, refuse
+from tuner.core.shown import counted
 
 _ONE_OF = {"backends": "backend", "retrieval": "retriever", "datasets": "data set format"}
 
@@ -77,11 +78,9 @@ def call_problem(thing: Any, *positional: str, named: Sequence[str] = ()) -> str
         signature.bind(*positional, **dict.fromkeys(named))
     except TypeError:
         given = [*positional, *(f"{name}=…" for name in named)]
-        plural = "s" if len(given) > 1 else ""
         takes = str(signature).partition(" -> ")[0]
-        return (
-            f"takes {takes}, and would be given {len(given)} argument{plural}: {', '.join(given)}"
-        )
+        many = counted(len(given), "argument")
+        return f"takes {takes}, and would be given {many}: {', '.join(given)}"
     return ""
 
 

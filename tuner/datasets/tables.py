@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tuner.core.grades import GradeScale
+from tuner.core.shown import counted
 from tuner.datasets.lines import (
     ABSENT,
     HALF_A_PAIR,
@@ -57,9 +58,8 @@ def csv_rows(
                 header = [name.strip() for name in fields]
                 yield begin, header
             elif len(fields) != len(header):
-                plural = "s" if len(fields) > 1 else ""
                 message = (
-                    f"{len(fields)} field{plural}, but the header has {len(header)}; put what "
+                    f"{counted(len(fields), 'field')}, but the header has {len(header)}; put what "
                     f"contains {delimiter!r} in double quotes"
                 )
                 log.add("fields", message, file, begin)
@@ -240,7 +240,7 @@ class PairTable:
             return
         message = (
             f"expected query id, document id and {self.number}, separated by tabs; "
-            f"got {len(fields)} field{'s' if len(fields) > 1 else ''}"
+            f"got {counted(len(fields), 'field')}"
         )
         self.log.add("fields", message, self.file, line)
 

@@ -9,6 +9,7 @@ from contextlib import closing
 
 from tuner.core.errors import OutageError
 from tuner.core.outages import is_outage
+from tuner.core.shown import counted
 from tuner.core.trial import Blame, Outcome, Params, Trial
 from tuner.execution.base import Outcomes
 
@@ -105,8 +106,8 @@ class _Held:
     @property
     def reason(self) -> str:
         """Say that the system does not answer, and what it said last."""
-        count = f"{self.in_a_row} evaluation{'s' * (self.in_a_row != 1)} in a row"
-        return f"the system does not answer: {self._last} ({count})"
+        count = counted(self.in_a_row, "evaluation")
+        return f"the system does not answer: {self._last} ({count} in a row)"
 
     def add(self, trial: Trial, outcome: Outcome) -> None:
         """Hold back a trial's failure."""
