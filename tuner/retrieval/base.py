@@ -210,7 +210,8 @@ class DeclaresKnobs(Protocol):
         """Return the knobs that a retriever built with these options would have.
 
         One that names ``space`` or ``baseline`` is given those, as ``build`` is, where there is a
-        configuration.
+        configuration. One that names ``read_run`` is given what reads run files, where all knobs
+        are asked for, and not those of the index alone.
         """
         ...
 

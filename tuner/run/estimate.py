@@ -9,7 +9,7 @@ from typing import Any
 
 from tuner.backends.grid import Grid
 from tuner.core.calls import EVALUATION
-from tuner.core.errors import InputError, TunerError
+from tuner.core.errors import TunerError
 from tuner.core.index_costs import size
 from tuner.core.shown import counted, joined
 from tuner.core.space import SearchSpace
@@ -155,7 +155,7 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     bounds = [(trials - 1 + len(grids), "one a trial" if trials > 1 else "every point of the grid")]
     counts = [space.parameters[name].count for name in space.index]
     if None not in counts:
-        others = 0 if _is_in(space, assembly.baseline or {}) else 1
+        others = 0 if all(_is_in(space, setting) for setting in first) else 1
         settings = math.prod(count or 1 for count in counts)
         bounds.append((settings + others, "every setting there is"))
     if budget is not None:
@@ -188,12 +188,12 @@ def probe(assembly: Assembly) -> Probe:
     )
 
 
-def _is_in(space: SearchSpace, params: Params) -> bool:
-    """Say whether the index parameters of ``params`` are values that the space has."""
-    for name in space.index:
+def _is_in(space: SearchSpace, setting: Setting) -> bool:
+    """Say whether a setting's values are such as the space has."""
+    for name, value in zip(space.index, setting, strict=True):
         try:
-            space.parameters[name].canonical(params.get(name))
-        except InputError:
+            space.parameters[name].canonical(value)
+        except ValueError:
             return False
     return True
 

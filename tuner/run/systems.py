@@ -52,7 +52,9 @@ def declared_knobs(kind_name: str, options: Mapping[str, Any]) -> tuple[Knob, ..
     """
     kind = registry.load("retrieval", kind_name)
     if isinstance(kind, DeclaresKnobs):
-        return tuple(registry.construct(kind.declare_knobs, _declaring(kind, options)))
+        reading = _named(kind.declare_knobs, {"read_run": _read_run})
+        declaring = _declaring(kind, options)
+        return tuple(registry.construct(kind.declare_knobs, declaring, **reading))
     declared = getattr(kind, "knobs", None)
     if isinstance(declared, tuple):
         if callable(getattr(kind, "build", None)):

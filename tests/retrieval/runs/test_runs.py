@@ -8,8 +8,9 @@ import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tuner.core.corpus import Corpus, Document, Query
@@ -17,7 +18,7 @@ from tuner.core.errors import InputError
 from tuner.datasets.run_files import read_run
 from tuner.retrieval.adapters.runs import Runs
 from tuner.retrieval.adapters.runs.legs import Run
-from tuner.testing import RetrieverCase, RetrieverContract
+from tuner.testing import IndexCase, IndexContract, RetrieverCase, RetrieverContract
 
 QUERIES = [Query("q1", "first"), Query("q2", "second"), Query("q3", "third")]
 TREC = "q1 Q0 d1 1 4 x\nq1 Q0 d2 2 3 x\nq1 Q0 d3 3 2 x\nq2 Q0 d1 1 1 x\n"
@@ -69,6 +70,117 @@ class TestContract(RetrieverContract):
         ],
         document_ids=["d1", "d2", "d3", "d4"],
     )
+
+
+OTHER = "q1 Q0 d3 1 4 x\nq2 Q0 d2 1 3 x\nq2 Q0 d1 2 2 x\nq2 Q0 d4 3 1 x\nq2 Q0 d3 4 0.5 x\n"
+
+
+def two_files_of_a(folder: Path) -> dict[str, Any]:
+    (folder / "a.run").write_text(TREC)
+    (folder / "other.run").write_text(OTHER)
+    (folder / "b.json").write_text(JSON)
+    files = {"today": str(folder / "a.run"), "other": str(folder / "other.run")}
+    return {"legs": {"a": files, "b": str(folder / "b.json")}, "read_run": answers}
+
+
+@pytest.mark.slow
+class TestIndexContract(IndexContract):
+    case: ClassVar = IndexCase(
+        Runs,
+        CORPUS,
+        QUERIES,
+        first={"run_a": "today"},
+        other={"run_a": "other"},
+        options=two_files_of_a(Path(mkdtemp())),
+    )
+
+
+class TestChoices:
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        return two_files_of_a(tmp_path)
+
+    @pytest.fixture
+    def built(self, options: dict[str, Any], tmp_path: Path) -> Callable[..., Runs]:
+        def make(**chosen: str) -> Runs:
+            place = tmp_path / "cache"
+            return Runs.build(CORPUS, cache_dir=place, index_params=chosen or None, **options)
+
+        return make
+
+    def test_each_file_answers_as_when_it_is_the_only_one(
+        self, built: Callable[..., Runs], options: dict[str, Any], tmp_path: Path
+    ) -> None:
+        for name, file in options["legs"]["a"].items():
+            alone = Runs.build(
+                CORPUS,
+                cache_dir=tmp_path / "alone",
+                legs={"a": file, "b": options["legs"]["b"]},
+                read_run=answers,
+            )
+            among = built(run_a=name)
+            for params in ({}, {"weight_b": 0.3, "normalisation": "z"}, {"fusion": "rrf"}):
+                found, wanted = (one.retrieve(QUERIES, params) for one in (among, alone))
+                assert [found.ids(row) for row in range(3)] == [wanted.ids(row) for row in range(3)]
+                assert np.array_equal(found.context_tokens, wanted.context_tokens)
+
+    def test_the_first_is_todays(self, built: Callable[..., Runs]) -> None:
+        assert built() == built(run_a="today") != built(run_a="other")
+
+    def test_knobs_are_the_same_whichever_is_chosen(
+        self, built: Callable[..., Runs], options: dict[str, Any]
+    ) -> None:
+        assert built().knobs == built(run_a="other").knobs
+        declared = {knob.name: knob for knob in Runs.declare_knobs(**options)}
+        choice = declared.pop("run_a")
+        assert (choice.default, choice.choices, choice.stage) == (
+            "today",
+            ("today", "other"),
+            "index",
+        )
+        assert tuple(declared.values()) == built().knobs
+        # The deeper of today's 3 documents and the other's 4.
+        assert (declared["depth_a"].default, declared["depth_a"].high) == (4, 4)
+        assert Runs.declare_knobs(legs=options["legs"]) == (choice,)
+
+    def test_files_are_read_once(self, built: Callable[..., Runs], options: dict[str, Any]) -> None:
+        first = built()
+
+        def refuse(path: Path) -> Run:
+            raise AssertionError(f"{path} was read again")
+
+        options["read_run"] = refuse
+        assert built() == first
+
+    def test_an_index_is_of_the_content_of_all_files(
+        self, options: dict[str, Any], tmp_path: Path
+    ) -> None:
+        before = Runs.identify_index({"run_a": "today"}, legs=options["legs"])
+        assert Runs.identify_index({"run_a": "other"}, legs=options["legs"]) == before
+        (tmp_path / "other.run").write_text(OTHER + "q3 Q0 d1 1 1 x\n")
+        assert Runs.identify_index({"run_a": "today"}, legs=options["legs"]) != before
+
+    def test_what_is_wrong_with_any_file_is_told_at_once(
+        self, built: Callable[..., Runs], tmp_path: Path
+    ) -> None:
+        (tmp_path / "other.run").unlink()
+        (tmp_path / "b.json").write_text("[")
+        with pytest.raises(InputError) as caught:
+            built()
+        told = "\n".join(map(str, caught.value.problems))
+        assert "other.run: no such file" in told
+        assert "b.json" in told
+
+    def test_paths_hold_from_anywhere(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        legs = {"a": {"x": "x.run", "y": 3}, "b": "b.run"}
+        resolved = Runs.resolve_options({"legs": legs}, Path("elsewhere"))["legs"]
+        assert resolved == {
+            "a": {"x": str(tmp_path / "x.run"), "y": 3},
+            "b": str(tmp_path / "b.run"),
+        }
 
 
 class TestAnswers:
@@ -169,6 +281,9 @@ class TestWrong:
             ({"a": "a.run"}, "a fusion needs two runs or more, got 1"),
             ({"a": "a.run", "b-c": "b.run"}, "legs.b-c: a leg's name starts with a letter"),
             ({"a": "a.run", "b": 3}, "legs.b: must be a run file, got 3"),
+            ({"a": "a.run", "b": {"x": 3}}, r"legs\.b\.x: must be a path, got 3"),
+            ({"a": "a.run", "b": {}}, r"legs\.b: must map names to paths"),
+            ({"a": "a.run", "b": {1: "b.run"}}, r"a name must be a text, got 1"),
         ],
     )
     def test_legs(self, tmp_path: Path, legs: object, message: str) -> None:

@@ -185,7 +185,7 @@ class Table:
         )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def open_table(directory: Path) -> Table:
     """Load the table in ``directory`` once a process."""
     return Table.load(directory)

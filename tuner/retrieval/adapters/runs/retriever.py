@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 
@@ -18,16 +18,22 @@ from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
-from tuner.retrieval.adapters.options import code_digest
+from tuner.retrieval.adapters.alternatives import choice_knob, file_digest, read_alternatives
+from tuner.retrieval.adapters.options import code_digest, path_from_root
 from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
 from tuner.retrieval.hybrid.cache import ensure
-from tuner.retrieval.knobs import Knob
+from tuner.retrieval.knobs import Knob, knob_params
 
 ReadRun = Callable[[Path], Run]
+Named = TypeVar("Named", str, tuple[str, str])
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _EXAMPLE = "write {graph: graph.run, text: text.run}"
+_DEPTHS = "depths.json"
+
+Legs = Mapping[str, Mapping[str, Path]]
+"""The files of each leg by their names; where a leg has one, it has no name."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,25 @@ class Runs:
     legs: tuple[str, ...]
     knobs: tuple[Knob, ...]
 
+    resolve_options = path_from_root("legs")
+
     @classmethod
-    def resolve_options(cls, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:  # noqa: ARG003
-        """Return the options with the run files from the root; they start at the current folder."""
-        legs = options.get("legs")
-        if not isinstance(legs, Mapping):
-            return dict(options)
-        resolved = {
-            name: str(Path(path).expanduser().resolve()) if isinstance(path, str) else path
-            for name, path in legs.items()
-        }
-        return {**options, "legs": resolved}
+    def declare_knobs(cls, *, legs: Any, read_run: ReadRun | None = None) -> tuple[Knob, ...]:
+        """Return the choices among the files of each leg, and with ``read_run`` the fusion's knobs.
+
+        Raises:
+            InputError: what is wrong with the legs' names, or in their files.
+        """
+        paths = _paths(legs)
+        if read_run is None:
+            return _run_knobs(paths)
+        depths = _depths(paths, read_run)
+        return (*make_knobs(depths, widest=sum(depths.values())), *_run_knobs(paths))
+
+    @classmethod
+    def identify_index(cls, settings: Params, *, legs: Any) -> str:  # noqa: ARG003
+        """Return a digest of the code and of every file."""
+        return digest_of([code_digest("runs"), _contents(_paths(legs))])
 
     @classmethod
     def build(
@@ -62,33 +76,50 @@ class Runs:
         corpus: Corpus,
         *,
         cache_dir: Path,
-        legs: Annotated[Any, "the runs to be mixed, each as name: run file"],
+        legs: Annotated[
+            Any,
+            "the runs to be mixed, each as name: run file, or as name: {choice: run file, …} for "
+            "run files that are choices",
+        ],
         read_run: ReadRun,
+        index_params: Params | None = None,
     ) -> Self:
         """Read the runs, or open the arrays of equal ones in ``cache_dir``.
 
-        ``legs`` maps names to run files. ``read_run`` reads one: query -> document -> score, or
-        query -> documents, best first. Where the corpus has documents they must hold all those of
-        the runs, and contexts are counted by their texts.
+        ``legs`` maps names to run files, or to several by a name each; then ``index_params`` say
+        which, as ``run_<leg>``, by default the first. ``read_run`` reads one: query -> document ->
+        score, or query -> documents, best first. Where the corpus has documents they must hold all
+        those of the runs, and contexts are counted by their texts.
 
         Raises:
             InputError: what is wrong with the legs' names or in their files, all at once.
             TunerError: the cache cannot be written.
         """
         paths = _paths(legs)
-        fingerprint = _fingerprint(corpus, paths, read_run)
+        names = knob_params(index_params or {}, _run_knobs(paths))
+        chosen = {leg: str(names.get(f"run_{leg}", "")) for leg in paths}
+        contents = _contents(paths)
+        if not all(map(all, (files.values() for files in contents.values()))):
+            _depths(paths, read_run)  # says in words what is wrong, and with any other file too
+        fingerprint = digest_of(
+            [code_digest("runs"), corpus_fingerprint(corpus), contents, sorted(chosen.items())]
+        )
         directory = Path(cache_dir).absolute() / f"runs-{fingerprint}"
 
         def write(unfinished: Path) -> None:
             tokens = {d.id: count_tokens(f"{d.title} {d.text}") for d in corpus.documents} or None
-            runs = _each(paths, read_run)
+            depths = _depths(paths, read_run) if names else {}
+            runs = _each({leg: paths[leg][chosen[leg]] for leg in paths}, read_run)
             Table.build(runs, tokens=tokens).save(unfinished)
+            (unfinished / _DEPTHS).write_text(json.dumps(depths), encoding="utf-8")
 
         ensure(directory, write)
         table = open_table(directory)
+        # Of all files of a leg, so that the parameters are the same whichever is chosen.
         depths = {name: s.shape[1] for name, s in zip(table.names, table.scores, strict=True)}
-        knobs = make_knobs(depths, widest=table.pool.shape[1])
-        return cls(directory, fingerprint, table.names, knobs)
+        depths |= json.loads((directory / _DEPTHS).read_text(encoding="utf-8"))
+        widest = sum(depths.values()) if names else table.pool.shape[1]
+        return cls(directory, fingerprint, table.names, make_knobs(depths, widest=widest))
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Make sure that every leg knows some of the queries.
@@ -137,7 +168,7 @@ class Runs:
         )
 
 
-def _paths(legs: Any) -> dict[str, Path]:
+def _paths(legs: Any) -> Legs:
     """Check what the configuration says of the legs."""
     if not isinstance(legs, Mapping):
         raise InputError(f"must map names to run files, got {legs!r}; {_EXAMPLE}", key=("legs",))
@@ -145,29 +176,53 @@ def _paths(legs: Any) -> dict[str, Path]:
     if len(legs) < 2:
         message = f"a fusion needs two runs or more, got {len(legs)}; {_EXAMPLE}"
         problems.append(Problem(message, key=("legs",)))
-    for name, path in legs.items():
+    found: dict[str, Mapping[str, Path]] = {}
+    for name, given in legs.items():
+        key = ("legs", str(name))
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             message = "a leg's name starts with a letter and has letters, digits and _ only"
-            problems.append(Problem(message, key=("legs", str(name))))
-        elif not isinstance(path, str | Path) or not str(path):
-            problems.append(Problem(f"must be a run file, got {path!r}", key=("legs", name)))
+            problems.append(Problem(message, key=key))
+        elif isinstance(given, Mapping):
+            try:
+                found[name] = read_alternatives(given, key=key, example="{small: a.run, …}")
+            except InputError as error:
+                problems += error.problems
+        elif not isinstance(given, str | Path) or not str(given):
+            problems.append(Problem(f"must be a run file, got {given!r}", key=key))
+        else:
+            found[name] = {"": Path(given).expanduser()}
     refuse(problems)
-    return {name: Path(path).expanduser() for name, path in legs.items()}
+    return found
 
 
-def _fingerprint(corpus: Corpus, paths: Mapping[str, Path], read_run: ReadRun) -> str:
-    """Hash this code, the runs and the texts whose tokens are counted."""
-    try:
-        contents = {name: path.read_bytes() for name, path in sorted(paths.items())}
-    except OSError:
-        _each(paths, read_run)  # says in words what is wrong, and with any other file too
-        raise
-    hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
-    return digest_of([code_digest("runs"), corpus_fingerprint(corpus), hashes])
+def _run_knobs(legs: Legs) -> tuple[Knob, ...]:
+    """Return an index parameter for each leg with several files, which chooses among them."""
+    return tuple(
+        choice_knob(f"run_{leg}", files, next(iter(files)), f"which run the leg {leg!r} is")
+        for leg, files in legs.items()
+        if len(files) > 1
+    )
 
 
-def _each(paths: Mapping[str, Path], read_run: ReadRun) -> dict[str, Run]:
-    """Read every leg, and report what is wrong with any of them all at once."""
+def _contents(legs: Legs) -> dict[str, dict[str, str]]:
+    """Return hashes of all files; "" for one that is not there."""
+    return {
+        leg: {name: file_digest(path) for name, path in files.items()}
+        for leg, files in sorted(legs.items())
+    }
+
+
+def _depths(legs: Legs, read_run: ReadRun) -> dict[str, int]:
+    """Return how many documents the deepest answer in any of a leg's files has."""
+    flat = {(leg, name): path for leg, files in legs.items() for name, path in files.items()}
+    depths: dict[str, int] = {}
+    for (leg, _), run in _each(flat, read_run).items():
+        depths[leg] = max(depths.get(leg, 1), *map(len, run.values()), 1)
+    return depths
+
+
+def _each(paths: Mapping[Named, Path], read_run: ReadRun) -> dict[Named, Run]:
+    """Read every file, and report what is wrong with any of them all at once."""
     found, problems = {}, list[Problem]()
     for name, path in sorted(paths.items()):
         try:
