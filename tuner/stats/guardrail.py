@@ -88,7 +88,7 @@ def non_inferiority(
     check_margin(margin, alpha)
     pairs = defined_pairs(treatment, control)
     if pairs.n == 0:
-        return _untested(pairs, margin, alpha, "no query has a value from both")
+        return _result(pairs, margin, alpha, remark="no query has a value from both")
     worse = -pairs.difference if higher_is_better else pairs.difference
     unit = pairs.control if is_relative else np.ones(pairs.n)
     if is_relative:
@@ -97,9 +97,7 @@ def non_inferiority(
     means = (float(pairs.treatment.mean()), float(pairs.control.mean()))
     if pairs.n == 1:
         few = "only one query has a value from both: a test needs at least two"
-        return NonInferiority(
-            1, pairs.undefined, *means, loss, None, margin, alpha, None, False, few
-        )
+        return _result(pairs, margin, alpha, *means, loss, remark=few)
     excess = worse - margin * unit
     remark: str | None = None
     if is_constant(excess, magnitude=largest(pairs.treatment, pairs.control)):
@@ -112,18 +110,7 @@ def non_inferiority(
         )
     else:
         p_value, bound = _one_sided(worse, unit, excess, alpha)
-    return NonInferiority(
-        pairs.n,
-        pairs.undefined,
-        *means,
-        loss,
-        bound,
-        margin,
-        alpha,
-        p_value,
-        p_value <= alpha,
-        remark,
-    )
+    return _result(pairs, margin, alpha, *means, loss, bound, p_value, remark)
 
 
 def non_inferior_quantile(
@@ -154,7 +141,8 @@ def non_inferior_quantile(
         raise InputError(f"resamples={resamples}: at least 1 is needed, better 1000 or more")
     pairs = defined_pairs(treatment, control)
     if pairs.n < 2:
-        return _untested(pairs, margin, alpha, "fewer than two queries have a value from both")
+        few = "fewer than two queries have a value from both"
+        return _result(pairs, margin, alpha, remark=few)
     sign = -1.0 if higher_is_better else 1.0
 
     def losses(treated: FloatArray, controlled: FloatArray) -> FloatArray:
@@ -174,19 +162,10 @@ def non_inferior_quantile(
         parts.append(losses(pairs.treatment[drawn], pairs.control[drawn]))
     every = np.concatenate(parts)
     p_value = (1.0 + int(np.count_nonzero(every >= margin))) / (resamples + 1.0)
-    return NonInferiority(
-        pairs.n,
-        pairs.undefined,
-        float(np.quantile(pairs.treatment, quantile)),
-        float(np.quantile(pairs.control, quantile)),
-        float(losses(pairs.treatment, pairs.control)),
-        float(np.quantile(every, 1.0 - alpha)),
-        margin,
-        alpha,
-        p_value,
-        p_value <= alpha,
-        None,
-    )
+    treated, base = (float(np.quantile(x, quantile)) for x in (pairs.treatment, pairs.control))
+    loss = float(losses(pairs.treatment, pairs.control))
+    bound = float(np.quantile(every, 1.0 - alpha))
+    return _result(pairs, margin, alpha, treated, base, loss, bound, p_value)
 
 
 def _one_sided(
@@ -214,10 +193,20 @@ def _one_sided(
     return p_value, (b + math.sqrt(max(b * b - a * c, 0.0))) / a
 
 
-def _untested(pairs: Pairs, margin: float, alpha: float, remark: str) -> NonInferiority:
-    return NonInferiority(
-        pairs.n, pairs.undefined, None, None, None, None, margin, alpha, None, False, remark
-    )
+def _result(
+    pairs: Pairs,
+    margin: float,
+    alpha: float,
+    treatment: float | None = None,
+    control: float | None = None,
+    loss: float | None = None,
+    bound: float | None = None,
+    p_value: float | None = None,
+    remark: str | None = None,
+) -> NonInferiority:
+    is_shown = p_value is not None and p_value <= alpha
+    sides = (pairs.n, pairs.undefined, treatment, control)
+    return NonInferiority(*sides, loss, bound, margin, alpha, p_value, is_shown, remark)
 
 
 def check_margin(margin: float, alpha: float) -> None:

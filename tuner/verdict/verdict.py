@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tuner.core.rankings import FloatArray
@@ -47,25 +48,17 @@ class Guardrail:
         self, winner: FloatArray, baseline: FloatArray, *, alpha: float, seed: int
     ) -> NonInferiority:
         """Test that the winner is worse by less than the margin, on the same queries."""
-        higher_is_better = self.max_increase is None
-        margin = self.max_decrease if self.max_increase is None else self.max_increase
         quantile = _quantile_of(self.metric)
-        if quantile is None:
-            return non_inferiority(
-                winner,
-                baseline,
-                margin=margin or 0.0,
-                higher_is_better=higher_is_better,
-                is_relative=self.is_relative,
-                alpha=alpha,
-            )
-        return non_inferior_quantile(
+        test = (
+            non_inferiority
+            if quantile is None
+            else partial(non_inferior_quantile, quantile=quantile, seed=seed)
+        )
+        return test(
             winner,
             baseline,
-            quantile=quantile,
-            margin=margin or 0.0,
-            higher_is_better=higher_is_better,
-            seed=seed,
+            margin=self.max_increase or self.max_decrease or 0.0,
+            higher_is_better=self.max_increase is None,
             is_relative=self.is_relative,
             alpha=alpha,
         )
