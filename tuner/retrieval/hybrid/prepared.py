@@ -39,6 +39,8 @@ Value = TypeVar("Value")
 # walks fill one of its lines.
 _BLOCK_BYTES = 6 * 1024 * 1024
 _LEAST_WALKS = 16
+# Of all blocks that are worked on at once, however many cores there are.
+_MOST_BYTES = 2 * 1024**3
 
 
 class Recent(Generic[Key, Value]):
@@ -231,7 +233,9 @@ def write_prepared(
     size = max(1, max(_LEAST_WALKS, _BLOCK_BYTES // (4 * documents)) // starts)
     blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
     ends: list[Float32Array] = []
-    work_of = Parallel(n_jobs=cpu_count(), prefer="threads", return_as="generator")
+    walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
+    threads = max(1, min(cpu_count(), _MOST_BYTES // (walk_bytes * size * starts)))
+    work_of = Parallel(n_jobs=threads, prefer="threads", return_as="generator")
     advance(0, len(blocks))
     for number, found in enumerate(work_of(delayed(work)(block) for block in blocks), 1):
         advance(number, len(blocks))
