@@ -174,6 +174,15 @@ class TakesKnobs(Protocol):
 
 
 @runtime_checkable
+class LivesElsewhere(Protocol):
+    """A retriever whose index another system keeps, which may have lost it."""
+
+    def is_there(self) -> bool:
+        """Say whether the system still has it; each process asks once, and has it built if not."""
+        ...
+
+
+@runtime_checkable
 class TellsIndexCost(Protocol):
     """A retriever that knows what building its index took, beside time and room."""
 

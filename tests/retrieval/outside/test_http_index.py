@@ -17,6 +17,7 @@ from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError, OutageError, TunerError
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.retrieval.adapters.http import Http
+from tuner.retrieval.indexes.opened import Opened
 from tuner.testing import IndexCase
 from tuner.testing.indexes import CHECKS
 
@@ -38,6 +39,7 @@ class Service(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.started: Counter[str] = Counter()
         self.polls: Counter[str] = Counter()
+        self.known: set[str] = set()
         self.bodies: list[Any] = []
         self.fault = ""
 
@@ -64,6 +66,7 @@ class Handler(BaseHTTPRequestHandler):
     def start(self, body: Any) -> None:
         with self.server.lock:
             self.server.started[body["field"]] += 1
+            self.server.known.add(f"ix%20{body['field']}")
         if self.server.fault == "refused":
             self.send(422, {"detail": f"no field {body['field']}, {self.headers['X-Token']}"})
         elif self.server.fault == "out of order":
@@ -79,6 +82,9 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.polls[name] += 1
             number = self.server.polls[name]
+        if name not in self.server.known:
+            self.send(404, {"detail": "no such index"})
+            return
         match self.server.fault:
             case "failed":
                 self.send(200, {"status": "failed", "reason": "out of memory"})
@@ -90,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send(200, {"status": "ready" if number > 2 else "building"})
 
     def search(self, name: str, body: Any) -> None:
-        if self.server.fault == "lost":
+        if name not in self.server.known:
             self.send(404, {"detail": "no such index"})
             return
         ids = [d.id for d in DOCUMENTS if body["query"] == d.title]
@@ -177,7 +183,7 @@ def test_an_index_is_started_once_polled_and_named_in_queries(
     assert [found.ids(row) for row in range(2)] == [["d1"], ["d0"]]
     assert built(index_params={"field": "turned"}).index == "ix turned"
     assert service.started == {"turned": 1}
-    assert service.polls["ix%20turned"] == 3
+    assert service.polls["ix%20turned"] == 3 + 1  # and whether it is still there
     asked = {"id": "q0", "query": "lima", "params": {"top_k": 1}, "index": "ix turned"}
     assert service.bodies[0] == {"field": "turned", "size": 20}
     assert asked in service.bodies
@@ -249,9 +255,33 @@ def test_a_service_that_has_lost_an_index_is_named_with_what_to_delete(
     built: Callable[..., Http], service: Service, tmp_path: Path
 ) -> None:
     asked = built()
-    service.fault = "lost"
+    service.known.clear()
     with pytest.raises(TunerError, match=rf"404 .*the index 'ix title' is lost, delete {tmp_path}"):
         asked.retrieve(QUERIES, {})
+
+
+def test_an_index_that_the_service_has_lost_is_built_again(
+    built: Callable[..., Http], service: Service
+) -> None:
+    assert built().is_there()
+    service.known.clear()
+    asked = built()
+    assert asked.is_there()
+    assert service.started["title"] == 2
+
+
+@pytest.mark.slow
+def test_so_is_one_that_a_trial_needs(
+    case: IndexCase, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for is_lost, started in ((False, 1), (False, 1), (True, 2)):
+        # As a process that comes later.
+        monkeypatch.setattr("tuner.retrieval.indexes.indexed.OPENED", Opened())
+        if is_lost:
+            service.known.clear()
+        use = case.opened(tmp_path, {"field": "title"}).ready({"field": "turned"})
+        assert service.started["turned"] == started
+        assert use.name in [path.name for path in (tmp_path / "indexes").iterdir()]
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

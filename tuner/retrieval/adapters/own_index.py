@@ -32,22 +32,28 @@ def place_of(cache_dir: Path, kind: str, system: str, corpus: Corpus, params: Pa
     return Path(cache_dir).absolute() / OWN / name
 
 
-def made_once(folder: Path, made_from: str, make: Callable[[], str]) -> str:
+def made_once(
+    folder: Path,
+    made_from: str,
+    make: Callable[[], str],
+    is_there: Callable[[str], bool] = lambda _: True,
+) -> str:
     """Have ``make`` fill a folder, unless it did so before from the same; return what it told.
 
     Of several processes that want it one makes it, and the others wait. One that dies half-way
-    leaves nothing that would be taken for an index.
+    leaves nothing that would be taken for an index. ``is_there`` says of what was told whether that
+    still holds.
 
     Raises:
         TunerError: the folder cannot be written.
         Exception: whatever ``make`` raises.
     """
     told = _told(folder, made_from)
-    if told is not None:
+    if told is not None and is_there(told):
         return told
     with alone(folder):
         told = _told(folder, made_from)
-        if told is not None:
+        if told is not None and is_there(told):
             return told
         try:
             if folder.exists():

@@ -21,6 +21,7 @@ from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import (
     Identify,
+    LivesElsewhere,
     Notes,
     Retriever,
     TakesKnobs,
@@ -42,7 +43,7 @@ from tuner.retrieval.indexes.building import (
 from tuner.retrieval.indexes.keeping import discard, held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
-from tuner.retrieval.indexes.record import IndexRecord, read_record
+from tuner.retrieval.indexes.record import RECORD, IndexRecord, read_record
 from tuner.retrieval.knobs import Knob, knob_params
 from tuner.retrieval.wrapped.around import Around
 
@@ -280,7 +281,7 @@ class Indexed(Around):
                 raise NotBuiltError(self._failed[key])
             for folder in candidates(order.folder):
                 found = order.found(folder)
-                if found is not None:
+                if found is not None and self._is_there(folder, order, found):
                     touch(folder)
                     OPENED.remember(folder, found)
                     return folder, found, False
@@ -288,6 +289,17 @@ class Indexed(Around):
             OPENED.remember(order.folder, built)
             make_room(self._folder, self._limits, spare=order.folder)
             return order.folder, built, is_new
+
+    def _is_there(self, folder: Path, order: Order, found: IndexRecord) -> bool:
+        """Say whether the system that keeps an index still has it; forget one that is lost."""
+        opened = OPENED.retriever(folder, order.made_from)
+        if not isinstance(opened, LivesElsewhere) or opened.is_there():
+            return True
+        OPENED.forget(folder)
+        with alone(folder):
+            if order.found(folder) == found:  # else it was built again in the meantime
+                (folder / RECORD).unlink()
+        return False
 
     def _build(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
         own = self._settings.items()

@@ -12,12 +12,13 @@ from tuner.core.errors import OutageError, Problem, TunerError
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.answers import shown
 from tuner.retrieval.adapters.event_loop import run_concurrently
-from tuner.retrieval.adapters.http.connection import Service, connect
+from tuner.retrieval.adapters.http.connection import NotThereError, Service, connect
 from tuner.retrieval.adapters.http.headers import url_problems
 from tuner.retrieval.adapters.mapping import (
     PARAMS,
     expression_problems,
     fill,
+    holds,
     named_params,
     search,
     template_problems,
@@ -98,6 +99,25 @@ class IndexRequest:
             ask, poll = self.poll
             poll.wait(partial(ask, {PARAMS: params, INDEX: found}), limit)
         return found
+
+    def is_there(self, name: str | int, params: Params) -> bool:
+        """Say whether the service still has an index, as far as ``poll`` tells.
+
+        Raises:
+            OutageError: the service does not answer.
+        """
+        if self.poll is None:
+            return True
+        ask, poll = self.poll
+        try:
+            answer = ask({PARAMS: params, INDEX: name})
+        except NotThereError:
+            return False
+        except OutageError:
+            raise
+        except TunerError:  # a query will tell
+            return True
+        return poll.failed_when is None or not holds(poll.failed_when, answer)
 
 
 def index_problems(given: Any) -> Iterator[Problem]:

@@ -75,6 +75,7 @@ class Http:
     index: str | int | None = None
     index_params: Params = field(default_factory=dict)
     kept: Path | None = field(default=None, repr=False)
+    asking: IndexRequest | None = field(default=None, repr=False)
 
     @classmethod
     def build(
@@ -181,8 +182,14 @@ class Http:
         asking = IndexRequest.read(index, service)
         folder = place_of(cache_dir, "http", told[0], corpus, params)
         kept = Path(cache_dir) if params else folder
-        name = made_once(folder, told[0], lambda: json.dumps(asking.built(params, index_timeout_s)))
-        return replace(built, index=json.loads(name), index_params=params, kept=kept)
+        name = made_once(
+            folder,
+            told[0],
+            lambda: json.dumps(asking.built(params, index_timeout_s)),
+            lambda name: asking.is_there(json.loads(name), params),
+        )
+        named = json.loads(name)
+        return replace(built, index=named, index_params=params, kept=kept, asking=asking)
 
     @classmethod
     def declare_knobs(
@@ -204,6 +211,12 @@ class Http:
     def queries_at_once(self) -> int:
         """Return how many queries are in the requests that may run at once."""
         return self.concurrency * self.batch_size
+
+    def is_there(self) -> bool:
+        """Say whether the service still has the index, as far as it tells."""
+        if self.asking is None or self.index is None:
+            return True
+        return self.asking.is_there(self.index, self.index_params)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Do nothing: a connection is opened where a trial runs."""
