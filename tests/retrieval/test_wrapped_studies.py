@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from tuner.config import load_config
 from tuner.core.study_record import StudySummary
@@ -69,6 +72,16 @@ backends: [{kind: gp, trials: 10}, {kind: tpe, trials: 14}]
 }
 
 
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "your-system"
+# The example of a page that tunes an index, and what leaves room above the baseline on little data.
+EXAMPLES = {
+    "lightrag": ("my_chunks.yaml", ()),
+    "graph_retriever": ("my_links.yaml", ()),
+    "ms_graphrag": ("my_outputs.yaml", ("baseline.graph_weight=0.0",)),
+    "ms_graphrag_local": ("my_local_outputs.yaml", ()),
+}
+
+
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write 24 questions of the built-in data set, and a tenth of its passages."""
@@ -105,6 +118,26 @@ def open_study(folder: Path, text: str) -> Assembly:
     path.write_text(text, encoding="utf-8")
     config, source = load_config(path, ())
     return assemble(config, source, make_plan(config, source), say=lambda message: None)
+
+
+def example(kind: str) -> str:
+    """Return a configuration as the page of a kind shows it."""
+    page = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
+    (block,) = [
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+        if block.startswith(f"# {EXAMPLES[kind][0]}\n")
+    ]
+    return str(block)
+
+
+def fewer_entities(folder: Path) -> Path:
+    """Write a second output folder of GraphRAG's: the first with a third of its entities."""
+    shutil.copytree(FIXTURE / "output", folder)
+    entities = parquet.read_table(folder / "entities.parquet")
+    few = entities.take(list(range(0, len(entities), 3)))
+    parquet.write_table(few, folder / "entities.parquet")
+    return folder
 
 
 def tuned(assembly: Assembly) -> StudySummary:
@@ -148,3 +181,32 @@ execution: {{kind: inline}}
     assert {arm.arm for arm in summary.arms} == {"gp", "tpe"}
     for arm in summary.arms:
         assert arm.tune_objective > summary.baseline.tune_objective
+
+
+@pytest.mark.parametrize("kind", [*EXAMPLES])
+def test_the_example_of_a_page_tunes_the_index(films: Path, tmp_path: Path, kind: str) -> None:
+    check_installed(kind)
+    path = tmp_path / "config.yaml"
+    path.write_text(example(kind), encoding="utf-8")
+    few = fewer_entities(tmp_path / "few")
+    of_graphrag = kind.startswith("ms_")
+    settings = [
+        f"study.runs_dir={tmp_path}/runs",
+        f"dataset.path={FIXTURE / 'data' if of_graphrag else films}",
+        "dataset.split.holdout=0",
+        "backends.0.trials=12",
+        "execution.kind=inline",
+        *EXAMPLES[kind][1],
+    ]
+    if of_graphrag:
+        outputs = {"small": str(few), "large": str(FIXTURE / "output")}
+        settings.append(f"retriever.outputs={json.dumps(outputs)}")
+    config, source = load_config(path, settings)
+    assembly = assemble(config, source, make_plan(config, source), say=lambda message: None)
+    summary = tuned(assembly)
+    assert summary.failed_trials == 0
+    assert summary.baseline is not None
+    assert max(arm.tune_objective for arm in summary.arms) > summary.baseline.tune_objective
+    assert summary.indexes is not None
+    assert summary.indexes.failed == 0
+    assert summary.indexes.built + summary.indexes.found == summary.indexes.count > 2
