@@ -99,6 +99,25 @@ def test_an_index_can_be_carried_elsewhere(make: Callable[[], IndexCase], tmp_pa
     assert [carried.ids(row) for row in range(3)] == [wanted.ids(row) for row in range(3)]
 
 
+def test_an_index_tells_how_many_words_were_embedded(tmp_path: Path) -> None:
+    pytest.importorskip("graph_retriever", reason="graph-retriever is not installed")
+    indexed = graph_retriever().opened(tmp_path, {})
+    words = sum(len(f"{one.title} {one.text}".split()) for one in DOCUMENTS)
+    assert indexed.ready({}).tokens == words
+
+
+def test_an_index_of_chunks_tells_how_many_words_were_embedded(tmp_path: Path) -> None:
+    pytest.importorskip("lightrag", reason="LightRAG is not installed")
+    whole, cut = (
+        Lightrag.build(
+            Corpus(DOCUMENTS), cache_dir=tmp_path, chunk_token_size=8, chunk_overlap_token_size=o
+        ).index_cost["tokens"]
+        for o in (0, 4)
+    )
+    # Each chunk is embedded, so an overlap is read twice; entities and relations are the same.
+    assert whole < cut
+
+
 @each_case
 @pytest.mark.usefixtures("embedders")
 def test_another_model_behind_the_same_name_is_another_index(

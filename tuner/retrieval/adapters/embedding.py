@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError
 from tuner.core.rankings import Float32Array
-from tuner.core.words import fold
+from tuner.core.words import count_tokens, fold
 from tuner.retrieval.embedder import Embedder, load_embedder
 from tuner.retrieval.hybrid import embedders as engine
 from tuner.retrieval.hybrid.text import analyse
@@ -36,6 +37,7 @@ EmbedderName = Annotated[
     "matrix with a row for each), or a model of sentence-transformers by name",
 ]
 
+_COST = "cost.json"
 _WORDS = 1016
 _GRAINS = 8
 _GRAIN = 1e-3
@@ -157,6 +159,32 @@ class NeverSilent:
     def save(self, directory: Path) -> None:
         """Let the embedder write what it has learned, if anything."""
         save_embedder(self.embedder, directory)
+
+
+@dataclass
+class Counting:
+    """An embedder that counts the words of all that it reads."""
+
+    embedder: Embedder
+    tokens: int = 0
+
+    def __call__(self, texts: Sequence[str], /) -> npt.NDArray[Any]:
+        """Embed the texts."""
+        self.tokens += sum(map(count_tokens, texts))
+        return self.embedder(texts)
+
+    def write(self, directory: Path) -> None:
+        """Write the count into an index's directory."""
+        (directory / _COST).write_text(json.dumps({"tokens": self.tokens}), encoding="utf-8")
+
+
+def read_cost(directory: Path) -> dict[str, float]:
+    """Return what embedding an index took; nothing where it was not counted."""
+    try:
+        cost: dict[str, float] = json.loads((directory / _COST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return cost
 
 
 def open_embedder(name: str, directory: Path) -> Embedder:

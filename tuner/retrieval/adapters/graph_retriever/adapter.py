@@ -22,6 +22,7 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
+    Counting,
     EmbedderName,
     identity,
     known_identity,
@@ -29,6 +30,7 @@ from tuner.retrieval.adapters.embedding import (
     open_embedder,
     passage_text,
     passages,
+    read_cost,
     save_embedder,
 )
 from tuner.retrieval.adapters.graph_retriever.options import (
@@ -149,6 +151,11 @@ class GraphRetriever:
         """Return those of a traversal."""
         return (*KNOBS, *edges_knobs(self.edges))
 
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return how many words were embedded; nothing of a store."""
+        return read_cost(self.directory)
+
     @classmethod
     def declare_knobs(
         cls,
@@ -213,7 +220,9 @@ class GraphRetriever:
 
         def write(unfinished: Path) -> None:
             ids, model = list(texts), make_embedder(embedder, texts.values())
-            vectors = embed(model, list(texts.values()), lambda row: f"passage {ids[row]!r}")
+            counting = Counting(model)
+            vectors = embed(counting, list(texts.values()), lambda row: f"passage {ids[row]!r}")
+            counting.write(unfinished)
             write_array(unfinished, "vectors", vectors)
             write_documents(unfinished, corpus, names)
             save_embedder(model, unfinished)

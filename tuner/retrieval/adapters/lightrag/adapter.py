@@ -27,6 +27,7 @@ from tuner.retrieval.adapters.embedding import (
     known_identity,
     make_embedder,
     passage_text,
+    read_cost,
 )
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.index import Index, open_index, write_index
@@ -77,6 +78,11 @@ class Lightrag:
     fingerprint: str
     embedder: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
+
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return how many words were embedded; nothing of a working directory."""
+        return read_cost(self.directory)
 
     @classmethod
     def declare_knobs(

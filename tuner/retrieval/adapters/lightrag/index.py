@@ -12,6 +12,7 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import TunerError
 from tuner.core.rankings import Step
 from tuner.retrieval.adapters.embedding import (
+    Counting,
     make_embedder,
     open_embedder,
     passage_text,
@@ -63,7 +64,9 @@ def write_index(
         runtime.copy_files(existing.path, directory)
     else:
         knowledge = read_knowledge(corpus, runtime.normalise_name, cut)
-        runtime.build(knowledge, model, dimensions, directory)
+        counting = Counting(model)
+        runtime.build(knowledge, counting, dimensions, directory)
+        counting.write(directory)
         documents, steps = _documents(knowledge), knowledge.steps
     record = {
         "dimensions": dimensions,

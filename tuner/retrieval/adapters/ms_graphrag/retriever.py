@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -65,6 +65,11 @@ class MsGraphrag:
     def knobs(self) -> tuple[Knob, ...]:
         """Return those of the engine."""
         return self.engine.knobs
+
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return what the engine tells."""
+        return self.engine.index_cost
 
     @classmethod
     def declare_knobs(

@@ -20,12 +20,14 @@ from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.embedding import (
     HASHED_WORDS,
+    Counting,
     EmbedderName,
     embedder_knob,
     identity,
     known_identity,
     make_embedder,
     open_embedder,
+    read_cost,
     save_embedder,
 )
 from tuner.retrieval.adapters.ms_graphrag.output import (
@@ -108,7 +110,9 @@ def write_index(directory: Path, folder: Path, judged_by: Mapping[str, str], emb
     ids, texts = entity_texts(folder)
     model = make_embedder(embedder, [*texts, *(unit.text for unit in units)])
     save_embedder(model, directory)
-    vectors = embed(model, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
+    counting = Counting(model)
+    vectors = embed(counting, texts, lambda row: f"the entity {texts[row].partition(':')[0]!r}")
+    counting.write(directory)
     write_array(directory, "entities", vectors)
     record = {"ids": ids, "judged_by": {unit.short_id: judged_by[unit.id] for unit in units}}
     (directory / "ids.json").write_text(json.dumps(record), encoding="utf-8")
@@ -155,6 +159,11 @@ class MsGraphragLocal:
     community_level: int | None
     encoding: str
     _prepared: Kept = field(default_factory=Kept, repr=False, compare=False)
+
+    @property
+    def index_cost(self) -> Mapping[str, float]:
+        """Return how many words were embedded."""
+        return read_cost(self.directory)
 
     @classmethod
     def declare_knobs(
