@@ -1,4 +1,4 @@
-"""One event loop a process: coroutines of all trials run in it, a limited number at once."""
+"""What a process has once: the event loop of all trials' coroutines, and whatever else it builds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,32 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
-from tuner.retrieval.adapters.once import once
+Given = ParamSpec("Given")
+Built = TypeVar("Built")
+
+
+def once(*, kept: int) -> Callable[[Callable[Given, Built]], Callable[Given, Built]]:
+    """Keep what a function returned for its last ``kept`` arguments; one thread builds at a time.
+
+    ``functools.lru_cache`` alone lets threads that come together build the same thing twice.
+    """
+
+    def decorate(build: Callable[Given, Built]) -> Callable[Given, Built]:
+        remembered = lru_cache(maxsize=kept)(build)
+        lock = threading.RLock()
+
+        @wraps(build)
+        def find(*arguments: Given.args, **options: Given.kwargs) -> Built:
+            with lock:
+                return remembered(*arguments, **options)  # type: ignore[arg-type]
+
+        return find
+
+    return decorate
+
 
 Result = TypeVar("Result")
 

@@ -15,9 +15,9 @@ from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.outages import is_outage
 from tuner.core.trial import Params
+from tuner.retrieval.adapters.event_loop import once
 from tuner.retrieval.adapters.function.loading import KEY
 from tuner.retrieval.adapters.function.target import Target
-from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.own_index import made_once, place_of
 from tuner.retrieval.indexes.building import cannot_keep
 from tuner.retrieval.indexes.pickling import Pickler, open_pickle

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from tuner.core.errors import OutageError, TunerError
-from tuner.retrieval.adapters.once import once
+from tuner.retrieval.adapters.event_loop import once
 
 Result = TypeVar("Result")
 # A signal's handler runs between two instructions, so no wait is longer than this.

@@ -18,10 +18,10 @@ from tuner.retrieval.adapters.embedding import (
     passage_text,
     save_embedder,
 )
+from tuner.retrieval.adapters.event_loop import once
 from tuner.retrieval.adapters.lightrag import runtime
 from tuner.retrieval.adapters.lightrag.knowledge import Knowledge, read_knowledge
 from tuner.retrieval.adapters.lightrag.working_dir import WorkingDir
-from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.vectors import Vectors
 from tuner.retrieval.embedder import embed
 

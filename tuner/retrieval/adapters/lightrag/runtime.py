@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 from tuner.core.errors import TunerError, one_line
 from tuner.core.rankings import Float32Array
 from tuner.core.words import UNSPACED
-from tuner.retrieval.adapters.event_loop import run_concurrently
+from tuner.retrieval.adapters.event_loop import once, run_concurrently
 from tuner.retrieval.adapters.lightrag.knowledge import SOURCES, Knowledge
 from tuner.retrieval.adapters.lightrag.options import Settings
 from tuner.retrieval.adapters.lightrag.working_dir import FILES
-from tuner.retrieval.adapters.once import once
 from tuner.retrieval.embedder import Embedder, embed
 
 PACKAGE = "lightrag-hku"

@@ -30,6 +30,7 @@ from tuner.retrieval.adapters.embedding import (
     read_cost,
     save_embedder,
 )
+from tuner.retrieval.adapters.event_loop import once
 from tuner.retrieval.adapters.ms_graphrag.output import (
     JudgedBy,
     judged_ids,
@@ -45,7 +46,6 @@ from tuner.retrieval.adapters.ms_graphrag.outputs import (
     output_knobs,
 )
 from tuner.retrieval.adapters.ms_graphrag_local.options import CLAIMS, KNOBS, Settings, read_params
-from tuner.retrieval.adapters.once import once
 from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
 from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.embedder import embed
