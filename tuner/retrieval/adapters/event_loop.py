@@ -1,4 +1,4 @@
-"""What a process has once: the event loop of all trials' coroutines, and whatever else it builds."""
+"""What a process has once: the event loop of all trials, and whatever else it builds."""
 
 from __future__ import annotations
 
