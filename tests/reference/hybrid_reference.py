@@ -167,7 +167,14 @@ class HybridReference:
                 sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values())
             )
             product = sum(weight * theirs.get(group, 0.0) for group, weight in mine.items())
-            cosine = round(product / length, 6) if length else 0.0
+            cosine = product / length if length else 0.0
+            if self.embed is not None:
+                mine_, theirs_ = self.embed(" ".join(name)), self.embed(" ".join(other))
+                length = math.sqrt(sum(a * a for a in mine_) * sum(b * b for b in theirs_))
+                cosine = max(
+                    cosine, sum(a * b for a, b in zip(mine_, theirs_, strict=True)) / length
+                )
+            cosine = round(cosine, 6)
             if other != name and cosine >= self.synonym_threshold:
                 alike[other] = cosine
         return dict(sorted(alike.items(), key=lambda item: -item[1])[:10])

@@ -61,6 +61,18 @@ def test_synonyms_are_written_alike():
     assert synonyms(names, 0.99).nnz == 0
 
 
+def test_names_that_mean_alike_are_synonyms_where_there_are_vectors():
+    names = ["ocean liner", "steamship", "violin"]
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], dtype=np.float32)
+    assert synonyms(names, 0.7).nnz == 0
+    alike = synonyms(names, 0.7, vectors).toarray()
+    np.testing.assert_allclose(alike, [[0, 0.8, 0], [0.8, 0, 0], [0, 0, 0]], atol=1e-6)
+    # Those written alike stay so where their vectors are less alike.
+    letters = synonyms(["holm bridge", "holm bridges"], 0.3)[0, 1]
+    both = synonyms(["holm bridge", "holm bridges"], 0.3, np.eye(2, dtype=np.float32))
+    assert both[0, 1] == letters > 0.3
+
+
 def test_a_name_has_so_many_synonyms_at_most():
     alike = synonyms([f"wordy {n:02}" for n in range(40)], 0.01)
     assert np.diff(alike.indptr).max() == MOST

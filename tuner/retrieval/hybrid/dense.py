@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -116,11 +116,19 @@ class DenseLeg:
             scores[:, self._is_silent] = 0
         return scores
 
+    @property
+    def embed(self) -> Callable[[Sequence[str]], Float32Array] | None:
+        """Return what gives vectors of any texts; None where vectors are those of files."""
+        encode = self.encode
+        if encode is None:
+            return None
+        name = self.options.embedder
+        return lambda texts: _embedded(vectors_of(encode, list(texts), name), self.options)
+
     def _vectors(self, queries: Sequence[Query]) -> Float32Array:
-        if self.encode is not None:
-            texts = [query.text for query in queries]
-            vectors = vectors_of(self.encode, texts, self.options.embedder)
-            return _embedded(vectors, self.options)
+        embed = self.embed
+        if embed is not None:
+            return embed([query.text for query in queries])
         missing = [query.id for query in queries if query.id not in self.query_rows]
         if missing:
             raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document
-from tuner.core.rankings import BoolArray, FloatArray, IntArray
+from tuner.core.rankings import BoolArray, Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, followed, portion, unheard
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.columns import Texts
@@ -50,6 +50,8 @@ def build_graph(
     words: Words,
     options: HybridOptions,
     advance: Advance = unheard,
+    *,
+    embed: Callable[[Sequence[str]], Float32Array] | None = None,
 ) -> Graph:
     """Link each passage to its names; ``documents`` gives the order of the passages.
 
@@ -60,7 +62,8 @@ def build_graph(
     - ``both``: other passages' titles, and what the corpus brings for the passage, or else its
       phrases. Imported facts replace phrases because adding to them was measured to be worse.
 
-    A walk from a name goes to the passages of its synonyms too, by how alike the names are.
+    A walk from a name goes to the passages of its synonyms too, by how alike the names are; with
+    ``embed``, which gives vectors of length 1, also by how alike these are.
     """
     names = Vocabulary()
     number_of = names.__getitem__
@@ -89,6 +92,7 @@ def build_graph(
         weights[kept],
         len(documents),
         synonym_threshold=options.synonym_threshold,
+        embed=embed,
     )
 
 
@@ -154,6 +158,7 @@ def _assemble(
     passages: int,
     *,
     synonym_threshold: float,
+    embed: Callable[[Sequence[str]], Float32Array] | None,
 ) -> Graph:
     # In the order of names, so that ties between entities do not hang on where they were met.
     linked = sorted(np.unique(columns).tolist(), key=names.__getitem__)
@@ -169,7 +174,8 @@ def _assemble(
     texts = [names[entity] for entity in linked]
     from_names = links.T
     if synonym_threshold > 0 and texts:
-        from_names = from_names + synonyms(texts, synonym_threshold) @ from_names
+        vectors = None if embed is None else embed(texts)
+        from_names = from_names + synonyms(texts, synonym_threshold, vectors) @ from_names
     to_passages = _rows_to_one(from_names)
     links.data = rarity[links.indices]
     return Graph(

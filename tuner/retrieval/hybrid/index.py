@@ -74,16 +74,19 @@ class Index:
                 raise InputError(f"document id {first!r} occurs twice in the corpus")
         # In shares of the time of 100,000 passages; the vectors' are guessed.
         is_embedded = options.embedder != NONE
-        of_vectors = portion(advance, 0.5, 1.0) if is_embedded else unheard
-        advance = portion(advance, 0.0, 0.5) if is_embedded else advance
+        of_vectors = portion(advance, 0.0, 0.5) if is_embedded else unheard
+        advance = portion(advance, 0.5, 1.0) if is_embedded else advance
         is_read = options.rerank not in RERANKERS
         check(options.rerank)
         owners = None
         if options.chunk_tokens:
             chunks = cut_documents(corpus, documents, options)
             corpus, documents, owners = chunks.corpus, chunks.corpus.documents, chunks.owners
+        dense = DenseLeg.build(options, documents, order, of_vectors)
+        embed = None if dense is None else dense.embed
         words = Words.of(documents, portion(advance, 0.0, 0.25))
-        graph = build_graph(corpus, documents, words, options, portion(advance, 0.25, 0.65))
+        of_graph = portion(advance, 0.25, 0.65)
+        graph = build_graph(corpus, documents, words, options, of_graph, embed=embed)
         of_text, of_lookup = portion(advance, 0.65, 0.75), portion(advance, 0.75, 1.0)
         bm25 = Bm25.build(words, k1=options.bm25_k1, b=options.bm25_b, advance=of_text)
         return cls(
@@ -92,7 +95,7 @@ class Index:
             bm25=bm25,
             graph=graph,
             lookup=build_lookup(graph, documents, words, of_lookup),
-            dense=DenseLeg.build(options, documents, order, of_vectors),
+            dense=dense,
             texts=Texts.of(map(full_text, documents)) if is_read else None,
             owners=owners,
             options=options,

@@ -169,8 +169,8 @@ KNOBS = (
         low=0.0,
         high=1.0,
         stage="index",
-        description="names that are written alike by at least this much lead to each other's "
-        "passages; 0: none do",
+        description="names that are written alike, or whose vectors are, by at least this much "
+        "lead to each other's passages; 0: none do",
     ),
     Knob(
         "embedder",

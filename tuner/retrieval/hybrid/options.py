@@ -62,7 +62,8 @@ class HybridOptions:
     ] = 10.0
     synonym_threshold: Annotated[
         float,
-        "names that are written alike by at least this much lead to each other's passages, "
+        "names that are written alike, or whose vectors are, by at least this much lead to each "
+        "other's passages, "
         "0 to 1; 0: none do",
     ] = 0.0
     seeds: Annotated[int, "how many names of the graph a query starts from, 1 to 64"] = 8

@@ -1,4 +1,7 @@
-"""Synonyms: names that are written alike, such as ``bombay dyeing`` and ``bombay dying``."""
+"""Synonyms: names that are written alike, such as ``bombay dyeing`` and ``bombay dying``.
+
+Where the index has an embedder, names that mean alike are synonyms too.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,39 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
+from tuner.core.rankings import Float32Array
+
 MOST = 10
 """Synonyms that a name has at most: the most alike."""
-_BLOCK = 2048  # rows of a product that are looked at together
+_BLOCK_PAIRS = 1 << 24  # pairs of names that are looked at together
 
 
-def synonyms(names: Sequence[str], threshold: float) -> sparse.csr_array:
+def synonyms(
+    names: Sequence[str], threshold: float, vectors: Float32Array | None = None
+) -> sparse.csr_array:
     """Return how alike names are, shape (names, names): 0 for a name and itself.
 
     It is the cosine of the names' groups of three characters within words, a group counting by
-    its rarity among the names (tf-idf). Below the ``threshold`` it is 0; so it is beyond the
-    ``MOST`` names that are most alike, of which the first in order are kept.
+    its rarity among the names (tf-idf), or that of their ``vectors`` where it is greater. Below
+    the ``threshold``, which is above 0, it is 0; so it is beyond the ``MOST`` names that are most
+    alike, of which the first in order are kept.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), lowercase=False)
     weights = sparse.csr_array(vectorizer.fit_transform(names))
     others = sparse.csr_array(weights.T)
-    blocks = [_best(weights[start : start + _BLOCK] @ others, start, threshold)
-              for start in range(0, len(names), _BLOCK)]  # fmt: skip
+    size = max(1, _BLOCK_PAIRS // len(names))
+    blocks = []
+    for start in range(0, len(names), size):
+        rows = slice(start, start + size)
+        product = sparse.csr_array(weights[rows] @ others)
+        if vectors is not None:
+            cosines = vectors[rows] @ vectors.T
+            # A little below, so that rounding decides once, for both.
+            cosines[cosines < threshold - 1e-5] = 0.0
+            product = sparse.csr_array(product.maximum(sparse.csr_array(cosines)))
+        blocks.append(_best(product, start, threshold))
     return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
 
