@@ -98,7 +98,8 @@ def test_each_setting_is_built_once_and_says_what_it_took(folder: Path) -> None:
 
 
 def test_best_and_baseline_outlast_the_limit_of_what_is_kept(folder: Path) -> None:
-    run(folder, "run", "toy.yaml", "--set", "index.keep.count=1")
+    many = "backends=[{kind: random, trials: 30}]"
+    run(folder, "run", "toy.yaml", "--set", "index.keep.count=1", "--set", many)
     told = trials(folder)
     best = max(told, key=lambda trial: (trial.objective, -trial.number))
     assert {1, best.params["size"]} <= kept(folder)

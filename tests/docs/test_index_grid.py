@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "index-parameters.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "index-knobs.md"
 # Builds as the page's object does, and writes down each time that it does.
 COUNTED = """
 built = GraphSearch.build
