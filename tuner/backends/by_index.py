@@ -22,7 +22,7 @@ from tuner.core.trial import Params, Trial, TrialState
 
 # Where nothing is learnt, each index is asked so many trials, then the next.
 TRIALS_AN_INDEX = 6
-# Where results count, a search with k indexes asks k + 2 trials before it asks for another: 6
+# Where results count, a search with k indexes asks k + 2 trials before it asks for another: 7
 # indexes in 40 trials, 14 in 120. The better the one found, the more tuning it is worth.
 MORE_THAN_INDEXES = 2
 # So many trials an index gets before it can be left, and before it shares them with the best.
