@@ -79,9 +79,11 @@ def by_coverage(
     earlier comes first. Returns the order of columns and their new scores, ``count`` of each.
     """
     depth = min(depth, scores.shape[1])
-    bits = np.arange(max(_used(questions.weights), 1), dtype=np.uint64)
-    holds = (questions.covered[:, :depth, None] >> bits & np.uint64(1)).astype(np.float64)
-    left = questions.weights[:, : len(bits)].copy()
+    terms = max(_used(questions.weights), 1)
+    octets = np.ascontiguousarray(questions.covered[:, :depth, None], dtype="<u8").view(np.uint8)
+    # In the order of bits, whatever the machine's order of bytes is.
+    holds = np.unpackbits(octets, axis=2, count=terms, bitorder="little").astype(np.float64)
+    left = questions.weights[:, :terms].copy()
     order = np.tile(np.arange(scores.shape[1]), (len(scores), 1))
     ranked = scores.copy()
     open_scores = np.where(scores[:, :depth] > 0, scores[:, :depth], -np.inf)
