@@ -24,7 +24,8 @@ from tuner.core.steps import Advance
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob, Retriever
 from tuner.retrieval.build_options import with_index
-from tuner.retrieval.indexes import Indexed
+from tuner.retrieval.indexes import Indexed, IndexLimits
+from tuner.retrieval.indexes.limits import NO_LIMITS
 from tuner.testing.contract import Contract, check_all, checks_in, need
 
 _IN_A_PROCESS = (
@@ -68,11 +69,17 @@ class IndexCase:
         declared = declare(**self.options, **self.given(declare))
         return tuple(knob for knob in declared if knob.stage == "index")
 
-    def opened(self, cache_dir: Path, first: Params) -> Indexed:
+    def opened(self, cache_dir: Path, first: Params, limits: IndexLimits = NO_LIMITS) -> Indexed:
         """Return the retriever over indexes in a folder, its queries prepared."""
         name = digest_of([self.kind.__qualname__, sorted(self.options)])
         indexed = Indexed(
-            name, _Recipe(self), self.corpus, cache_dir, knobs=self.knobs, first=first
+            name,
+            _Recipe(self),
+            self.corpus,
+            cache_dir,
+            knobs=self.knobs,
+            first=first,
+            limits=limits,
         )
         indexed.prepare(self.queries)
         return indexed

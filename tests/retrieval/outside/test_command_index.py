@@ -15,6 +15,7 @@ from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError, TunerError
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.retrieval.adapters.command import Command
+from tuner.retrieval.indexes import IndexLimits
 from tuner.testing import IndexCase
 from tuner.testing.indexes import CHECKS
 
@@ -181,3 +182,43 @@ def test_a_section_that_is_wrong_is_refused_by_its_key(
         built(**{"command": "true", **index})
     told = {".".join(map(str, problem.key)): problem.message for problem in caught.value.problems}
     assert reason in told[key]
+
+
+HANG = """
+import os, pathlib, sys, time
+
+if sys.argv[2] == "turned":
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    time.sleep(60)
+(pathlib.Path(sys.argv[1]) / "field").write_text(sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_a_command_that_takes_too_long_ends_with_its_builder(
+    options: Callable[..., dict[str, Any]], folder: Path, tmp_path: Path
+) -> None:
+    (folder / "hang_it.py").write_text(HANG, encoding="utf-8")
+    case = IndexCase(
+        Command,
+        CORPUS,
+        QUERIES,
+        first={"field": "title"},
+        other={"field": "turned"},
+        options=options("hang_it.py", "{folder}", "{field}"),
+        space=SPACE,
+    )
+    indexed = case.opened(tmp_path, case.first, IndexLimits(timeout_s=3.0))
+    with pytest.raises(TunerError, match=r"not built within 3 s \(index\.timeout_s\)"):
+        indexed.ready(case.other)
+    hung = int((folder / "pid").read_text())
+    while _is_alive(hung):
+        time.sleep(0.05)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -271,6 +271,22 @@ def test_an_index_that_the_service_has_lost_is_built_again(
 
 
 @pytest.mark.slow
+def test_a_service_that_is_away_is_asked_again_and_one_that_refuses_is_not(
+    case: IndexCase, service: Service, tmp_path: Path
+) -> None:
+    indexed = case.opened(tmp_path, {"field": "title"})
+    for fault, kind in (("out of order", OutageError), ("refused", TunerError)):
+        service.fault = fault
+        for _ in range(2):
+            with pytest.raises(kind):
+                indexed.ready({"field": "turned"})
+    assert service.started["turned"] == 2 + 1
+    service.fault = ""
+    with pytest.raises(TunerError, match=r"could not be built: POST .* 422 "):
+        indexed.ready({"field": "turned"})
+
+
+@pytest.mark.slow
 def test_so_is_one_that_a_trial_needs(
     case: IndexCase, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
