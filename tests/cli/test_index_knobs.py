@@ -178,6 +178,8 @@ def test_a_policy_may_ask_a_different_index_for_each_type(tuner_here):
     )
     assert found["metrics"]["mrr@10"] == 1.0
     tuner_here.edit("baseline: {field: title, how: well, top_k: 2}", "baseline: policy.yaml")
+    facts = json.loads(tuner_here("check", "config.yaml", "--json").stdout)
+    assert facts["indexes"].startswith("2 by the grid, at most 2 in all")
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
     assert (record["state"], record["indexes"]["failed"]) == ("finished", 0)
     assert record["indexes"]["built"] + record["indexes"]["found"] == 2
@@ -307,7 +309,7 @@ def test_an_index_that_failed_is_not_built_again_unless_failed_trials_are_retrie
     before = ["title well", "title raise", "title gate", "title gate"]
     assert builds(tuner.folder) == before
     (failed,) = [t for t in read_journal(run_dir / "journal.jsonl").trials.values() if t.error]
-    assert failed.error.startswith("the index with field=title, how=raise could not be built: ")
+    assert failed.error.startswith("the index with how=raise could not be built: ")
     tuner("resume", str(run_dir), "--retry-failed")
     assert builds(tuner.folder) == [*before, "title raise"]
 
@@ -331,6 +333,7 @@ def test_mlflow_shows_what_indexes_cost(tuner_here):
     client = mlflow.MlflowClient(f"sqlite:///{tuner_here.folder / 'mlflow.db'}")
     study = client.get_run(record["mlflow_run_id"])
     assert (study.data.metrics["indexes"], study.data.metrics["indexes_built"]) == (2, 2)
+    assert "2 indexes: 2 built in " in study.data.tags["mlflow.note.content"]
     assert study.data.metrics["index_seconds"] == pytest.approx(record["indexes"]["seconds"])
     new = "tags.`tuner.role` = 'trial' and tags.`tuner.index_is_new` = 'true'"
     trials = client.search_runs([study.info.experiment_id], new)

@@ -78,7 +78,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         ", ".join(facts.trials),
         *_reason(summary),
         *_savings(summary),
-        *_indexes(summary),
+        *([facts.indexes] if facts.indexes else []),
         *_exhausted(tuned, session),
         *_failures(session),
         *(f"note           {remark}" for remark in summary.remarks),
@@ -107,12 +107,6 @@ def _savings(summary: StudySummary) -> list[str]:
     if (racing := summary.racing) is None:
         return []
     return [racing.sentence, *([f"note           {racing.note}"] if racing.note else [])]
-
-
-def _indexes(summary: StudySummary) -> list[str]:
-    """Say what the indexes cost, where there was more than the system's own."""
-    costs = summary.indexes
-    return [costs.sentence] if costs is not None and costs.count > 1 else []
 
 
 def _exhausted(tuned: Tuned, session: Session) -> list[str]:

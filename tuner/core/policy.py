@@ -66,6 +66,11 @@ class Policy:
     types: Mapping[str, Params]
     rule: WordRule
 
+    @property
+    def choices(self) -> list[Params]:
+        """Return all parameters that queries may be answered with, the default first."""
+        return [self.default, *self.types.values()]
+
     def params_for(self, text: str) -> Params:
         """Return the parameters for one query."""
         return self.types.get(self.rule.classify(text), self.default)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tuner.core.calls import TRIALS, calls_sentence
+from tuner.core.index_costs import IndexCosts
 from tuner.core.policy import POLICY, is_policy
 from tuner.core.shown import as_percent, counted
 from tuner.core.study_record import Standing, StudyHeader, StudySummary, is_clear
@@ -82,6 +83,7 @@ class StudyFacts:
         types: by query type, as far as they could be compared.
         types_are_flattered: whether the types were compared on the queries that chose the winner.
         trials: how many trials there were, by what became of them, in words.
+        indexes: what the indexes cost, where there was more than the system's own; else empty.
         next_step: what to do now.
         may_retry: whether evaluating the failed trials again is worth the while.
     """
@@ -94,6 +96,7 @@ class StudyFacts:
     types: tuple[TypeFound, ...]
     types_are_flattered: bool
     trials: tuple[str, ...]
+    indexes: str
     next_step: NextStep
     may_retry: bool
 
@@ -115,9 +118,16 @@ def study_facts(
         types=types_found(verdict),
         types_are_flattered="corrected" in (verdict or {}),
         trials=_trials(summary),
+        indexes="" if (told := indexes_to_tell(summary)) is None else told.sentence,
         next_step=_next_step(summary),
         may_retry=bool(summary.state == "finished" and header.config and summary.is_worth_retrying),
     )
+
+
+def indexes_to_tell(summary: StudySummary) -> IndexCosts | None:
+    """Return what the indexes cost, where there was more than the system's own."""
+    told = summary.indexes
+    return told if told is not None and told.count > 1 else None
 
 
 def changes(header: StudyHeader, summary: StudySummary) -> tuple[Change, ...]:

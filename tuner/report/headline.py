@@ -8,7 +8,7 @@ from typing import Any
 
 from tuner.core.shown import as_percent, counted, shortened
 from tuner.core.steps import duration
-from tuner.core.study_facts import NextStep, StudyFacts, study_facts
+from tuner.core.study_facts import NextStep, StudyFacts, indexes_to_tell, study_facts
 from tuner.core.study_record import StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.report.parts import (
@@ -185,7 +185,7 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     took = duration(summary.seconds)
     if summary.seconds_by_phase:  # of a study that was summed up, before its report was written
         took += " up to the report"
-    if (indexes := summary.indexes) is not None and indexes.count > 1:
+    if (indexes := indexes_to_tell(summary)) is not None:
         facts.append(("indexes", f"{indexes.count:,}", indexes.parts))
     facts.append(("took", took, _where_time_went(summary)))
     return tuple(facts)

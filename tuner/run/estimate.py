@@ -142,7 +142,9 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     space = plan.space
     if not space.index:
         return None
-    first = {_setting(assembly, assembly.baseline or {})}
+    policy = assembly.policy
+    asked = [assembly.baseline or {}] if policy is None else policy.choices
+    first = {_setting(assembly, params) for params in asked}
     grids, trials = set(first), 1
     for _, backend, of_it in plan.arms:
         if isinstance(backend, Grid):
@@ -155,7 +157,7 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     bounds = [(trials - 1 + len(grids), "one a trial" if trials > 1 else "every point of the grid")]
     counts = [space.parameters[name].count for name in space.index]
     if None not in counts:
-        others = 0 if all(_is_in(space, setting) for setting in first) else 1
+        others = sum(not _is_in(space, setting) for setting in first)
         settings = math.prod(count or 1 for count in counts)
         bounds.append((settings + others, "every setting there is"))
     if budget is not None:

@@ -77,18 +77,16 @@ class PolicyRetriever(Around):
 
     def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:  # noqa: ARG002
         """Have the index of every type built."""
-        return together(ready(self.retriever, each, advance) for each in self._choices)
+        return together(ready(self.retriever, each, advance) for each in self.policy.choices)
 
     @contextmanager
     def holding(self, params: Params) -> Iterator[IndexUse | None]:  # noqa: ARG002
         """Have the index of every type built, and keep them while the block runs."""
         with ExitStack() as held:
-            uses = [held.enter_context(holding(self.retriever, each)) for each in self._choices]
+            uses = [
+                held.enter_context(holding(self.retriever, each)) for each in self.policy.choices
+            ]
             yield together(uses)
-
-    @property
-    def _choices(self) -> list[Params]:
-        return [self.policy.default, *self.policy.types.values()]
 
     def _groups(self, queries: Sequence[Query]) -> Groups:
         groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)

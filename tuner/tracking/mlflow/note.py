@@ -126,12 +126,13 @@ def _counts(header: StudyHeader, summary: StudySummary, facts: StudyFacts) -> st
     trials, data = ", ".join(facts.trials), header.dataset
     earlier = f" ({summary.with_earlier_sessions})" if summary.with_earlier_sessions else ""
     took = f"{duration(summary.seconds)}{earlier}"
+    indexes = f" {facts.indexes}." if facts.indexes else ""
     if not data:
-        return f"{trials}, in {took}."
+        return f"{trials}, in {took}.{indexes}"
     return (
         f"{trials}, in {took}, on {_plain(data.get('name', 'the data'))}: "
         f"{data.get('tune_queries', 0):,} queries to tune on, "
-        f"{data.get('holdout_queries', 0):,} held out."
+        f"{data.get('holdout_queries', 0):,} held out.{indexes}"
     )
 
 
