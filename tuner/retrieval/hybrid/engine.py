@@ -153,7 +153,8 @@ class Hybrid:
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
         """Return ``rankings``, its own answer to the batch, with names and paths of the graph.
 
-        Both are empty where ``graph_weight`` is 0.
+        Both are empty where ``graph_weight`` is 0. Walks that start from the best passage by text
+        (``passage_weight``) are not told.
         """
         settings = read_params(params, knobs_of(self.options))
         if settings.graph_weight == 0:
