@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.backends import by_index
-from tuner.backends.base import Backend
+from tuner.backends.base import Backend, learns
 from tuner.backends.grid import Grid
 from tuner.backends.index_levels import Levels, moved
 from tuner.backends.points import Point, point_of
@@ -99,6 +99,19 @@ def test_no_more_indexes_than_the_budget(most: int, kind: Backend, others: int) 
         found.append(told(number, picks[0]))
     before = {LEVELS.key(params) for params in asked}
     assert len(before | set(indexes(found))) <= max(most, len(before))
+
+
+@pytest.mark.parametrize("backend", [Tpe(30, initial=4), Random(30)], ids=["tpe", "random"])
+def test_the_number_of_indexes_is_known_before(backend: Backend) -> None:
+    space = SearchSpace(
+        {"k1": Real(0.5, 3.0), "embedder": Categorical(("none", "lsa")), "weight": Real(0.0, 1.0)}
+    ).with_index(["k1"])
+    for trials in (1, 6, 7, 18, 19):
+        asked = {trial.params["k1"] for trial in searched(backend, trials, space=space)}
+        most = by_index.most_asked(backend, space, trials)
+        # 3 + 4 + 5 + 6 = 18 trials of 4 indexes; random may begin within a block.
+        assert len(asked) == most - (not learns(backend) and trials > 1)
+    assert by_index.most_asked(backend, SPACE, 30) == 30  # constraints may leave nothing
 
 
 def test_an_index_of_another_arm_is_taken_before_one_is_built() -> None:

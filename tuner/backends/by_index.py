@@ -76,6 +76,33 @@ def suggest(
     return picks
 
 
+def most_asked(backend: Backend, space: SearchSpace, trials: int) -> int:
+    """Return how many indexes a search of so many trials asks at most, whatever it finds.
+
+    One a trial where an index may soon have been asked all there is, or may refuse most.
+
+    >>> from tuner.core.space import Integer, Real
+    >>> space = SearchSpace({"chunk": Integer(1, 99), "weight": Real(0, 1)}).with_index(["chunk"])
+    >>> most_asked(Random(40), space, 40)  # 7 times 6 trials, or 8 where it begins in between
+    8
+    """
+    outer = Levels.of(space).outer.parameters if space.index else space.parameters
+    counts = [
+        parameter.count or math.inf
+        for name, parameter in space.parameters.items()
+        if name not in outer and not parameter.when
+    ]
+    if knows_index(backend) or space.constraints or math.prod(counts) < 2 * trials:
+        return trials
+    if not learns(backend):
+        return min(trials, math.ceil(trials / TRIALS_AN_INDEX) + 1)
+    indexes, asked = 0, 0
+    while asked < trials:
+        indexes += 1
+        asked += indexes + MORE_THAN_INDEXES
+    return indexes
+
+
 def _allowed(
     backend: Backend,
     levels: Levels,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tuner.backends import by_index
 from tuner.backends.grid import Grid
 from tuner.core.calls import EVALUATION
 from tuner.core.errors import TunerError
@@ -145,7 +146,7 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     policy = assembly.policy
     asked = [assembly.baseline or {}] if policy is None else policy.choices
     first = {_setting(assembly, params) for params in asked}
-    grids, trials = set(first), 1
+    grids, trials, searched = set(first), 0, 0
     for _, backend, of_it in plan.arms:
         if isinstance(backend, Grid):
             # Its points do not depend on the seed, but for their order.
@@ -153,8 +154,12 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
             grids |= {_setting(assembly, point) for point in points}
         else:
             trials += of_it
+            searched += by_index.most_asked(backend, space, of_it)
     has_grid = any(isinstance(backend, Grid) for _, backend, _ in plan.arms)
-    bounds = [(trials - 1 + len(grids), "one a trial" if trials > 1 else "every point of the grid")]
+    why = "every point of the grid"
+    if trials:
+        why = "one a trial" if searched == trials else f"what {counted(trials, 'trial')} ask"
+    bounds = [(searched + len(grids), why)]
     counts = [space.parameters[name].count for name in space.index]
     if None not in counts:
         others = sum(not _is_in(space, setting) for setting in first)
