@@ -339,3 +339,18 @@ def test_mlflow_shows_what_indexes_cost(tuner_here):
     trials = client.search_runs([study.info.experiment_id], new)
     assert {run.data.params["field"] for run in trials} == {"title", "both"}
     assert len({run.data.tags["tuner.index"] for run in trials}) == 2
+
+
+def test_query_types_may_be_best_served_by_different_indexes(tuner_here):
+    """Of a city's two passages that of its market has the smaller id: its title alone finds it."""
+    tuner_here("run", "config.yaml", "--set", "objective.price={index_mb: 20}")
+    (run_dir,) = tuner_here.runs()
+    found = json.loads(tuner_here("policy", str(run_dir), "--prior", "0", "--json").stdout)
+    assert found["default"]["field"] == "both"
+    fields = {one["query_type"]: one["params"]["field"] for one in found["types"]}
+    assert fields == {"market": "title", "river": "both"}
+    assert found["verdict"] is not None
+    policy = str(run_dir / "policy.yaml")
+    told = json.loads(tuner_here("evaluate", "config.yaml", "--params", policy, "--json").stdout)
+    assert told["metrics"]["mrr@10"] == 1.0
+    assert builds(tuner_here.folder) == ["title well", "both well"]
