@@ -18,10 +18,11 @@ import pytest
 
 from tuner.core.brought import name_of
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, OutageError, TunerError
+from tuner.core.errors import InputError, NotBuiltError, OutageError, TunerError
 from tuner.execution.cluster.folders import archive, unpack
 from tuner.retrieval.indexes import Indexed, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
+from tuner.retrieval.indexes.record import read_record
 
 HERE = Path(__file__).parent
 QUERIES = (Query("q", "which?"), Query("r", "what?"))
@@ -254,3 +255,42 @@ def test_an_index_is_found_where_it_was_brought_to(
     assert ids(indexed, size=3, top_k=9) == ["0", "1", "2"]
     assert indexed.ready({"size": 3}).folder.startswith(str(elsewhere))
     assert builds(tmp_path).count("3 well") == 1
+
+
+def test_what_needs_no_building_is_known_without_building(make: Callable[..., Indexed]) -> None:
+    indexed = make()
+    assert [indexed.is_there(params) for params in ({}, {"size": 1}, {"size": 3})] == [
+        True, True, False,
+    ]  # fmt: skip
+    indexed.ready({"size": 3})
+    assert indexed.is_there({"size": 3, "top_k": 1})
+
+
+def test_what_failed_in_an_earlier_run_is_not_built_again(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    indexed = make()
+    indexed.remember_failed({"size": 3}, "no such model")
+    for copy in (indexed, pickle.loads(pickle.dumps(indexed))):
+        with pytest.raises(NotBuiltError, match="no such model"):
+            copy.ready({"size": 3, "top_k": 1})
+    assert builds(tmp_path) == ["1 well"]
+
+
+def test_the_first_index_has_the_time_and_room_of_its_prepared_queries(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    use = make().ready({})
+    record = read_record(tmp_path / "indexes" / use.name)
+    assert record is not None
+    assert "prepared.txt" in record.files
+    assert (record.seconds, record.size / 1e6) == (use.seconds, pytest.approx(use.megabytes))
+
+
+def test_who_listens_hears_what_is_built_beside_the_first(make: Callable[..., Indexed]) -> None:
+    indexed, heard = make(), []
+    indexed.tell = heard.append
+    name = indexed.ready({"size": 3}).name
+    indexed.ready({"size": 3})
+    assert {(told.name, *told.settings.items()) for told in heard} == {(name, ("size", 3))}
+    assert [told.is_over for told in heard] == [False] * (len(heard) - 1) + [True]
