@@ -244,8 +244,9 @@ def watched(arguments: list[str]) -> dict[str, dict[str, float]]:
     looking.start()
     found: dict[str, dict[str, float]] = {}
     for line in process.stdout:
-        row = json.loads(line)
-        found[row.pop("phase")] = {**row, "peak_mb": peak[0] / 1e6}
+        row = {**json.loads(line), "peak_mb": peak[0] / 1e6}
+        print(json.dumps(row), file=sys.stderr, flush=True)  # the largest takes long
+        found[row.pop("phase")] = row
         peak[0] = 0.0
     is_over.set()
     if process.wait():
