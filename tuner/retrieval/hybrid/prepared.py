@@ -230,7 +230,7 @@ def write_prepared(
             graph[:, at, :seeds, span] *= ~is_further[at, span]
         return None if dense is None else corners(lexical, dense)
 
-    size = max(1, max(_LEAST_WALKS, _BLOCK_BYTES // (4 * documents)) // starts)
+    size = max(1, -(-_LEAST_WALKS // starts), _BLOCK_BYTES // (4 * documents * starts))
     blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
     ends: list[Float32Array] = []
     walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
