@@ -251,7 +251,11 @@ class Indexed(Around):
         return knob_params(given, self._index_knobs) if given else self._settings
 
     def _place(self, settings: Params) -> Path:
-        return self._folder / digest_of([self._name, self._corpus_name, settings], 24)
+        parts = [self._name, self._corpus_name, settings]
+        if self._identify is None and settings != self._settings:
+            # Of another first one, whose fingerprint may differ, they would be other indexes.
+            parts.append(self.retriever.fingerprint)
+        return self._folder / digest_of(parts, 24)
 
     def _made_from(self, settings: Params) -> str:
         own = self.retriever.fingerprint if self._identify is None else self._identify(settings)
