@@ -30,3 +30,19 @@ def test_thin_walks_are_as_dense_ones(monkeypatch):
         thin = propagation.cumulative_scores(graph, seeds, hops=6)
         for one, other in zip(thin, dense, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_row_by_row_the_numbers_are_the_same():
+    random = np.random.default_rng(4)
+    graph = Graph(
+        Texts.of(map(str, range(60))),
+        np.ones(60, dtype=np.int64),
+        rows_to_one(random, (60, 50)),
+        rows_to_one(random, (50, 60)),
+    )
+    seeds = sparse.csr_array(np.eye(4, 60, dtype=np.float32))
+    usual = propagation.cumulative_scores(graph, seeds, hops=6)
+    by_rows = graph.to_passages.T.tocsr()
+    other = propagation.cumulative_scores(graph, seeds, hops=6, from_entities=by_rows)
+    for one, another in zip(usual, other, strict=True):
+        np.testing.assert_array_equal(one, another)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ Value = TypeVar("Value")
 # walks fill one of its lines.
 _BLOCK_BYTES = 6 * 1024 * 1024
 _LEAST_WALKS = 16
+# Passages from which on a product is quicker row by row: their matrix of walks leaves the cache.
+_BEYOND_CACHE = 400_000
 # Of all blocks that are worked on at once, however many cores there are.
 _MOST_BYTES = 2 * 1024**3
 
@@ -208,9 +210,13 @@ def write_prepared(
     walks_shape = (MOST_HOPS, len(queries), starts, width)
     graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
 
+    from_entities: Any = index.graph.to_passages.T
+    if documents > _BEYOND_CACHE:
+        from_entities = from_entities.tocsr()
+
     def work(block: slice) -> Float32Array | None:
         lexical, dense = index.text_parts(list(queries[block]))
-        hops = _walks(index, entities[block], index.best_passages(lexical, dense))
+        hops = _walks(index, entities[block], index.best_passages(lexical, dense), from_entities)
         for row, scores in enumerate(lexical):
             reached = hops[-1][row]
             if dense is None:
@@ -258,7 +264,9 @@ def write_prepared(
     (directory / "texts.json").write_text(texts, encoding="utf-8")
 
 
-def _walks(index: Index, entities: IntArray, passages: IntArray) -> list[Float32Array]:
+def _walks(
+    index: Index, entities: IntArray, passages: IntArray, from_entities: Any
+) -> list[Float32Array]:
     """Return cumulative scores by hop, each of shape (queries, seeds + passages, documents)."""
     names = np.pad(entities, [(0, 0), (0, passages.shape[1])], constant_values=-1)
     queries, width = names.shape
@@ -272,7 +280,9 @@ def _walks(index: Index, entities: IntArray, passages: IntArray) -> list[Float32
     starts = starts + index.names_of(passages[rows, places], walks, queries * width)
     return [
         scores.reshape(queries, width, -1)
-        for scores in cumulative_scores(index.graph, starts, hops=MOST_HOPS)
+        for scores in cumulative_scores(
+            index.graph, starts, hops=MOST_HOPS, from_entities=from_entities
+        )
     ]
 
 

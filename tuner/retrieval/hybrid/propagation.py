@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +18,24 @@ THIN = 0.001
 
 
 def cumulative_scores(
-    graph: Graph, seeds: sparse.csr_array, *, hops: int, decay: float = DECAY
+    graph: Graph,
+    seeds: sparse.csr_array,
+    *,
+    hops: int,
+    decay: float = DECAY,
+    from_entities: Any = None,
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Yield, for h = 1 to ``hops``, the sum of ``decay^i * p_i`` over i <= h.
 
     ``seeds`` has shape (walks, entities). p_1 is where the walk goes from its seeds; each further
     hop goes from passages to their entities and on to those entities' passages. Yielded arrays
-    have shape (walks, passages) and are the caller's to keep.
+    have shape (walks, passages) and are the caller's to keep. ``from_entities`` is
+    ``graph.to_passages.T`` in whichever form is quick; the numbers are the same.
     """
     to_passages, to_entities = graph.to_passages, graph.to_entities
     # Sparse times dense is quick one way only, so walks run down the columns.
-    from_entities, from_passages = to_passages.T, to_entities.T
+    from_passages = to_entities.T
+    from_entities = to_passages.T if from_entities is None else from_entities
     at_passages = seeds @ to_passages
     passages = _down_columns(at_passages)
     thin: sparse.csr_array | None = at_passages
