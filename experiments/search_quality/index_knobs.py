@@ -1,14 +1,14 @@
-"""What tuning the index adds: four query parameters against index and query parameters together.
+"""What tuning the index adds to tuning the queries, by searches with equal numbers of trials.
 
     python experiments/search_quality/index_knobs.py builtin:atlas path/to/set … [--seeds 5]
 
-For every data set and seed the queries are split in two halves. Two searches with the same backend
-and the same number of trials tune on the one half: over ``graph_weight``, ``max_hops``, ``top_k``
-and ``temperature`` alone, and over them together with the engine's other parameters, those of its
-index included. The best of each is measured on the other half. Differences are paired by query; the
-95 % interval is a t interval over the queries of all holdouts (a query that is held out under
-several seeds counts once, by its mean difference). ``--also NAME …`` searches the four together
-with the named parameters only, to see what each brings.
+For every data set and seed the queries are split in two halves. Three searches with the same
+backend and the same number of trials tune on the one half: over ``graph_weight``, ``max_hops``,
+``top_k`` and ``temperature`` (four), over these and the engine's other parameters of queries
+(query), and over all of them and those of its index (together). The best of each is measured on the
+other half. Differences are paired by query; the 95 % interval is a t interval over the queries of
+all holdouts (a query that is held out under several seeds counts once, by its mean difference).
+``--also NAME …`` leaves all other parameters out, to see what some bring.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ QUERY = {
     "seeds": {"type": "integer", "low": 2, "high": 8},
     "hop_decay": {"type": "real", "low": 0.2, "high": 1.0},
     "passage_weight": {"type": "real", "low": 0.0, "high": 2.0},
-    "dense_weight": {"type": "real", "low": 0.0, "high": 1.0, "when": {"embedder": ["lsa"]}},
+    "rerank": {"type": "categorical", "choices": ["none", "lexical"]},
+    "rerank_depth": {"type": "integer", "low": 10, "high": 40, "when": {"rerank": ["lexical"]}},
 }
 INDEX = {
     "bm25_k1": {"type": "real", "low": 0.4, "high": 2.4, "step": 0.4},
@@ -53,6 +54,7 @@ INDEX = {
     "edge_weight": {"type": "categorical", "choices": [1.0, 3.0, 10.0, 30.0]},
     "synonym_threshold": {"type": "categorical", "choices": [0.0, 0.8, 0.9]},
     "embedder": {"type": "categorical", "choices": ["none", "lsa"]},
+    "dense_weight": {"type": "real", "low": 0.0, "high": 1.0, "when": {"embedder": ["lsa"]}},
     "chunk_tokens": {"type": "categorical", "choices": [0, 60, 120]},
 }
 TRIALS = 60
@@ -142,9 +144,10 @@ def main():
     parser.add_argument("--backend", default="tpe")
     parser.add_argument("--also", nargs="*", default=[*QUERY, *INDEX])
     arguments = parser.parse_args()
-    more = {name: spec for name, spec in {**QUERY, **INDEX}.items() if name in arguments.also}
-    if "embedder" not in more:
-        more.pop("dense_weight", None)
+    query, index = (
+        {name: spec for name, spec in part.items() if name in arguments.also}
+        for part in (QUERY, INDEX)
+    )
     print("| data set | searched | indexes | tune nDCG@10 | held out | recall@5 | less four | s |")
     print("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |")
     for path in arguments.paths:
@@ -152,7 +155,8 @@ def main():
         spaces = {
             "default": SearchSpace.from_mapping(FOUR),
             "four": SearchSpace.from_mapping(FOUR),
-            "together": SearchSpace.from_mapping({**FOUR, **more}),
+            "query": SearchSpace.from_mapping({**FOUR, **query}),
+            "together": SearchSpace.from_mapping({**FOUR, **query, **index}),
         }
         retrievers = {name: engine(dataset, space) for name, space in spaces.items()}
         for name, space in spaces.items():

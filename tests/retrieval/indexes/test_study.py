@@ -119,7 +119,8 @@ def test_the_same_seed_gives_the_same_study_on_workers(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_study_killed_while_it_builds_goes_on(folder: Path) -> None:
     process = start(folder, "run", "toy.yaml")
-    while not (folder / "log").exists() or len(built(folder)) < 3:
+    while not (folder / "log").exists() or len(built(folder)) < 2:
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
