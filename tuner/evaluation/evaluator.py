@@ -79,6 +79,7 @@ class Evaluator:
         fixed: Mapping[str, Scalar] | None = None,
         budget_tokens: int | None = None,
         scale: GradeScale = DEFAULT_SCALE,
+        counts_missing: bool = False,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
 
@@ -87,7 +88,8 @@ class Evaluator:
         the retriever; by default words, and characters where the script has no spaces.
         ``options`` hold weights of one's own. With
         ``budget_tokens`` every ranking is cut where its passages' tokens exceed the budget.
-        ``scale`` says from which grade a document is relevant.
+        ``scale`` says from which grade a document is relevant. ``counts_missing``: a retriever that
+        does not report the tokens of its contexts has them counted.
 
         Raises:
             MetricError: an unknown metric, or one whose texts, evidences or weights were not given.
@@ -119,7 +121,9 @@ class Evaluator:
             raise MetricError(f"metric {text_names[0]!r} needs the documents' texts")
         if budget_tokens is not None and not documents:
             raise MetricError("a budget of tokens needs the documents' texts")
-        if documents and (text_names or tokenizer is not None or budget_tokens is not None):
+        counts = counts_missing and any(name.startswith(CONTEXT_TOKENS) for name in system)
+        reads = text_names or counts or tokenizer is not None or budget_tokens is not None
+        if documents and reads:
             passages = Passages.build(
                 [document.id for document in documents],
                 [f"{document.title} {document.text}".strip() for document in documents],

@@ -107,6 +107,8 @@ class Assembly:
             budget_tokens=self.config.objective.budget_tokens,
             fixed=self.fixed,
             scale=self.dataset.scale,
+            # Kinds that ship report them; of others nobody knows before they have answered.
+            counts_missing=":" in self.config.retriever.kind,
         )
 
     def trial_evaluator(self) -> Evaluator | SelfMeasured | Racing:
