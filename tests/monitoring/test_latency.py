@@ -145,6 +145,15 @@ def test_exact_up_to_the_stated_number_of_samples_and_bounded_beyond():
     assert len(pickle.dumps(tracker)) < 100_000
 
 
+def test_a_report_is_as_exact_as_its_least_exact_stage():
+    tracker = LatencyTracker(exact_samples=2)
+    tracker.record(0.1, stage="few")
+    assert "percentiles exact" in tracker.report()
+    for _ in range(3):
+        tracker.record(0.1, stage="many")
+    assert "percentiles within 0.5 %" in tracker.report()
+
+
 @given(st.lists(seconds, min_size=2, max_size=200))
 def test_the_sketch_is_within_its_stated_relative_error_of_exact(values):
     summary = tracker_of(values, exact_samples=1).summary()

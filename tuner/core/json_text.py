@@ -24,6 +24,8 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     JSON knows no NaN, so many readers refuse a file with one. Half of a surrogate pair, as Python
     makes it of a file's name that is no UTF-8, stays escaped, since no file could hold it.
 
+    >>> json_text({"name": "café"})
+    '{"name": "café"}'
     >>> json_text({"recall@5": float("nan"), "name": "café \udce9"})
     '{"recall@5": null, "name": "café \\udce9"}'
     """

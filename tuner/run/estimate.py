@@ -50,8 +50,8 @@ class PlannedIndexes:
 class Probe:
     """What one evaluation took, and what a study would by that.
 
-    ``seconds`` is the evaluation's, without its index. ``study_s`` and ``megabytes`` are upper
-    bounds: every trial evaluated, every index built.
+    ``seconds`` is the evaluation's, without its index. ``study_s`` and ``megabytes`` take
+    every trial for evaluated and every index for built; starting processes is not counted.
     """
 
     queries: int
@@ -87,7 +87,7 @@ class Probe:
         room = f", and {size(self.megabytes)} on the disk" if of_it else ""
         return [
             *told,
-            f"so the search takes up to {duration(self.study_s)}{room} ({joined(parts)})",
+            f"so the search takes about {duration(self.study_s)}{room} ({joined(parts)})",
         ]
 
     def to_record(self) -> dict[str, Any]:
