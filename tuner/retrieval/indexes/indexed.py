@@ -18,7 +18,7 @@ from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance, unheard
-from tuner.core.trial import IndexUse, Params
+from tuner.core.trial import IndexUse, Params, params_key
 from tuner.retrieval.base import (
     Identify,
     LivesElsewhere,
@@ -120,12 +120,14 @@ class Indexed(Around):
         self._lock = threading.Lock()
         self._building: dict[str, threading.Lock] = {}
         self._failed: dict[str, str] = {}
+        # What names an index is read once: single queries are timed, and files may be large.
+        self._orders: dict[str, Order] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the corpus behind: who builds reads it from its file."""
         self._write_corpus()
         left = {"_corpus": None, "_lock": None, "_building": None, "_is_first_new": False}
-        left["tell"] = None
+        left |= {"tell": None, "_orders": None}
         return {**self.__dict__, **left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -156,6 +158,7 @@ class Indexed(Around):
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the first retriever prepare; the others do when they are built."""
         self._queries = tuple(queries)
+        self._orders.clear()
         begin = time.perf_counter()
         prepare_one(self.retriever, queries, advance)
         if self._is_first_new:
@@ -262,14 +265,17 @@ class Indexed(Around):
         return digest_of([own, settings], 24)
 
     def _order(self, settings: Params) -> Order:
-        return Order(
-            folder=self._place(settings),
-            settings=settings,
-            made_from=self._made_from(settings),
-            make=self._make,
-            corpus=self._corpus_file,
-            queries=self._queries,
-        )
+        key = params_key(settings)
+        if key not in self._orders:
+            self._orders[key] = Order(
+                folder=self._place(settings),
+                settings=settings,
+                made_from=self._made_from(settings),
+                make=self._make,
+                corpus=self._corpus_file,
+                queries=self._queries,
+            )
+        return self._orders[key]
 
     def _built(self, order: Order, advance: Advance) -> tuple[Path, IndexRecord, bool]:
         """Return where an index lies, its record, and whether it was built now."""
