@@ -139,11 +139,11 @@ def test_an_index_is_built_here_and_fetched_by_a_machine_that_has_it_not(
     here = tune_engine(project, "execution.kind=inline", space, baseline)
     assert far["trials"] == here["trials"]
     built = {path.parent for path in (project.folder / "cache" / "indexes").glob("*/manifest.json")}
-    assert len(built) == 3
+    assert len(built) >= 2  # a search need not ask all three
     fetched = {
         path.parent for path in (project.folder / "far-tmp").glob("*/indexes-*/manifest.json")
     }
-    assert len(fetched) >= 2  # and the first, which travels as the engine's own folders
+    assert len(fetched) >= len(built) - 1  # the first travels as the engine's own folders
 
 
 def tune_engine(project: Any, *settings: str) -> dict[str, Any]:
