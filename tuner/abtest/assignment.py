@@ -48,6 +48,24 @@ class Range:
         return _bound(self.start) <= hash64(f"layer:{self.layer}", unit) < _bound(self.end)
 
 
+def check_apart(first: Range | None, second: Range | None, names: tuple[str, str]) -> bool:
+    """Say whether two experiments, called by their files' names, are known never to share a unit.
+
+    They are not where one has no range, or another layer.
+
+    Raises:
+        InputError: their ranges of one layer overlap.
+    """
+    if first is None or second is None or first.layer != second.layer:
+        return False
+    if first.overlaps(second):
+        raise InputError(
+            f"layer {second.layer!r}: {second.start:g} to {second.end:g} of {names[1]} and "
+            f"{first.start:g} to {first.end:g} of {names[0]} overlap; choose parts that do not"
+        )
+    return True
+
+
 @dataclass(frozen=True)
 class Assignment:
     """How an experiment divides units among its arms; built by ``Assignment.of``.

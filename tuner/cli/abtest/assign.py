@@ -31,23 +31,14 @@ def command(config: str, ids: BinaryIO, others: tuple[str, ...], settings: tuple
     The arm is empty for an id that takes no part. The first 8 bytes of SHA-256(salt, zero byte, id)
     divided by 2^64 decide where an id belongs, so any language on any machine gives the same arms.
     """
+    from tuner.abtest.assignment import check_apart
     from tuner.abtest.experiment import load_experiment
 
     experiment, _ = load_experiment(config, settings)
     assignment = experiment.assignment()
     for other in others:
         beside = load_experiment(other)[0].assignment().range
-        if (
-            assignment.range is not None
-            and beside is not None
-            and assignment.range.overlaps(beside)
-        ):
-            raise InputError(
-                f"layer {beside.layer!r}: {beside.start:g} to {beside.end:g} of {other} and "
-                f"{assignment.range.start:g} to {assignment.range.end:g} of {config} overlap; "
-                "choose parts that do not"
-            )
-        if assignment.range is None or beside is None or assignment.range.layer != beside.layer:
+        if not check_apart(assignment.range, beside, (config, other)):
             note(f"note: {config} and {other} are not in one layer: units may be in both")
     if isinstance(sys.stdout, TextIOWrapper):
         # Ids go out as they came in, whatever the terminal's encoding; \n on every system.
