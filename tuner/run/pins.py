@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tuner.core.trial import Params
+from tuner.core.trial import Params, best_trial
 from tuner.retrieval.base import Measures, pin
 from tuner.run.assembly import Assembly
 from tuner.study.loop import Event
@@ -33,11 +33,15 @@ def pinning_best(
 ) -> Callable[[Event], None]:
     """Return a listener that keeps the index of the baseline and of the best trial so far."""
     pin_index(assembly, run_dir, assembly.baseline or {}, BASELINE)
+    best = study.best
 
     def hear(event: Event) -> None:
-        best = study.best
-        if event.trial is not None and best is not None and best.number == event.trial.number:
-            pin_index(assembly, run_dir, best.params, BEST)
+        nonlocal best
+        if event.trial is not None:
+            before = [] if best is None else [best]
+            best = best_trial([*before, event.trial])
+            if best is event.trial:
+                pin_index(assembly, run_dir, best.params, BEST)
         on_event(event)
 
     return hear
