@@ -96,7 +96,7 @@ def knob_params(
         elif (wrong := _value_problem(value, by_name[name])) is not None:
             problems.append(Problem(wrong, key=(*key, name)))
     refuse(problems)
-    return {name: _of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
+    return {name: of_kind(given.get(name, knob.default), knob) for name, knob in by_name.items()}
 
 
 def knob_settings(
@@ -152,7 +152,7 @@ def space_knobs(
     return tuple(knobs)
 
 
-def _of_kind(value: Any, knob: Knob) -> Any:
+def of_kind(value: Any, knob: Knob) -> Any:
     """Return a checked value in the type that the knob declares: 2.0 hops are 2 hops."""
     match knob.kind:
         case "integer":

@@ -15,7 +15,7 @@ from tuner.retrieval.hybrid.options import NAMES, HybridOptions, value_problem
 from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
 from tuner.retrieval.hybrid.rerank import NONE as NO_RERANKER
 from tuner.retrieval.hybrid.rerank import RERANKERS
-from tuner.retrieval.knobs import Knob
+from tuner.retrieval.knobs import Knob, of_kind
 
 KNOBS = (
     Knob(
@@ -271,7 +271,7 @@ def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:
             values[name] = native(value)
     if problems:
         raise InputError(problems=problems)
-    return Settings(**{name: _of_kind(knobs[name], value) for name, value in values.items()})
+    return Settings(**{name: of_kind(value, knobs[name]) for name, value in values.items()})
 
 
 def _problem(knob: Knob, value: Any) -> str | None:
@@ -286,13 +286,3 @@ def _problem(knob: Knob, value: Any) -> str | None:
     if problem is None and knob.stage == "index" and native(value) != knob.default:
         return f"{knob.name}={value} needs another index: this one has {knob.name}={knob.default}"
     return problem
-
-
-def _of_kind(knob: Knob, value: Any) -> Any:
-    match knob.kind:
-        case "integer":
-            return int(value)
-        case "real":
-            return float(value)
-        case _:
-            return value
