@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,28 @@ def builds(tmp_path: Path) -> list[str]:
     """Return what was built after the first, as ``"size how"``."""
     lines = (tmp_path / "log").read_text().splitlines()
     return [line.rpartition(" ")[0] for line in lines]
+
+
+def wanted_elsewhere(
+    indexed: Indexed, params: dict[str, Any], folder: Path
+) -> subprocess.Popen[str]:
+    """Start a process that wants an index, and prints whether it was built for it."""
+    from joblib.externals.loky.backend.reduction import dumps
+
+    travelling = folder / f"{uuid.uuid4().hex}.pickle"
+    travelling.write_bytes(dumps(indexed))
+    program = (
+        "import json, pathlib, pickle, sys; "
+        "indexed = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()); "
+        "print(indexed.ready(json.loads(sys.argv[2])).is_new)"
+    )
+    path = os.pathsep.join([str(HERE), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-c", program, str(travelling), json.dumps(params)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def ids(indexed: Indexed, **params: Any) -> list[str]:
@@ -98,25 +121,8 @@ def test_threads_that_want_one_index_build_it_once(
 def test_processes_that_want_one_index_build_it_once(
     make: Callable[..., Indexed], tmp_path: Path
 ) -> None:
-    travelling = tmp_path / "indexed.pickle"
-    from joblib.externals.loky.backend.reduction import dumps
-
-    travelling.write_bytes(dumps(make()))
-    program = (
-        "import pickle, sys, pathlib; "
-        "indexed = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()); "
-        "print(indexed.ready({'size': 5}).is_new)"
-    )
-    path = os.pathsep.join([str(HERE), *sys.path])
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(travelling)],
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
+    indexed = make()
+    both = [wanted_elsewhere(indexed, {"size": 5}, tmp_path) for _ in range(2)]
     assert sorted(process.communicate()[0].strip() for process in both) == ["False", "True"]
     assert builds(tmp_path).count("5 well") == 1
 
@@ -201,22 +207,11 @@ def test_what_is_not_whole_is_built_again(
 def test_a_builder_ends_with_the_process_that_wanted_it(
     make: Callable[..., Indexed], tmp_path: Path
 ) -> None:
-    travelling = tmp_path / "indexed.pickle"
-    from joblib.externals.loky.backend.reduction import dumps
-
-    travelling.write_bytes(dumps(make()))
-    program = (
-        "import pickle, sys, pathlib; "
-        "pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()).ready({'how': 'wait'})"
-    )
-    path = os.pathsep.join([str(HERE), *sys.path])
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(travelling)], env={**os.environ, "PYTHONPATH": path}
-    )
+    process = wanted_elsewhere(make(), {"how": "wait"}, tmp_path)
     while "1 wait" not in builds(tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     builder = int((tmp_path / "log").read_text().splitlines()[-1].split()[-1])
     while _is_alive(builder):
         time.sleep(0.05)

@@ -115,9 +115,7 @@ def build_here(
         built = order.make(corpus, order.folder, order.settings, portion(advance, 0.0, 0.7))
         prepare(built, order.queries, portion(advance, 0.7, 1.0))
         seconds = time.perf_counter() - begin
-        return _write(
-            order.folder, built, order.made_from, order.settings, len(corpus.documents), seconds
-        ), True
+        return _write(order, built, len(corpus.documents), seconds), True
 
 
 @contextmanager
@@ -148,17 +146,17 @@ def cannot_keep(folder: Path, error: OSError) -> TunerError:
 
 
 def write_first(
-    folder: Path, built: Retriever, made_from: str, settings: Params, documents: int, seconds: float
+    order: Order, built: Retriever, documents: int, seconds: float
 ) -> tuple[IndexRecord, bool]:
-    """Write the record of an index that its kind built or found in ``folder``; say which.
+    """Write the record of an index that its kind built or found in its folder; say which.
 
     Raises:
         TunerError: the folder cannot be written.
     """
-    found = read_record(folder)
-    if found is not None and found.made_from == made_from:
+    found = order.found()
+    if found is not None:
         return found, False
-    return _write(folder, built, made_from, settings, documents, seconds), True
+    return _write(order, built, documents, seconds), True
 
 
 def prepared_first(folder: Path, record: IndexRecord, seconds: float) -> IndexRecord:
@@ -175,17 +173,16 @@ def prepared_first(folder: Path, record: IndexRecord, seconds: float) -> IndexRe
     return whole_record
 
 
-def _write(
-    folder: Path, built: Retriever, made_from: str, settings: Params, documents: int, seconds: float
-) -> IndexRecord:
+def _write(order: Order, built: Retriever, documents: int, seconds: float) -> IndexRecord:
+    folder = order.folder
     cost = built.index_cost if isinstance(built, TellsIndexCost) else {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with whole(folder / RETRIEVER) as stream:
             Pickler(stream, folder).dump(built)
         record = IndexRecord(
-            made_from=made_from,
-            settings=settings,
+            made_from=order.made_from,
+            settings=order.settings,
             seconds=seconds,
             documents=documents,
             tokens=None if "tokens" not in cost else int(cost["tokens"]),

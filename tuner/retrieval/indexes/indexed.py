@@ -110,9 +110,8 @@ class Indexed(Around):
             begin = time.perf_counter()
             self.retriever = make(corpus, place, self._settings, advance)
             seconds = time.perf_counter() - begin
-            made_from = self._made_from(self._settings)
             self._first, self._is_first_new = write_first(
-                place, self.retriever, made_from, self._settings, len(corpus.documents), seconds
+                self._order(self._settings), self.retriever, len(corpus.documents), seconds
             )
 
     def _begin(self) -> None:
