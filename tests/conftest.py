@@ -83,6 +83,14 @@ class Published:
         return self.folder / "formats" / (name if self.is_ours else _SAMPLES[name])
 
 
+@pytest.fixture(autouse=True)
+def path_of_modules_as_it_was() -> Iterator[None]:
+    """Let no test find a module only because an earlier one added its folder to the path."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+
+
 @pytest.fixture(params=["invented", "true"] if SHARED.is_dir() else ["invented"])
 def published(request: pytest.FixtureRequest) -> Published:
     """Return our invented samples, and where they lie beside the checkout, the true ones."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
+from tuner.core.steps import Advance
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
 
@@ -70,3 +71,15 @@ class Toy:
         ids = (self.folder / "ids.txt").read_text().split("\n")
         ranked = ids[: int(params.get("top_k", 2))]  # type: ignore[arg-type]
         return Rankings.from_ids([query.id for query in queries], [ranked] * len(queries))
+
+
+@dataclass(frozen=True)
+class Make:
+    """Builds the toy in a folder. It stands here since the builder's process must find it."""
+
+    log: str
+
+    def __call__(self, corpus: Corpus, folder: Path, settings: Params, advance: Advance) -> Toy:
+        folder.mkdir(parents=True, exist_ok=True)
+        advance(1, 2)
+        return Toy.build(corpus, cache_dir=folder, log=self.log, **settings)
