@@ -63,3 +63,50 @@ def test_one_instance_serves_several_spaces() -> None:
     other = SearchSpace({"b": Integer(1, 4)})
     assert "a" in backend.suggest(SPACE, [], count=1, seed=0)[0]
     assert "b" in backend.suggest(other, [], count=1, seed=0)[0]
+
+
+INDEXED = SearchSpace(
+    {
+        "chunk": Integer(100, 400, step=100),
+        "dim": Integer(64, 256, step=64),
+        "k": Integer(1, 8),
+        "weight": Real(0, 1),
+    }
+).with_index(["chunk", "dim"])
+
+
+def settings(grid: Grid) -> set[tuple[object, object]]:
+    points = grid.suggest(INDEXED, (), count=grid.budget, seed=1)
+    return {(params["chunk"], params["dim"]) for params in points}
+
+
+def test_a_grid_with_room_for_its_indexes_is_as_it_was() -> None:
+    grid = Grid(4 * 4 * 4 * 4)
+    assert len(settings(grid)) == 16
+    assert grid.within(INDEXED, [], 16) is grid
+    assert grid.within(INDEXED, [{"chunk": 200, "dim": 64}], 15) is grid
+
+
+def test_a_grid_without_room_gets_coarser_in_its_index_and_finer_in_the_rest() -> None:
+    grid = Grid(4 * 4 * 4 * 4).within(INDEXED, [], 5)
+    assert settings(grid) == {(100, 64), (100, 256), (400, 64), (400, 256)}
+    points = grid.suggest(INDEXED, (), count=256, seed=1)
+    assert len({params["k"] for params in points}) == 8  # 4 * 8 * 8 = 256
+    assert len(points) == 256
+
+
+def test_a_known_index_is_none_of_those_that_a_grid_may_ask_for() -> None:
+    known = [{"chunk": 100, "dim": 64}]
+    assert len(settings(Grid(256).within(INDEXED, known, 3))) == 4
+    assert len(settings(Grid(256).within(INDEXED, known, 2))) == 2
+    assert settings(Grid(256).within(INDEXED, known, 0)) == {(100, 64)}
+
+
+def test_named_levels_of_the_index_are_kept_or_refused() -> None:
+    grid = Grid(256, levels={"chunk": [100, 200, 300], "k": [1, 2]})
+    within = grid.within(INDEXED, [], 3)
+    assert settings(within) == {(100, 192), (200, 192), (300, 192)}
+    assert {p["k"] for p in within.suggest(INDEXED, (), count=256, seed=0)} == {1, 2}
+    with pytest.raises(InputError, match=r"need more than the 2 new indexes") as refused:
+        grid.within(INDEXED, [], 2)
+    assert refused.value.problems[0].key == ("levels",)

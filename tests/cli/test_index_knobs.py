@@ -204,6 +204,25 @@ def test_check_tells_the_parameters_of_the_index_and_how_many_may_be_built(tuner
     assert builds(tuner_here.folder) == ["title well"]
 
 
+def test_a_grid_is_as_coarse_as_the_budget_of_indexes_takes(tuner_here):
+    tuner_here.edit("choices: [title, both]", "choices: [title, text, both]")
+    budget = ("--set", "index.budget=2", "--set", "backends=[{kind: grid, trials: 6}]")
+    facts = json.loads(tuner_here("check", "config.yaml", *budget, "--json").stdout)
+    coarser = "2 by the grid (coarser for it: field has title and text of 3 levels)"
+    assert facts["indexes"] == f"{coarser}, at most 2 in all (every point of the grid)"
+    record = json.loads(tuner_here("run", "config.yaml", *budget, "--json").stdout)
+    assert record["finished_trials"] == 5
+    assert builds(tuner_here.folder) == ["title well", "text well"]
+    named = "backends=[{kind: grid, trials: 6, levels: {field: [title, text, both]}}]"
+    told = tuner_here("check", "config.yaml", *budget[:2], "--set", named, code=2)
+    assert "backends.0.levels: the named levels need more than the 1 new index" in told.stderr
+    (run_dir,) = tuner_here.runs()
+    written = run_dir / "config.yaml"
+    written.write_text(written.read_text().replace("budget: 2", "budget: 3"), encoding="utf-8")
+    told = tuner_here("resume", str(run_dir), code=2)
+    assert "index.budget was 2 and is 3 now" in told.stderr
+
+
 def test_check_with_a_probe_tells_time_and_room_of_the_study(tuner_here):
     record = json.loads(tuner_here("check", "config.yaml", "--probe", "--json").stdout)["system"]
     assert record["queries"] == 10

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar
 
 import numpy as np
 
 from tuner.backends.base import check_budget
+from tuner.backends.index_levels import Levels as IndexLevels
 from tuner.backends.index_levels import by_setting
 from tuner.backends.points import point_of, points_of
 from tuner.core.errors import InputError
+from tuner.core.shown import counted
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial
 
@@ -54,6 +56,47 @@ class Grid:
         taken = points_of(history)
         unseen = (params for params in self._grid(space, seed) if point_of(params) not in taken)
         return [dict(params) for params in islice(unseen, count)]
+
+    def within(self, space: SearchSpace, known: Sequence[Params], most: int) -> Grid:
+        """Return a grid with at most ``most`` indexes beside the known ones.
+
+        Where this one has more, the parameters of the index get fewer levels: as many as the finest
+        even grid of theirs that has room. Where there is no room, all points are of known indexes.
+        ``known`` are settings of the index, points of the space of its parameters.
+
+        Raises:
+            InputError: the named levels alone need more indexes.
+        """
+        levels = IndexLevels.of(space)
+        seen = {point_of(setting) for setting in known}
+        points = self.suggest(space, (), count=self.budget, seed=0)
+        if len({levels.key(params) for params in points} - seen) <= most:
+            return self
+        if most < 1:
+            return self._with_levels(levels, known) if known else self
+        named = {n: wanted for n, wanted in self.levels.items() if n in levels.outer.names}
+        for budget in range(most + len(seen), 0, -1):
+            try:
+                settings = levels.outer.grid(budget, named)
+            except InputError:  # the named levels make more points
+                break
+            if len({point_of(setting) for setting in settings} - seen) <= most:
+                return self._with_levels(levels, settings)
+        raise InputError(
+            f"the named levels need more than the {counted(most, 'new index', 'new indexes')} that "
+            "index.budget leaves for this arm; name fewer levels of the index's parameters, or "
+            "raise index.budget",
+            key=("levels",),
+        )
+
+    def _with_levels(self, levels: IndexLevels, settings: Sequence[Params]) -> Grid:
+        values = {
+            # 1 and True are two values.
+            name: {(type(s[name]), s[name]): s[name] for s in settings if name in s}
+            for name in levels.outer.names
+        }
+        fixed = {name: list(found.values()) for name, found in values.items() if found}
+        return replace(self, levels={**self.levels, **fixed})
 
     def _grid(self, space: SearchSpace, seed: int) -> list[Params]:
         key = (space.fingerprint, space.index, seed)

@@ -51,6 +51,8 @@ class StudyHeader:
         dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
         fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.
         versions: package name -> version.
+        index: what of the configuration's section ``index`` decides which trials are asked, its
+            ``budget``; empty where no parameter of the index is searched, and in journals of old.
     """
 
     study_id: str
@@ -66,6 +68,7 @@ class StudyHeader:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     ahead: int = AHEAD
+    index: Mapping[str, Any] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
         """Return the header as a JSON-ready mapping."""

@@ -40,7 +40,7 @@ from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.builds import Builds
-from tuner.run.planning import Plan, below
+from tuner.run.planning import Plan, below, fitted_arms
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 from tuner.verdict.looks import TunedOn
@@ -296,6 +296,8 @@ def assemble(
     plan = replace(plan, space=plan.space.with_index(shaping))
     with _located(source, ("baseline",)):
         baseline, policy = read_baseline(config, retriever.knobs)
+    with _located(source, ("backends",)):
+        fitted_arms(plan, baseline, config.index.budget)
     builds = Builds(phases.listen)
     if (indexed := indexed_in(retriever)) is not None:
         indexed.tell = builds.take

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from tuner.core.steps import duration
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly
-from tuner.run.planning import decided_by_clock
+from tuner.run.planning import decided_by_clock, fitted_arms
 
 Setting = tuple[Any, ...]
 
@@ -30,6 +30,7 @@ class PlannedIndexes:
     Attributes:
         parameters: those of the index that are tuned.
         by_grid: how many different ones the points of its grids need; None where it has no grid.
+        coarser: what the grids leave out of parameters of the index, for the budget of indexes.
         most: no study of this configuration needs more, the baseline's included.
         why: what sets that bound.
     """
@@ -38,11 +39,13 @@ class PlannedIndexes:
     by_grid: int | None
     most: int
     why: str
+    coarser: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """Return it for people."""
-        grid = "" if self.by_grid is None else f"{self.by_grid:,} by the grid, "
+        coarser = f" (coarser for it: {', '.join(self.coarser)})" if self.coarser else ""
+        grid = "" if self.by_grid is None else f"{self.by_grid:,} by the grid{coarser}, "
         return f"{grid}at most {self.most:,} in all ({self.why})"
 
 
@@ -147,11 +150,14 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     asked = [assembly.baseline or {}] if policy is None else policy.choices
     first = {_setting(assembly, params) for params in asked}
     grids, trials, searched = set(first), 0, 0
-    for _, backend, of_it in plan.arms:
-        if isinstance(backend, Grid):
+    coarser: list[str] = []
+    for whole, arm in zip(plan.arms, fitted_arms(plan, assembly.baseline, budget), strict=True):
+        _, backend, of_it = whole
+        if isinstance(arm.backend, Grid):
             # Its points do not depend on the seed, but for their order.
-            points = backend.suggest(space, (), count=of_it, seed=assembly.config.study.seed)
+            points = arm.backend.suggest(space, (), count=of_it, seed=0)
             grids |= {_setting(assembly, point) for point in points}
+            coarser += _fewer_levels(space, backend.suggest(space, (), count=of_it, seed=0), points)
         else:
             trials += of_it
             searched += by_index.most_asked(backend, space, of_it)
@@ -168,7 +174,18 @@ def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
     if budget is not None:
         bounds.append((budget, f"index.budget: {budget}"))
     most, why = min(bounds, key=lambda bound: bound[0])
-    return PlannedIndexes(space.index, min(len(grids), most) if has_grid else None, most, why)
+    by_grid = min(len(grids), most) if has_grid else None
+    return PlannedIndexes(space.index, by_grid, most, why, tuple(coarser))
+
+
+def _fewer_levels(
+    space: SearchSpace, whole: Sequence[Params], left: Sequence[Params]
+) -> Iterator[str]:
+    for name in space.index:
+        before, now = ({p[name] for p in points if name in p} for points in (whole, left))
+        if len(now) < len(before):
+            values = sorted(now, key=space.parameters[name].position)
+            yield f"{name} has {joined([str(v) for v in values])} of {len(before)} levels"
 
 
 def probe(assembly: Assembly) -> Probe:

@@ -18,6 +18,7 @@ from tuner.config.model import (
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 from tuner.core.space import SearchSpace
+from tuner.core.trial import Params
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
 from tuner.evaluation.rungs import check_racing
@@ -32,6 +33,8 @@ from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
     MeasuresKind,
 )
+from tuner.study.arms import Arm, Fixed
+from tuner.study.index_shares import shared_out
 from tuner.study.results import BASELINE_ARM
 
 
@@ -93,6 +96,19 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     further = config.metrics if config.dataset is not None else ()
     names = tuple(dict.fromkeys((*objective.metric_names, *further, *guarded)))
     return Plan(space, objective, names, arms, execution, tokenizer)
+
+
+def fitted_arms(plan: Plan, baseline: Params | None, most_indexes: int | None) -> list[Arm]:
+    """Return the arms with their shares of ``index.budget``; grids as coarse as that takes.
+
+    Starting points of earlier studies, which come before the arms, are not known yet.
+
+    Raises:
+        InputError: a grid's named levels need too many indexes; its key begins with its place.
+    """
+    given = () if baseline is None else (baseline,)
+    arms = [Arm(BASELINE_ARM, Fixed(given), 1), *(Arm(*parts) for parts in plan.arms)]
+    return shared_out(arms, plan.space, most_indexes)[1:]
 
 
 def decided_by_clock(config: Config) -> str | None:

@@ -328,6 +328,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
         fingerprints=assembly.fingerprints(),
         versions=versions(),
         ahead=config.study.ahead,
+        index={"budget": config.index.budget} if assembly.plan.space.index else {},
     )
 
 

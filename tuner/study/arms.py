@@ -17,11 +17,15 @@ ArmsSee = Literal["own", "all"]
 
 @dataclass(frozen=True)
 class Arm:
-    """A backend that may ask for ``budget`` trials. ``name`` is unique in the study."""
+    """A backend that may ask for ``budget`` trials. ``name`` is unique in the study.
+
+    ``new_indexes`` is how many indexes it may ask for first; None: no limit of its own.
+    """
 
     name: str
     backend: Backend
     budget: int
+    new_indexes: int | None = None
 
 
 @dataclass(frozen=True)

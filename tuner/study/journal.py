@@ -30,7 +30,7 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
 
 # What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
-_SUBJECTS = ("seed", "ahead", "arms", "space", "objective", "baseline", "fingerprints")
+_SUBJECTS = ("seed", "ahead", "arms", "space", "objective", "baseline", "index", "fingerprints")
 _LONGEST_VALUE = 120
 
 
@@ -279,6 +279,7 @@ def _checked_same(stored: StudyHeader, current: StudyHeader, *, file: str) -> di
     differences = [
         f"{subject} was {_short(before)} and is {_short(after)} now"
         for name in _SUBJECTS
+        if name != "index" or then[name]  # a journal of old does not say
         for subject, before, after in _differences(name, then[name], now[name])
     ]
     if differences:

@@ -12,6 +12,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, params_key
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed
+from tuner.study.index_shares import most_for, shared_out
 from tuner.study.pareto import Goals, swept
 from tuner.study.results import BASELINE_ARM
 from tuner.study.rival import ByQuery
@@ -29,7 +30,8 @@ class StudySpec:
         earlier: trials of other studies that every arm learns from, and that no budget pays.
         goals: with them the arms search for a front, see ``study.pareto``.
         most_indexes: at most so many different indexes are asked for, where the space has
-            parameters of the index; those of the baseline and of starting points count.
+            parameters of the index; those of the baseline and of starting points count. The
+            arms share the others, see ``study.index_shares``.
     """
 
     arms: Sequence[Arm]
@@ -44,21 +46,25 @@ class StudySpec:
     def arms_of(self, header: StudyHeader) -> list[Arm]:
         """Return all arms, with the one of the header's baseline, where it has one, first.
 
+        Each has its share of the indexes, see ``study.index_shares``.
+
         Raises:
-            InputError: two arms have one name.
+            InputError: two arms have one name, or a grid's named levels need too many indexes.
         """
         names = [arm.name for arm in self.arms]
         for name in names:
             if names.count(name) > 1 or (name == BASELINE_ARM and header.baseline is not None):
                 raise InputError(f"two arms are called {name!r}; give each a name of its own")
-        if header.baseline is None:
-            return list(self.arms)
+        given = [] if header.baseline is None else [self._baseline_arm(header.baseline)]
+        return shared_out([*given, *self.arms], self.space, self.most_indexes)
+
+    def _baseline_arm(self, baseline: Params) -> Arm:
         try:
-            params = self.space.canonical(header.baseline)
+            params = self.space.canonical(baseline)
         except InputError:
             # A baseline may lie outside the space, or set what the space leaves alone.
-            params = dict(header.baseline)
-        return [Arm(BASELINE_ARM, Fixed((params,)), 1), *self.arms]
+            params = dict(baseline)
+        return Arm(BASELINE_ARM, Fixed((params,)), 1)
 
     def history(self, arm: Arm, trials: Sequence[Trial], *, seen: int, seed: int) -> list[Trial]:
         """Return what an arm learns from; a trial with the number ``seen`` or above is under way.
@@ -78,11 +84,11 @@ class StudySpec:
         return swept(history, self.goals, seed=arm_seed(seed, arm.name))
 
     def suggest(
-        self, arm: Arm, history: Sequence[Trial], asked: Sequence[Params], *, seed: int
+        self, arm: Arm, history: Sequence[Trial], trials: Sequence[Trial], *, seed: int
     ) -> list[Params]:
         """Return what an arm suggests next: one point, or none where it has nothing left.
 
-        ``asked`` are the params of all trials, of whatever arm; ``seed`` is the study's.
+        ``trials`` are all, of whatever arm; ``seed`` is the study's.
         """
         own_seed = arm_seed(seed, arm.name)
         if isinstance(arm.backend, Fixed):
@@ -91,8 +97,8 @@ class StudySpec:
             arm.backend,
             self.space,
             history,
-            asked=asked,
-            most=self.most_indexes,
+            asked=[trial.params for trial in trials],
+            most=most_for(arm, self.space, trials, self.most_indexes),
             count=1,
             seed=own_seed,
         )

@@ -322,8 +322,7 @@ class Study:
                 return None
             space, seed, seen = self.spec.space, self.header.seed, self._seen(len(self._trials))
             history = self.spec.history(arm, self._trials, seen=seen, seed=seed)
-            asked = [trial.params for trial in self._trials]
-            suggested = self.spec.suggest(arm, history, asked, seed=seed)
+            suggested = self.spec.suggest(arm, history, self._trials, seed=seed)
             if not suggested:
                 self._exhausted.add(arm.name)
                 continue
