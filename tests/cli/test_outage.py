@@ -187,12 +187,9 @@ def test_a_service_that_goes_away_twice(tuner_here, service: Service, kind: str,
     by_design = record["queries_asked"]["asked_twice"] + record["queries_asked"].get("probe", 0)
     assert twice - by_design <= 2 * workers * AT_ONCE[kind]
     trials = sum(event["shared_from"] is None for event in told(run_dir))
-    besides = {name: n for name, n in record["queries_asked"].items() if name != "trials"}
-    assert record["queries_asked"]["trials"] == 10 * trials
-    assert (
-        sum(service.answered.values())
-        <= 10 * trials + sum(besides.values()) + 2 * workers * (AT_ONCE[kind])
-    )
+    # What found nobody may have been sent all the same.
+    assert record["queries_asked"]["trials"] >= 10 * trials
+    assert sum(record["queries_asked"].values()) >= service.requests
 
 
 def test_a_comparison_without_answers_is_no_look(tuner_here, service: Service):
@@ -215,7 +212,7 @@ def test_a_comparison_without_answers_is_no_look(tuner_here, service: Service):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_service_answered_is_counted_and_no_more(tuner_here, service: Service, kind: str):
+def test_what_a_service_was_asked_is_counted(tuner_here, service: Service, kind: str):
     configure(tuner_here.folder, service, kind, 1)
     tuner_here.edit("execution:", "inspection: off\nexecution:")
     tuner_here.edit("trials: 6", "trials: 2")
@@ -230,7 +227,11 @@ def test_what_a_service_answered_is_counted_and_no_more(tuner_here, service: Ser
         return sum(summaries[-1]["queries_asked"].values())
 
     assert service.is_away()
-    assert counted() == sum(service.answered.values()) == 64
+    before, lost = counted(), counted() - service.requests
+    # What found nobody may have been sent: that, once more, and a probe.
+    assert service.requests > sum(service.answered.values()) == 64
+    assert 0 <= lost <= 6
     service.start()
+    asked = service.requests
     tuner_here("resume", str(run_dir), "--quiet")
-    assert counted() == sum(service.answered.values())
+    assert counted() - before == service.requests - asked

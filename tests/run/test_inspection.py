@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tuner.core.corpus import Query
+from tuner.core.ledger import Ledger
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Trial
@@ -181,17 +181,17 @@ class Timed:
 
 def timed_ms(at_once: int, workers: int, *, trial_s: float, query_s: float) -> tuple[float, int]:
     """Return how long a query is said to take, and how many were asked to know that."""
-    calls: Counter[str] = Counter()
+    ledger = Ledger()
     retriever = Timed(at_once, query_s)
     assembly: Any = SimpleNamespace(
         retriever=retriever,
-        counting=lambda purpose: SimpleNamespace(retriever=Counted(retriever, purpose, calls)),
+        counting=lambda purpose: SimpleNamespace(retriever=Counted(retriever, purpose, ledger)),
         tune_queries=QUERIES,
         fixed={},
         plan=SimpleNamespace(execution=SimpleNamespace(slots=workers)),
     )
     trials = [Trial(n, "tpe", {}, objective=0.5, seconds={"retrieve": trial_s}) for n in range(3)]
-    return query_ms(assembly, {}, trials), calls["query_time"]
+    return query_ms(assembly, {}, trials), ledger.calls.get("query_time", 0)
 
 
 @pytest.mark.parametrize(("at_once", "workers"), [(1, 4), (4, 1), (4, 4), (16, 1), (16, 8)])

@@ -128,8 +128,8 @@ def command(
     if result.looks is not None:
         note(f"note: {result.looks.told(Path(assembly.config.study.runs_dir))}")
     if as_json:
-        record = {**result.to_record(), "queries_asked": dict(assembly.calls)}
+        record = {**result.to_record(), "queries_asked": assembly.ledger.calls}
         echo(json_text(record, indent=2))
         return
     print_duel(result, assembly.part(part))
-    note(calls_sentence(assembly.calls) or "no query was asked: the run had every answer")
+    note(calls_sentence(assembly.ledger.calls) or "no query was asked: the run had every answer")

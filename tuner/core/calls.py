@@ -10,6 +10,7 @@ DEAD_KNOBS = "dead_knobs"
 QUERY_TIME = "query_time"
 NOTHING_FOUND = "nothing_found"
 PROBE = "probe"
+PREPARING = "preparing"
 HOLDOUT = "holdout"
 VERDICT = "verdict"
 ASKED_TWICE = "asked_twice"
@@ -18,7 +19,7 @@ SIDE_BY_SIDE = "side_by_side"
 EVALUATION = "evaluation"
 TIMED = "timed"
 
-# Known from the trials themselves; the other counts are added up while they are asked.
+# What the search asks.
 OF_TRIALS = (TRIALS, TIMED_IN_TRIALS)
 
 # In the order in which they are shown.
@@ -35,6 +36,16 @@ PURPOSES: Mapping[str, str] = {
     QUERY_TIME: "to see how long one takes by itself",
     NOTHING_FOUND: "to see why nothing relevant was found",
     PROBE: "to see whether the system still answers",
+    PREPARING: "to make the system ready",
+}
+
+# What is spent on what, beside the baseline, which is one of the trials.
+SPENT_ON: Mapping[str, tuple[str, ...]] = {
+    "search": OF_TRIALS,
+    "held-out queries": (HOLDOUT, TIMED),
+    "verdict": (VERDICT, ASKED_TWICE, LATENCY, SIDE_BY_SIDE),
+    "probing": (PREPARING, NOTHING_FOUND, PROBE, QUERY_TIME, DEAD_KNOBS),
+    "evaluation": (EVALUATION,),
 }
 
 # What asks queries one at a time for its own sake; in any other, one that is asked alone is timed.
@@ -44,9 +55,11 @@ _ALONE = (LATENCY, QUERY_TIME, PROBE)
 def purpose_alone(purpose: str) -> str:
     """Return what a query is counted for that is asked alone: to be timed, in most purposes.
 
-    >>> purpose_alone(HOLDOUT), purpose_alone(PROBE)
-    ('timed', 'probe')
+    >>> purpose_alone(HOLDOUT), purpose_alone(PROBE), purpose_alone(TRIALS)
+    ('timed', 'probe', 'timed_in_trials')
     """
+    if purpose == TRIALS:
+        return TIMED_IN_TRIALS
     return purpose if purpose in _ALONE else TIMED
 
 

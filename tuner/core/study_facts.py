@@ -163,7 +163,7 @@ def _named(header: StudyHeader, params: Params) -> Params:
 def asked_told(header: StudyHeader, summary: StudySummary) -> str:
     """Say how many queries were asked, and what for, whatever became of the study."""
     told = calls_sentence(summary.queries_asked)
-    if not header.dataset or TRIALS not in summary.queries_asked:
+    if not header.dataset or TRIALS not in summary.queries_asked or summary.spent is not None:
         return told
     uncounted = []
     if summary.failed_trials:

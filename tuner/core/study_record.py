@@ -9,6 +9,7 @@ from typing import Any
 from tuner.core.index_costs import IndexCosts
 from tuner.core.json_text import read_as
 from tuner.core.shown import as_percent
+from tuner.core.spent import Spent
 from tuner.core.steps import SEARCH, duration, where_it_went
 from tuner.core.trial import Params
 
@@ -155,7 +156,8 @@ class StudySummary:
     baseline: goal, winner, baseline, difference, interval, part, reading, sentence.
     ``racing`` is what racing saved, or None where the trials did not race. ``reason`` says why the
     study failed, or what interrupted it but a signal. ``queries_asked`` counts the queries that the
-    system was asked, by what for (``core.calls``).
+    system was asked, by what for (``core.calls``), and ``spent`` what that and all else came to;
+    None where an earlier version counted what was answered alone.
 
     ``seconds`` is what the user waited for in the last session, from the start of the command, and
     ``seconds_by_phase`` where it went (``core.steps``); ``seconds_in_all`` adds the sessions before
@@ -182,6 +184,7 @@ class StudySummary:
     racing: Savings | None = None
     reason: str = ""
     queries_asked: Mapping[str, int] = field(default_factory=dict)
+    spent: Spent | None = None
     seconds_by_phase: Mapping[str, float] = field(default_factory=dict)
     seconds_in_all: float | None = None
     indexes: IndexCosts | None = None

@@ -108,6 +108,11 @@ def at_once_of(retriever: Retriever) -> int | None:
     return retriever.queries_at_once if isinstance(retriever, AnswersOneByOne) else None
 
 
+def tells_each_query(retriever: Retriever) -> bool:
+    """Say whether a retriever tells of each query just before it is sent."""
+    return isinstance(retriever, TellsEachQuery) and retriever.tells_each_query
+
+
 def ready(retriever: Retriever, params: Params, advance: Advance = unheard) -> IndexUse | None:
     """Have the index that parameters describe built; None where a retriever has one index only.
 
@@ -273,6 +278,19 @@ class AnswersOneByOne(Protocol):
     @property
     def queries_at_once(self) -> int | None:
         """Return how many queries it answers side by side; None where a batch is cheaper."""
+        ...
+
+
+@runtime_checkable
+class TellsEachQuery(Protocol):
+    """A retriever that tells ``core.ledger.teller()`` of each query just before it is sent.
+
+    Then what it is asked is counted to the query, however the process ends.
+    """
+
+    @property
+    def tells_each_query(self) -> bool:
+        """Say whether it does."""
         ...
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,11 @@ from typing import Any
 
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
+from tuner.core.calls import PREPARING, TRIALS
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
+from tuner.core.ledger import Asked, Ledger, heard_by
 from tuner.core.policy import POLICY, Policy, is_policy
 from tuner.core.steps import (
     INDEX,
@@ -28,6 +29,7 @@ from tuner.core.steps import (
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
+from tuner.evaluation.accounted import Accounted
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
@@ -58,8 +60,8 @@ class Assembly:
 
     ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
-    ``calls`` adds up the queries that were asked beside trials, by purpose (``core.calls``);
-    ``builds`` hears of the indexes that are built.
+    ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
+    the indexes that are built.
     """
 
     config: Config
@@ -71,7 +73,7 @@ class Assembly:
     baseline: Params | None
     policy: Policy | None = None
     baseline_tuned_on: TunedOn | None = None
-    calls: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
 
     def counting(self, purpose: str) -> Assembly:
@@ -80,8 +82,8 @@ class Assembly:
         if isinstance(retriever, Measures):
             return self
         if isinstance(retriever, Remembered):
-            return replace(self, retriever=retriever.counting(purpose, self.calls))
-        return replace(self, retriever=counted(retriever, purpose, self.calls))
+            return replace(self, retriever=retriever.counting(purpose, self.ledger))
+        return replace(self, retriever=counted(retriever, purpose, self.ledger))
 
     def timeless(self) -> Assembly:
         """Return the same without metrics of latency, which ask queries once more to time them."""
@@ -111,20 +113,21 @@ class Assembly:
             counts_missing=":" in self.config.retriever.kind,
         )
 
-    def trial_evaluator(self) -> Evaluator | SelfMeasured | Racing:
+    def trial_evaluator(self) -> Accounted:
         """Make the evaluate function of the trials: over the tune queries, racing if configured.
 
         Raises:
             InputError: a race over the queries of a system that measures itself.
         """
         section, dataset = self.config.racing, self.config.dataset
+        counting = self.counting(TRIALS)
         if section is None:
-            return self.evaluator(self.tune_queries)
-        if dataset is None or isinstance(self.retriever, Measures):
+            return Accounted(counting.evaluator(self.tune_queries))
+        if dataset is None or isinstance(counting.retriever, Measures):
             message = "the retriever measures itself, so there are no queries to race over"
             raise InputError(f"{message}; leave it out", key=("racing",))
-        return Racing.build(
-            partial(self._evaluator, self.retriever),
+        racing = Racing.build(
+            partial(counting._evaluator, counting.retriever),
             self.tune_queries,
             self.plan.objective,
             shares=section.rungs,
@@ -132,6 +135,7 @@ class Assembly:
             stratify_by=dataset.split.stratify_by,
             seed=self.config.study.seed,
         )
+        return Accounted(racing)
 
     @property
     def fixed(self) -> Params:
@@ -303,7 +307,12 @@ def assemble(
         indexed.tell = builds.take
     if policy is not None:
         retriever = WithPolicy(retriever, policy)
-    with explained(config), phases.phase(PREPARATION) as advance:
+    ledger = Ledger()
+
+    def tell(queries: int) -> None:  # a system that makes itself ready may have to be asked
+        ledger.add(PREPARING, Asked(sent=queries))
+
+    with explained(config), phases.phase(PREPARATION) as advance, heard_by(tell):
         prepare(retriever, dataset.queries, advance)
     return Assembly(
         config=config,
@@ -315,6 +324,7 @@ def assemble(
         baseline=baseline,
         policy=policy,
         baseline_tuned_on=baseline_origin(config, source),
+        ledger=ledger,
         builds=builds,
     )
 

@@ -18,6 +18,7 @@ from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Params, Trial
 from tuner.retrieval.base import Measures, serve_one
+from tuner.run.accounts import queries_asked, spent
 from tuner.run.assembly import Assembly
 from tuner.run.inspection import remarks
 from tuner.run.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
@@ -29,7 +30,6 @@ from tuner.study.results import (
     BASELINE_ARM,
     HoldoutResult,
     ScoreHoldout,
-    asked_in_trials,
     summarise,
 )
 from tuner.study.study import Study
@@ -72,8 +72,11 @@ class Conclusion:
             summary = self._interrupted(reason)
         except KeyboardInterrupt:  # what was asked until then is told, too
             summary = self._interrupted("Ctrl-C after the search, before there was a verdict")
-        calls = {**self.assembly.calls, **asked_in_trials(study.header, study.trials)}
-        return replace(summary, queries_asked=calls)
+        return replace(
+            summary,
+            queries_asked=queries_asked(self.assembly, study),
+            spent=spent(self.assembly, study),
+        )
 
     def _interrupted(self, reason: str) -> StudySummary:
         self.study.stopped_by = reason

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tuner.config import Config, load_config
-from tuner.core.calls import OF_TRIALS
 from tuner.core.errors import InputError
 from tuner.core.index_costs import has_failed_index
 from tuner.core.policy import POLICY
@@ -35,6 +34,7 @@ from tuner.evaluation.racing import standing
 from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.retrieval.base import Measures
 from tuner.retrieval.indexes import indexed_in
+from tuner.run.accounts import accounting, reopened
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
@@ -196,11 +196,11 @@ class Session:
 
     def _queries_asked(self) -> Callable[[], tuple[int, int]]:
         """Return what tells how many queries the verdict has asked, and of how many."""
-        calls, before = self.assembly.calls, self.assembly.calls.total()
+        ledger, before = self.assembly.ledger, self.assembly.ledger.total.sent
         # Both on the held-out queries, and the baseline once more, to see whether it moves; what
         # is quick is not remembered, asked more often, and over before anybody looks.
         expected = 3 * len(self.assembly.holdout_queries)
-        return lambda: (min(calls.total() - before, expected), expected)
+        return lambda: (min(ledger.total.sent - before, expected), expected)
 
     def _report(self, write_report: WriteReport, say: Say, advance: Advance) -> None:
         try:
@@ -231,7 +231,8 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
         if assembly.baseline_tuned_on is not None:
             # The study's own copy of the configuration holds the parameters, not their file.
             study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
-        return Session(remembering(assembly, run_dir), study, run_dir)
+        assembly = remembering(accounting(assembly, run_dir), run_dir)
+        return Session(assembly, study, run_dir)
 
 
 def reopen(
@@ -273,9 +274,7 @@ def reopen(
             summary = last_summary(content)
         except InputError:  # this run writes another one
             summary = None
-        if summary is not None:
-            asked = summary.queries_asked.items()
-            assembly.calls.update({purpose: n for purpose, n in asked if purpose not in OF_TRIALS})
+        assembly = reopened(assembly, run_dir, content, summary)
         is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
         is_ended = (
             summary is not None

@@ -124,7 +124,7 @@ def evaluate_choice(assembly: Assembly, choice: Choice, part: str) -> Evaluated:
         evaluator.defined_queries,
         looks,
         remarks,
-        assembly.calls,
+        assembly.ledger.calls,
     )
 
 

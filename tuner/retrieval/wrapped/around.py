@@ -9,7 +9,15 @@ from pathlib import Path
 from tuner.core.corpus import Query
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
-from tuner.retrieval.base import Retriever, at_once_of, holding, pin, prepare, ready
+from tuner.retrieval.base import (
+    Retriever,
+    at_once_of,
+    holding,
+    pin,
+    prepare,
+    ready,
+    tells_each_query,
+)
 from tuner.retrieval.knobs import Knob
 
 
@@ -35,6 +43,11 @@ class Around:
     def queries_at_once(self) -> int | None:
         """Return how many queries the retriever answers side by side, where it tells."""
         return at_once_of(self.retriever)
+
+    @property
+    def tells_each_query(self) -> bool:
+        """Say whether the retriever tells of each query as it is sent."""
+        return tells_each_query(self.retriever)
 
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""

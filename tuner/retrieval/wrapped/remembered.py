@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,12 @@ from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.json_text import digest_of, read_as
+from tuner.core.ledger import Ledger
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, at_once_of, serve_one
 from tuner.retrieval.wrapped.around import Around
-from tuner.retrieval.wrapped.counted import counted
+from tuner.retrieval.wrapped.counted import Counted, CountTokens, counted
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -72,9 +72,11 @@ class Remembered(Around):
             folder.mkdir(exist_ok=True)
         return Remembered(self.retriever, folder, is_service=self._is_service)
 
-    def counting(self, purpose: str, calls: Counter[str]) -> Remembered:
+    def counting(
+        self, purpose: str, ledger: Ledger, count_tokens: CountTokens | None = None
+    ) -> Remembered:
         """Return the same, with what is asked of the retriever itself counted for a purpose."""
-        counting = counted(self.retriever, purpose, calls)
+        counting = counted(self.retriever, purpose, ledger, count_tokens)
         same = Remembered(counting, self._folder, is_service=self._is_service)
         same._is_quick, same._query_s = self._is_quick, self._query_s
         return same
@@ -87,6 +89,8 @@ class Remembered(Around):
         path = self._folder / f"{name}.jsonl"
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
+        if isinstance(self.retriever, Counted):
+            self.retriever.tell_kept(len(queries) - len(missing))
         seconds: dict[str, float] = {}
         while missing:
             size = self._batch_size()

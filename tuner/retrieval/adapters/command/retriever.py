@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError, refuse
+from tuner.core.ledger import teller
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
@@ -165,6 +166,11 @@ class Command:
         return replace(self, knobs=tuple(knobs))
 
     @property
+    def tells_each_query(self) -> bool:
+        """Say that it tells of each query."""
+        return True
+
+    @property
     def queries_at_once(self) -> int:
         """Return 1: a process answers one query after the other."""
         return 1
@@ -184,9 +190,11 @@ class Command:
         begin = time.perf_counter()
         idle = idle_processes(self.command, self.working_dir, os.getpid())
         process = idle.take()
+        tell = teller()
         try:
             with collected(queries, self.known) as answers:
                 for row, query in enumerate(queries):
+                    tell(1)
                     answers[row] = self._ask(process, query, filled)
         finally:
             if process.is_in_step:

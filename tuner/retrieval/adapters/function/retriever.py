@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
 from tuner.core.json_text import digest_of
+from tuner.core.ledger import teller
 from tuner.core.outages import is_outage
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
@@ -190,6 +191,11 @@ class Function:
         """Return how many calls run at once; None for an object, which answers batches."""
         return None if self.target.answers_batches else self.target.calls_at_once
 
+    @property
+    def tells_each_query(self) -> bool:
+        """Say whether it tells of each query: an object answers a batch in its own way."""
+        return not self.target.answers_batches
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Let an object that has a ``prepare`` of its own prepare the queries.
 
@@ -253,9 +259,11 @@ class Function:
             for query in queries
         ]
         rows = range(len(queries))
+        tell = teller()
         with collected(queries, self.known) as answers:
 
             async def awaited(row: int) -> None:
+                tell(1)
                 try:
                     raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
                 except Exception as error:
@@ -263,6 +271,7 @@ class Function:
                 answers[row] = self._read(queries[row], raw)
 
             def called(row: int) -> None:
+                tell(1)
                 try:
                     raw = calls[row]()
                 except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours

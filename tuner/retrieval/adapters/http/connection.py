@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
@@ -23,6 +23,10 @@ TOO_MANY = 429
 NOT_THERE = (404, 410)
 # Longer than this nobody waits: the trial fails and says what the server asked for.
 LONGEST_WAIT_S = 60.0
+
+
+def _unheard(tries: int) -> None:  # noqa: ARG001  # what hears of tries
+    return None
 
 
 class NotThereError(TunerError):
@@ -88,9 +92,12 @@ class Connection:
             limits=httpx.Limits(max_connections=None),
         )
 
-    async def send(self, body: Any, places: Mapping[str, Any]) -> tuple[Any, float]:
+    async def send(
+        self, body: Any, places: Mapping[str, Any], on_try: Callable[[int], None] = _unheard
+    ) -> tuple[Any, float]:
         """Send one body, None for none; return the decoded response, and the seconds until its
-        last try. ``places`` are the values of the places in the URL.
+        last try. ``places`` are the values of the places in the URL. ``on_try`` is called with 1
+        just before each try, and with -1 where there was nobody to take it.
 
         429, 5xx and broken connections are tried again, after a wait that doubles each time, with
         jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
@@ -103,7 +110,7 @@ class Connection:
         while True:
             attempt += 1
             tried_again_s = time.perf_counter() - begin if attempt > 1 else 0.0
-            attempted = await self._attempt(body, places)
+            attempted = await self._attempt(body, places, on_try)
             if attempted.response is not None:
                 return self._decoded(attempted.response, places), tried_again_s
             wait_s = attempted.wait_s
@@ -122,17 +129,22 @@ class Connection:
             back_off_s = self.service.retry_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
             await asyncio.sleep(max(wait_s, min(back_off_s, LONGEST_WAIT_S)))
 
-    async def _attempt(self, body: Any, places: Mapping[str, Any]) -> _Attempt:
+    async def _attempt(
+        self, body: Any, places: Mapping[str, Any], on_try: Callable[[int], None]
+    ) -> _Attempt:
         import httpx
 
         await self._wait_for_turn()
         url = resolve_url(fill_places(self.service.url, places, partial(quote, safe="")))
+        on_try(1)
         try:
             async with asyncio.timeout(self.service.timeout_s):
                 response = await self._client.request(self.service.method, url, json=body)
         except TimeoutError:
             return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
+            if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol):
+                on_try(-1)
             is_refused = isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
             problem = f"no answer: {one_line(error)}"
             return _Attempt(problem, None if is_refused else 0.0, is_outage=not is_refused)

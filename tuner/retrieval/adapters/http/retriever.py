@@ -14,6 +14,7 @@ from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, Problem, TunerError, refuse
 from tuner.core.json_text import text_digest
+from tuner.core.ledger import Tell, teller
 from tuner.core.rankings import TRIED_AGAIN, Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
@@ -208,6 +209,11 @@ class Http:
         return replace(self, knobs=tuple(knobs))
 
     @property
+    def tells_each_query(self) -> bool:
+        """Say that it tells of each query, tries that failed included."""
+        return True
+
+    @property
     def queries_at_once(self) -> int:
         """Return how many queries are in the requests that may run at once."""
         return self.concurrency * self.batch_size
@@ -236,11 +242,12 @@ class Http:
         starts = range(0, len(queries), self.batch_size)
         batches = [list(queries[start : start + self.batch_size]) for start in starts]
         tried_again: list[float] = []
+        tell = teller()
 
         with collected(queries, self.known) as answers:
 
             async def ask(start: int, batch: Sequence[Query]) -> None:
-                found, seconds = await self._ask(template, batch, filled)
+                found, seconds = await self._ask(template, batch, filled, tell)
                 tried_again.append(seconds)
                 answers.update(enumerate(found, start=start))
 
@@ -253,7 +260,7 @@ class Http:
         return rankings_of(queries, in_order, self.known, seconds)
 
     async def _ask(
-        self, template: Any, batch: Sequence[Query], params: Params
+        self, template: Any, batch: Sequence[Query], params: Params, tell: Tell
     ) -> tuple[list[Answer], float]:
         asked: list[Mapping[str, Any]] = [{"id": query.id, "query": query.text} for query in batch]
         first = batch[0]
@@ -267,7 +274,9 @@ class Http:
             values = {**asked[0], "params": params, **index}
         try:
             body = fill(template, values)
-            response, tried_again_s = await connect(self.service).send(body, index)
+            response, tried_again_s = await connect(self.service).send(
+                body, index, lambda tries: tell(tries * len(batch))
+            )
             found = search(self.response, response)
             if self.batch_size == 1:
                 return [read_answer(found, self.known)], tried_again_s

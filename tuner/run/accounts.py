@@ -1,0 +1,90 @@
+"""What a study has spent: from the ledger in its run directory, and from its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.core.calls import OF_TRIALS, TRIALS
+from tuner.core.journal import JournalContent
+from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
+from tuner.core.spent import Spent, spent_on
+from tuner.core.study_record import StudyHeader, StudySummary
+from tuner.core.trial import Trial
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.run.assembly import Assembly
+from tuner.study.results import BASELINE_ARM, asked_in_trials
+from tuner.study.study import Study
+
+LEDGER_DIR = "asked"
+
+
+def accounting(assembly: Assembly, run_dir: Path) -> Assembly:
+    """Let what is asked from here on be counted in the run directory, with what was before."""
+    folder = (run_dir / LEDGER_DIR).resolve()
+    folder.mkdir(exist_ok=True)
+    ledger = Ledger(folder)
+    for purpose, asked in assembly.ledger.by_purpose().items():
+        ledger.add(purpose, asked)
+    return replace(assembly, ledger=ledger)
+
+
+def reopened(
+    assembly: Assembly, run_dir: Path, content: JournalContent, summary: StudySummary | None
+) -> Assembly:
+    """Go on with a run directory's ledger; where an earlier version left none, with its counts."""
+    is_new = not (run_dir / LEDGER_DIR).is_dir()
+    assembly = accounting(assembly, run_dir)
+    if is_new:
+        trials = tuple(content.trials.values())
+        for key, asked in _by_trial(content.header, trials).items():
+            assembly.ledger.add(TRIALS, asked, key)
+        for purpose, count in (summary.queries_asked if summary is not None else {}).items():
+            if purpose != TRIALS:
+                assembly.ledger.add(purpose, Asked(count, count))
+    return assembly
+
+
+def queries_asked(assembly: Assembly, study: Study) -> dict[str, int]:
+    """Return how many queries were sent, by what for; those of the trials also where none was."""
+    asked = {purpose: one.sent for purpose, one in _by_purpose(assembly, study).items()}
+    return {TRIALS: 0, **{purpose: count for purpose, count in asked.items() if count}}
+
+
+def spent(assembly: Assembly, study: Study) -> Spent:
+    """Return what a study has spent so far, in all its sessions."""
+    by_key = assembly.ledger.by_key() or _by_trial(study.header, study.trials)
+    baselines = [trial for trial in study.trials if trial.arm == BASELINE_ARM]
+    keys = {key_of_evaluation(trial.params) for trial in baselines}
+    baseline = sum((by_key.get(key, NOTHING_ASKED) for key in keys), NOTHING_ASKED)
+    return spent_on(_by_purpose(assembly, study), baseline)
+
+
+def _by_purpose(assembly: Assembly, study: Study) -> Mapping[str, Asked]:
+    """Return what was asked by what for.
+
+    What the trials asked is as in their records where no process that evaluates has reached the
+    ledger, as on machines of a cluster that do not share the run directory.
+    """
+    found = assembly.ledger.by_purpose()
+    if any(purpose in found for purpose in OF_TRIALS):
+        return found
+    counts = asked_in_trials(study.header, study.trials)
+    told = sum(_by_trial(study.header, study.trials).values(), NOTHING_ASKED)
+    return {
+        **found,
+        **{purpose: Asked(count, count) for purpose, count in counts.items()},
+        TRIALS: told,
+    }
+
+
+def _by_trial(header: StudyHeader, trials: tuple[Trial, ...] | list[Trial]) -> dict[str, Asked]:
+    """Return what each trial that ended had answered, as far as its record tells."""
+    found = {}
+    for trial in trials:
+        count = asked_in_trials(header, [trial])[TRIALS]
+        tokens = count * trial.metrics.get(CONTEXT_TOKENS, 0.0)
+        if count:
+            found[key_of_evaluation(trial.params)] = Asked(count, count, 0, tokens)
+    return found
