@@ -358,6 +358,11 @@ class Config(Section):
         description="for costly evaluations: stops trials that fall behind; left out: every "
         "trial answers every query",
     )
+    free: Literal["on", "off"] = Field(
+        default="off",
+        description="whether parameters such as `top_k`, of which one answer tells every value, "
+        "are computed instead of asked",
+    )
     verdict: VerdictSection = Field(
         default=VerdictSection(),
         description="when the winner counts as better than the baseline",

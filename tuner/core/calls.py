@@ -14,6 +14,7 @@ PREPARING = "preparing"
 HOLDOUT = "holdout"
 VERDICT = "verdict"
 ASKED_TWICE = "asked_twice"
+CHECKED = "checked"
 LATENCY = "latency"
 SIDE_BY_SIDE = "side_by_side"
 EVALUATION = "evaluation"
@@ -35,6 +36,7 @@ PURPOSES: Mapping[str, str] = {
     DEAD_KNOBS: "to look for parameters without effect (inspection: off leaves them out)",
     QUERY_TIME: "to see how long one takes by itself",
     NOTHING_FOUND: "to see why nothing relevant was found",
+    CHECKED: "to check which parameters are free",
     PROBE: "to see whether the system still answers",
     PREPARING: "to make the system ready",
 }

@@ -202,7 +202,7 @@ class _Reading:
         asked = self.trials.get(trial.number)
         if asked is None or asked.is_told or not trial.is_told:
             raise ValueError(f"trial {trial.number} was not asked, or has been told already")
-        if asked.params != trial.params or asked.arm != trial.arm:
+        if asked.params != trial.asked or asked.arm != trial.arm:
             raise ValueError(f"trial {trial.number} was asked with other params or arm")
         self.trials[trial.number] = trial
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,25 @@ RelationPath = Sequence[Step]
 
 
 @dataclass(frozen=True, eq=False)
+class Legs:
+    """What the answers to a batch of queries were mixed from.
+
+    Attributes:
+        names: what each leg is called, such as ``("graph", "text")``.
+        documents: shape (queries, pool), positions in the rankings' ``document_ids`` of all that
+            any leg found, in the order in which equal scores are ranked; -1 fills. A document can
+            stand there several times, side by side, where its passages are scored one by one.
+        scores: shape (legs, queries, pool), as they are added up: higher is better.
+        tokens: shape (queries, pool), those of each passage, or None.
+    """
+
+    names: tuple[str, ...]
+    documents: npt.NDArray[Any]
+    scores: npt.NDArray[np.floating]
+    tokens: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Rankings:
     """Answers to ``len(query_ids)`` queries, best document first.
 
@@ -41,6 +60,9 @@ class Rankings:
         entities: for each query the names that the graph retrieved, best first, or None where the
             system does not tell. A name is no document: the two are never compared.
         paths: for each query the relation paths that the graph followed, best first, or None.
+        tokens: shape of ``documents``, those of each passage, or None; ``context_tokens`` is their
+            sum.
+        legs: what the answers were mixed from, where that was wanted and the system tells.
     """
 
     query_ids: Sequence[str]
@@ -52,11 +74,29 @@ class Rankings:
     graph_used: BoolArray | None = None
     entities: Sequence[Sequence[str]] | None = None
     paths: Sequence[Sequence[RelationPath]] | None = None
+    tokens: FloatArray | None = None
+    legs: Legs | None = None
 
     @property
     def depth(self) -> int:
         """Return the number of columns, that is the length of the longest ranking."""
         return int(self.documents.shape[1])
+
+    def first(self, count: int) -> Rankings:
+        """Return the first documents of each ranking, as a system that returns so many would.
+
+        What each passage's tokens are has to be known for those of the contexts to be.
+        """
+        if count >= self.depth:
+            return self
+        tokens = None if self.tokens is None else self.tokens[:, :count]
+        return replace(
+            self,
+            documents=self.documents[:, :count],
+            scores=None if self.scores is None else self.scores[:, :count],
+            context_tokens=None if tokens is None else tokens.sum(axis=1),
+            tokens=tokens,
+        )
 
     def ids(self, row: int) -> list[str]:
         """Return the document ids of one query, best first, without the fill."""

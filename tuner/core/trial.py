@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tuner.core.json_text import read_as
+from tuner.core.profile import Profile
 from tuner.core.rankings import FloatArray
 
 Scalar = bool | int | float | str | None
@@ -128,6 +129,8 @@ class Outcome:
             values of the others are NaN.
         blame: what an error is to be blamed on.
         index: which index was asked; None where the system has one only, or does not tell.
+        params: all parameters, where free ones were chosen from the answer; None: as asked.
+        profile: how they were chosen; None likewise.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -137,6 +140,8 @@ class Outcome:
     race: Race | None = None
     blame: Blame = Blame.PARAMS
     index: IndexUse | None = None
+    params: Params | None = None
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,9 @@ class Trial:
     is not recorded: the ``standing`` by query, shape (2, queries), of the trial that this one has
     to beat; an evaluation that races ends early where it cannot. ``goals``, not recorded either,
     are several objectives, each higher is better, where a search is told of them.
+
+    Where some parameters are free, a trial is asked without them, and told with those that its
+    answer chose: ``params`` are then complete, and ``profile`` holds what was asked.
     """
 
     number: int
@@ -167,6 +175,12 @@ class Trial:
     index: IndexUse | None = None
     rival: FloatArray | None = field(default=None, repr=False, compare=False)
     goals: tuple[float, ...] = ()
+    profile: Profile | None = None
+
+    @property
+    def asked(self) -> Params:
+        """Return the parameters that the trial was asked with."""
+        return self.params if self.profile is None else dict(self.profile.asked)
 
     @property
     def is_told(self) -> bool:
@@ -199,13 +213,13 @@ class Trial:
 
     def reopened(self) -> Trial:
         """Return this trial as it was asked, without its result."""
-        return Trial(self.number, self.arm, self.params, asked_at=self.asked_at)
+        return Trial(self.number, self.arm, self.asked, asked_at=self.asked_at)
 
     def to_record(self) -> dict[str, Any]:
         """Return the trial as a JSON-ready mapping, the form that the journal holds."""
         record = {name: value for name, value in vars(self).items() if name not in _UNRECORDED}
         record |= {"metrics": dict(self.metrics), "seconds": dict(self.seconds)}
-        for name in ("race", "index"):
+        for name in ("race", "index", "profile"):
             part = record.pop(name)
             if part is not None:
                 record[name] = asdict(part)

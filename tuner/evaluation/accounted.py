@@ -9,6 +9,7 @@ from tuner.core.ledger import evaluating
 from tuner.core.rankings import FloatArray
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 
@@ -17,7 +18,7 @@ from tuner.evaluation.self_measured import SelfMeasured
 class Accounted:
     """Evaluates as ``evaluate`` does; what that asks is counted for the parameters of the trial."""
 
-    evaluate: Evaluator | SelfMeasured | Racing
+    evaluate: Evaluator | SelfMeasured | Racing | FreeEvaluator
 
     def __call__(self, params: Params, *, rival: FloatArray | None = None) -> Outcome:
         """Evaluate one set of parameters, against a rival where trials race.

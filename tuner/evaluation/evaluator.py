@@ -150,9 +150,21 @@ class Evaluator:
             TunerError: the rankings do not fit the queries, or lack what a metric needs.
         """
         index = self.ready(params)
-        params = {**self.fixed, **params}
         begin = time.perf_counter()
-        rankings = self.retriever.retrieve(self.queries, params)
+        rankings = self.retriever.retrieve(self.queries, {**self.fixed, **params})
+        return self.outcome(rankings, params, index, begin=begin)
+
+    def outcome(
+        self, rankings: Rankings, params: Params, index: IndexUse | None, *, begin: float
+    ) -> Outcome:
+        """Return all metrics of an answer to these queries with these parameters.
+
+        ``begin`` is when it was asked for, by ``time.perf_counter``.
+
+        Raises:
+            TunerError: as a call does.
+        """
+        params = {**self.fixed, **params}
         retrieved = time.perf_counter()
         if self.labels is not None:
             rankings = with_reasons(self.retriever, self.queries, params, rankings)

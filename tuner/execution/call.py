@@ -17,6 +17,7 @@ import numpy as np
 from tuner.core.errors import LONGEST_ERROR, InputError, NotBuiltError, one_line
 from tuner.core.json_text import encodable
 from tuner.core.outages import blame_of
+from tuner.core.profile import Profile
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import shortened
 from tuner.core.steps import INDEX
@@ -171,7 +172,9 @@ def plain(outcome: Outcome) -> Outcome:
     race = outcome.race if error is None and isinstance(outcome.race, Race) else None
     blame = outcome.blame if isinstance(outcome.blame, Blame) else Blame.PARAMS
     index = outcome.index if isinstance(outcome.index, IndexUse) else None
-    return Outcome(metrics, per_query, seconds, error, race, blame, index)
+    profile = outcome.profile if isinstance(outcome.profile, Profile) else None
+    params = None if profile is None else outcome.params
+    return Outcome(metrics, per_query, seconds, error, race, blame, index, params, profile)
 
 
 def _each(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
 from pathlib import Path
@@ -13,6 +13,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
+from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.retrieval.knobs import Knob as Knob  # the address by which outside kinds know it
 
 KINDS = {
@@ -137,6 +138,43 @@ def pin(retriever: Retriever, params: Params, *, holder: Path, why: str) -> None
     """
     if isinstance(retriever, OverIndexes):
         retriever.pin(params, holder=holder, why=why)
+
+
+def free_knobs(retriever: Retriever, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+    """Return which of a retriever's parameters are free; none where it does not tell."""
+    if isinstance(retriever, HasFreeKnobs):
+        return retriever.free_knobs(fixed, searched)
+    return NOTHING_FREE
+
+
+def telling_legs(retriever: Retriever) -> Retriever:
+    """Return the same retriever; where answers can carry their legs, these do."""
+    return retriever.telling_legs() if isinstance(retriever, TellsLegs) else retriever
+
+
+@runtime_checkable
+class HasFreeKnobs(Protocol):
+    """A retriever whose answers tell what other values of some parameters would have given.
+
+    With ``free: on`` a study asks those no more: what each value is worth is computed from one
+    answer. A declaration is checked on a few queries before it is believed.
+    """
+
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+        """Return them, where ``searched`` are the names of the space, and ``fixed`` all others.
+
+        Where legs are mixed, the answers must carry them: see ``Rankings.legs``.
+        """
+        ...
+
+
+@runtime_checkable
+class TellsLegs(Protocol):
+    """A retriever that makes its legs known where they are wanted, since they cost something."""
+
+    def telling_legs(self) -> Retriever:
+        """Return the same retriever, with answers that carry their legs."""
+        ...
 
 
 @runtime_checkable

@@ -31,10 +31,12 @@ from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.accounted import Accounted
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency, tell_of_index
-from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready
+from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready, telling_legs
+from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
@@ -61,7 +63,8 @@ class Assembly:
     ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
     ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
-    the indexes that are built.
+    the indexes that are built. ``free`` says which parameters trials are not asked with, once that
+    is settled (``run.free``).
     """
 
     config: Config
@@ -75,6 +78,7 @@ class Assembly:
     baseline_tuned_on: TunedOn | None = None
     ledger: Ledger = field(default_factory=Ledger)
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
+    free: FreeKnobs = NOTHING_FREE
 
     def counting(self, purpose: str) -> Assembly:
         """Return the same, with every query that it asks of the system counted for a purpose."""
@@ -121,6 +125,9 @@ class Assembly:
         """
         section, dataset = self.config.racing, self.config.dataset
         counting = self.counting(TRIALS)
+        if self.free.names and not isinstance(counting.retriever, Measures):
+            whole = counting._evaluator(counting.retriever, self.tune_queries)
+            return Accounted(FreeEvaluator(whole, self.plan.objective, self.plan.space, self.free))
         if section is None:
             return Accounted(counting.evaluator(self.tune_queries))
         if dataset is None or isinstance(counting.retriever, Measures):
@@ -235,6 +242,7 @@ class Assembly:
             "split": digest_of(split),
             "fixed": digest_of(self.fixed),
             "retriever": self.retriever.fingerprint,
+            **({} if self.config.free == "off" else {"free": "on"}),
             **({} if racing is None else {"racing": digest_of(racing.model_dump())}),
         }
 
@@ -285,6 +293,8 @@ def assemble(
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
         retriever = build_retriever(config, plan.space, dataset.corpus, advance)
+    if config.free == "on":
+        retriever = telling_legs(retriever)
     if isinstance(retriever, Notes):
         for told in retriever.notes():
             say(f"note: {told}")

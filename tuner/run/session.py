@@ -50,6 +50,7 @@ from tuner.run.folder import (
     write_best,
     write_config,
 )
+from tuner.run.free import settle
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
@@ -134,10 +135,11 @@ class Session:
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
         def search() -> State:
+            evaluator = settle(assembly, study, say).trial_evaluator()
             return run_study(
                 study,
                 assembly.plan.execution,
-                assembly.trial_evaluator(),
+                evaluator,
                 tracker=tracker,
                 on_event=pinning_best(assembly, study, self.run_dir, on_event),
                 doubt=NothingFound(assembly, study.trials),

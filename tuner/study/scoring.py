@@ -43,7 +43,12 @@ def with_result(trial: Trial, outcome: Outcome, objective: Objective) -> Trial:
     One that was stopped early has no score, and its constraints are not judged.
     """
     trial = replace(
-        trial, metrics=_defined(outcome.metrics), seconds=outcome.seconds, index=outcome.index
+        trial,
+        params=trial.params if outcome.params is None else outcome.params,
+        metrics=_defined(outcome.metrics),
+        seconds=outcome.seconds,
+        index=outcome.index,
+        profile=outcome.profile,
     )
     error = outcome.error
     try:
@@ -64,9 +69,11 @@ def with_result(trial: Trial, outcome: Outcome, objective: Objective) -> Trial:
 
 
 def with_shared_result(trial: Trial, first: Trial) -> Trial:
-    """Return a trial with the result of an earlier one that has the same params."""
+    """Return a trial with the result of an earlier one that was asked the same."""
     return replace(
         trial,
+        params=first.params,
+        profile=first.profile,
         state=TrialState.SHARED if first.is_scored else first.state,
         objective=first.objective,
         violation=first.violation,

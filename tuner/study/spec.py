@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tuner.backends import by_index
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
-from tuner.core.trial import Params, Trial, params_key
+from tuner.core.trial import Params, Trial, best_trial, params_key
 from tuner.study.arms import Arm, ArmsSee, Fixed, arm_seed
 from tuner.study.index_shares import most_for, shared_out
 from tuner.study.pareto import Goals, swept
@@ -32,6 +32,8 @@ class StudySpec:
         most_indexes: at most so many different indexes are asked for, where the space has
             parameters of the index; those of the baseline and of starting points count. The
             arms share the others, see ``study.index_shares``.
+        free: parameters that no arm suggests, since each answer tells what every value of them is
+            worth; see ``evaluation.free``.
     """
 
     arms: Sequence[Arm]
@@ -42,6 +44,7 @@ class StudySpec:
     earlier: Sequence[Trial] = ()
     goals: Goals | None = None
     most_indexes: int | None = None
+    free: tuple[str, ...] = ()
 
     def arms_of(self, header: StudyHeader) -> list[Arm]:
         """Return all arms, with the one of the header's baseline, where it has one, first.
@@ -78,7 +81,7 @@ class StudySpec:
         else:
             shown = self._own_and_given(arm, trials)
         shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
-        history = [*self.earlier, *shown]
+        history = self._as_asked([*self.earlier, *shown])
         if self.goals is None:
             return history
         return swept(history, self.goals, seed=arm_seed(seed, arm.name))
@@ -88,20 +91,47 @@ class StudySpec:
     ) -> list[Params]:
         """Return what an arm suggests next: one point, or none where it has nothing left.
 
-        ``trials`` are all, of whatever arm; ``seed`` is the study's.
+        A point of a searching arm has no free parameters, and is in canonical form. ``trials`` are
+        all, of whatever arm; ``seed`` is the study's.
         """
         own_seed = arm_seed(seed, arm.name)
         if isinstance(arm.backend, Fixed):
             return arm.backend.suggest(self.space, history, count=1, seed=own_seed)
-        return by_index.suggest(
+        space = self.asked_space
+        if space is None:  # One answer tells everything.
+            return [] if any(trial.profile is not None for trial in trials) else [{}]
+        suggested = by_index.suggest(
             arm.backend,
-            self.space,
+            space,
             history,
-            asked=[trial.params for trial in trials],
+            asked=[self._asked(trial) for trial in trials],
             most=most_for(arm, self.space, trials, self.most_indexes),
             count=1,
             seed=own_seed,
         )
+        return [space.canonical(params) for params in suggested]
+
+    @cached_property
+    def asked_space(self) -> SearchSpace | None:
+        """Return the space of what is asked for; None where every parameter is free."""
+        return self.space.without(self.free)
+
+    def _asked(self, trial: Trial) -> Params:
+        return {name: value for name, value in trial.params.items() if name not in self.free}
+
+    def _as_asked(self, history: Sequence[Trial]) -> list[Trial]:
+        """Return trials without the free parameters: of those that then are equal, the best.
+
+        What a free parameter was given is no worse than its best value, so the best of several
+        comes nearest to what an answer with these params would be worth.
+        """
+        if not self.free:
+            return list(history)
+        alike: dict[str, list[Trial]] = {}
+        for trial in history:
+            params = self._asked(trial)
+            alike.setdefault(params_key(params), []).append(replace(trial, params=params))
+        return [best_trial(trials) or trials[0] for trials in alike.values()]
 
     def _own_and_given(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
         """Return an arm's own trials and, as they are for all, starting points.

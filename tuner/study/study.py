@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
 from tuner.execution.call import plain
-from tuner.study.arms import Arm, Fixed, next_arm, spent
+from tuner.study.arms import Arm, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.rival import Rival, leaders
 from tuner.study.scoring import with_result, with_shared_result
@@ -99,7 +99,7 @@ class Study:
         self._waiting: dict[int, list[Trial]] = {}
         for trial in self._trials:
             if trial.is_told and trial.shared_from is None:
-                self._evaluated[params_key(trial.params)] = trial.number
+                self._evaluated[params_key(trial.asked)] = trial.number
         if self._rival is not None and journal is not None:
             begin = self._unfinished[-1].number if self._unfinished else len(self._trials)
             for leader in leaders(self._trials, self._seen(begin)):
@@ -206,7 +206,7 @@ class Study:
         """
         with self._lock:
             known = self._trials[trial.number] if trial.number < len(self._trials) else None
-            if known is None or known.is_told or known.params != trial.params:
+            if known is None or known.is_told or known.params != trial.asked:
                 raise TunerError(f"trial {trial.number} is not under way in this study")
             outcome = plain(outcome)
             ended = with_result(known, outcome, self.spec.objective)
@@ -218,6 +218,13 @@ class Study:
                 self._share(waiting, told)
             self._changed.notify_all()
             return self.unreported()
+
+    def let_free(self, names: Sequence[str]) -> None:
+        """Let no arm suggest these parameters: each answer tells what all their values are worth.
+
+        Before the first trial is asked for.
+        """
+        self.spec = replace(self.spec, free=tuple(names))
 
     def retry_failed(self) -> list[Trial]:
         """Let every failed trial be asked again, and return them; a later result replaces theirs.
@@ -233,7 +240,7 @@ class Study:
             for trial in failed:
                 self._trials[trial.number] = trial.reopened()
                 if trial.shared_from is None:
-                    del self._evaluated[params_key(trial.params)]
+                    del self._evaluated[params_key(trial.asked)]
             again = [self._trials[trial.number] for trial in failed]
             self._unfinished += reversed(again)
             self._told_before = 0
@@ -320,15 +327,13 @@ class Study:
         while (arm := self._next_arm()) is not None:
             if self._has_to_wait(arm):
                 return None
-            space, seed, seen = self.spec.space, self.header.seed, self._seen(len(self._trials))
+            seed, seen = self.header.seed, self._seen(len(self._trials))
             history = self.spec.history(arm, self._trials, seen=seen, seed=seed)
             suggested = self.spec.suggest(arm, history, self._trials, seed=seed)
             if not suggested:
                 self._exhausted.add(arm.name)
                 continue
-            is_fixed = isinstance(arm.backend, Fixed)
-            params = suggested[0] if is_fixed else space.canonical(suggested[0])
-            trial = Trial(len(self._trials), arm.name, params, asked_at=time.time())
+            trial = Trial(len(self._trials), arm.name, suggested[0], asked_at=time.time())
             if self.journal is not None:
                 self.journal.asked(trial)
             self._trials.append(trial)

@@ -86,6 +86,14 @@ class SearchSpace:
         known = set(names)
         return replace(self, index=tuple(name for name in self.parameters if name in known))
 
+    def without(self, names: Iterable[str]) -> SearchSpace | None:
+        """Return the same space without some parameters, on which nothing else depends.
+
+        None where no parameter is left.
+        """
+        left = {name: one for name, one in self.parameters.items() if name not in set(names)}
+        return replace(self, parameters=left, index=self.index) if left else None
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the parameters, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,13 +15,21 @@ import numpy as np
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError
 from tuner.core.json_text import digest_of
-from tuner.core.rankings import BoolArray, FloatArray, IntArray, Rankings
+from tuner.core.rankings import BoolArray, FloatArray, IntArray, Legs, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
+from tuner.retrieval.free import FreeKnobs, Mixing, Share
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.embedders import NONE as NO_EMBEDDER
 from tuner.retrieval.hybrid.embedders import identity
-from tuner.retrieval.hybrid.fusion import Groups, best, fuse, normalise_graph, normalise_text
+from tuner.retrieval.hybrid.fusion import (
+    SCORE_STEP,
+    Groups,
+    best,
+    fuse,
+    normalise_graph,
+    normalise_text,
+)
 from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
 from tuner.retrieval.hybrid.mixture import mixed
@@ -31,6 +39,14 @@ from tuner.retrieval.hybrid.rerank import LEXICAL, NONE, Questions, by_coverage,
 from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
 from tuner.retrieval.knobs import Knob
+
+# Its own `fuse`, as data: what scores 0 after rounding is not returned.
+_MIXING = Mixing(
+    {"graph": Share("graph_weight"), "text": Share("graph_weight", is_rest=True)},
+    step=SCORE_STEP,
+    least=0.0,
+    graph="graph",
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,7 @@ class Hybrid:
     directory: Path
     fingerprint: str
     options: HybridOptions
+    tells_legs: bool = False
     _prepared: list[Path] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -67,6 +84,16 @@ class Hybrid:
         if self.options.embedder == NO_EMBEDDER:
             return {}
         return {"tokens": float(self._index().token_counts.sum())}
+
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+        """Return ``top_k``, and ``graph_weight`` where nothing orders the passages anew."""
+        reranker = fixed.get("rerank", self.options.rerank)
+        is_mixed = reranker == NONE and "rerank" not in searched
+        return FreeKnobs(("top_k",), _MIXING if is_mixed else None)
+
+    def telling_legs(self) -> Hybrid:
+        """Return the same engine, whose prepared answers carry what they were mixed from."""
+        return replace(self, tells_legs=True)
 
     @classmethod
     def declare_knobs(cls, **options: Any) -> tuple[Knob, ...]:
@@ -204,7 +231,18 @@ class Hybrid:
             questions = Questions(batch.questions.weights, covered)
             passages, scores = self._reranked(queries, passages, scores, questions, settings)
         times = {"text": looked_up - started, "graph": scored - looked_up}
-        return self._rankings(queries, passages, scores, is_used, times, scored)
+        rankings = self._rankings(queries, passages, scores, is_used, times, scored)
+        if not self.tells_legs or settings.rerank != NONE or settings.graph_weight == 0:
+            return rankings
+        return replace(rankings, legs=self._legs(batch, graph, text))
+
+    def _legs(self, batch: Batch, graph: Any, text: Any) -> Legs:
+        index, pool = self._index(), batch.pool
+        tokens = np.where(pool >= 0, index.token_counts[pool], 0.0)
+        documents = pool
+        if index.owners is not None:
+            documents = np.where(pool >= 0, index.owners[pool], -1)
+        return Legs(("graph", "text"), documents, np.stack([graph, text]), tokens)
 
     def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
         index = self._index()
@@ -262,7 +300,7 @@ class Hybrid:
         scored: float,
     ) -> Rankings:
         index = self._index()
-        tokens = np.where(passages >= 0, index.token_counts[passages], 0.0).sum(axis=1)
+        tokens = np.where(passages >= 0, index.token_counts[passages], 0.0)
         documents = passages
         if index.owners is not None:
             documents = np.where(passages >= 0, index.owners[passages], -1)
@@ -272,8 +310,9 @@ class Hybrid:
             documents=documents,
             scores=scores,
             seconds={**times, "fuse": perf_counter() - scored},
-            context_tokens=tokens,
+            context_tokens=tokens.sum(axis=1),
             graph_used=is_used,
+            tokens=tokens,
         )
 
 

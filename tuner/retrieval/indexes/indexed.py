@@ -26,6 +26,7 @@ from tuner.retrieval.base import (
     Retriever,
     TakesKnobs,
     serve_one,
+    telling_legs,
     with_reasons,
 )
 from tuner.retrieval.base import prepare as prepare_one
@@ -86,6 +87,7 @@ class Indexed(Around):
         """
         self._name = name
         self._make = make
+        self._tells_legs = False
         self._identify = identify
         self._limits = limits
         self._folder = Path(cache_dir).absolute() / FOLDER
@@ -236,7 +238,16 @@ class Indexed(Around):
         """Return what the first retriever has to say before it is asked."""
         return self.retriever.notes() if isinstance(self.retriever, Notes) else ()
 
+    def telling_legs(self) -> Indexed:
+        """Let answers from now on carry their legs, where they can."""
+        self._tells_legs = True
+        return self
+
     def _at(self, params: Params) -> tuple[Retriever, Params]:
+        retriever, rest = self._opened_at(params)
+        return telling_legs(retriever) if self._tells_legs else retriever, rest
+
+    def _opened_at(self, params: Params) -> tuple[Retriever, Params]:
         settings = self._settings_of(params)
         rest = {name: value for name, value in params.items() if name not in settings}
         if settings == self._settings:

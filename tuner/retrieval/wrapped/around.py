@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import (
     Retriever,
     at_once_of,
+    free_knobs,
     holding,
     pin,
     prepare,
     ready,
     tells_each_query,
 )
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.knobs import Knob
 
 
@@ -48,6 +50,10 @@ class Around:
     def tells_each_query(self) -> bool:
         """Say whether the retriever tells of each query as it is sent."""
         return tells_each_query(self.retriever)
+
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+        """Return those of the retriever, where it tells."""
+        return free_knobs(self.retriever, fixed, searched)
 
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""

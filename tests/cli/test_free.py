@@ -1,0 +1,96 @@
+"""``free: on``: what is declared free is checked, and then computed from one answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DECLARED = """
+    def free_knobs(self, fixed, searched):
+        from tuner.retrieval.free import FreeKnobs
+        return FreeKnobs(("top_k",))
+
+    def prepare(self, queries):
+"""
+
+
+@pytest.fixture
+def free(tuner_here):
+    """A small study of a retriever whose top_k is free, and that tells each passage's tokens."""
+    path = tuner_here.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("\n    def prepare(self, queries):\n", DECLARED)
+    text = text.replace("context_tokens=tokens)", "context_tokens=tokens, tokens=each)")
+    text = text.replace(
+        "        tokens = np",
+        "        each = np.full((len(answers), depth), 8.0)\n        tokens = np",
+    )
+    path.write_text(text, encoding="utf-8")
+    tuner_here.edit("tracking: null", "tracking: null\nfree: on")
+    return tuner_here
+
+
+def told(run_dir):
+    lines = (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    return [event for line in lines if (event := json.loads(line))["event"] == "told"]
+
+
+def notes(run_dir, kind):
+    lines = (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    return [event for line in lines if (event := json.loads(line)).get("kind") == kind]
+
+
+def test_a_free_parameter_is_computed_and_not_asked(free):
+    done = free("run", "config.yaml")
+    assert "free: top_k: every value is computed from one answer, none is asked" in done.stderr
+    (run_dir,) = free.runs()
+    baseline, *others = told(run_dir)
+    assert "profile" not in baseline
+    assert all(trial["profile"]["looked_at"] == 12 for trial in others)
+    assert all(trial["params"].keys() == {"title_weight", "top_k"} for trial in others)
+    assert all(trial["profile"]["asked"].keys() == {"title_weight"} for trial in others)
+    # Five queries, with the largest top_k and with one in the middle.
+    assert "10 to check which parameters are free" in " ".join(done.stdout.split())
+
+
+def test_a_parameter_that_is_not_what_it_was_said_to_be_is_asked(free):
+    path = free.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    lie = "scored = scored[1:] if depth < 9 else scored\n            answers.append("
+    path.write_text(text.replace("answers.append(", lie), encoding="utf-8")
+    done = free("run", "config.yaml")
+    assert "not free: top_k: with top_k=7 query '" in done.stderr
+    assert " at rank 1, where one answer to all values tells of '" in done.stderr
+    (run_dir,) = free.runs()
+    assert not any("profile" in trial for trial in told(run_dir))
+    assert notes(run_dir, "free_knobs")[0]["free"] == []
+
+
+def test_a_system_that_counts_no_passage_has_no_free_top_k(free):
+    path = free.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8").replace(", tokens=each", "")
+    path.write_text(text, encoding="utf-8")
+    done = free("run", "config.yaml")
+    assert "does not tell each passage's" in done.stderr
+
+
+def test_a_latency_in_the_objective_is_known_of_the_largest_value_alone(free):
+    free.edit("baseline:", "  constraints: {latency_p95_ms: {max: 5000}}\nbaseline:")
+    done = free("run", "config.yaml")
+    assert "not free: top_k: the objective looks at the latency" in done.stderr
+
+
+def test_a_study_that_goes_on_checks_nothing_again(free):
+    free("run", "config.yaml")
+    (run_dir,) = free.runs()
+    path = run_dir / "journal.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if '"summary"' not in line and '"ending"' not in line][:12]
+    long = [trial["params"] for trial in told(run_dir)]
+    path.write_text("".join(kept), encoding="utf-8")
+    done = free("resume", str(run_dir))
+    assert "free: top_k" in done.stderr
+    assert "to check which" not in done.stderr
+    assert len(notes(run_dir, "free_knobs")) == 1
+    assert [trial["params"] for trial in told(run_dir)] == long

@@ -1,0 +1,137 @@
+"""One answer tells what every value of a free parameter is worth: as if each had been asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tuner.core.corpus import Query
+from tuner.core.rankings import Rankings
+from tuner.core.space import Categorical, Integer, SearchSpace
+from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.asking import FreeEvaluator
+from tuner.evaluation.free.choice import Table, choose
+from tuner.evaluation.free.settings import decided_by_answer
+from tuner.evaluation.objective import Bounds, Objective
+from tuner.retrieval.free import FreeKnobs
+
+QUERIES = tuple(Query(f"q{n}", "", query_type=None, difficulty=None) for n in range(40))
+DOCUMENTS = tuple(f"d{n:02}" for n in range(30))
+OBJECTIVE = Objective(
+    {"recall@5": 0.5, "mrr": 0.3, "ndcg@10": 0.2}, {"context_tokens_per_1000": 2.0}
+)
+METRICS = ("recall@5", "mrr", "ndcg@10", "recall@10", "context_tokens", "retrieved")
+PREFIX = FreeKnobs(("top_k",))
+
+
+def judgements():
+    rng = np.random.default_rng(5)
+    found = {q.id: {DOCUMENTS[d]: 1.0 + d % 2 for d in rng.choice(30, 3)} for q in QUERIES}
+    return {**found, "q7": {}}  # one that is undefined
+
+
+class Shuffled:
+    """Ranks 20 of 30 documents by chance; ``luck`` is another draw."""
+
+    knobs = ()
+    fingerprint = "f"
+
+    def __init__(self):
+        self.asked = []
+
+    def retrieve(self, queries, params):
+        self.asked.append(params)
+        rng = np.random.default_rng(params["luck"])
+        order = rng.permuted(np.tile(np.arange(30), (len(queries), 1)), axis=1)[:, :20]
+        order = order[:, : params["top_k"]]
+        tokens = 5.0 + order % 7
+        return Rankings(
+            [q.id for q in queries],
+            DOCUMENTS,
+            order,
+            context_tokens=tokens.sum(axis=1),
+            tokens=tokens,
+        )
+
+
+def make(top_k, objective=OBJECTIVE):
+    retriever = Shuffled()
+    whole = Evaluator.build(retriever, QUERIES, judgements(), METRICS)
+    space = SearchSpace({"luck": Integer(1, 9), "top_k": top_k})
+    return retriever, whole, FreeEvaluator(whole, objective, space, PREFIX)
+
+
+@pytest.mark.parametrize("top_k", [Integer(1, 20), Integer(2, 14, step=4), Categorical((5, 3, 9))])
+def test_the_outcome_is_that_of_asking_the_chosen_value(top_k):
+    retriever, whole, free = make(top_k)
+    outcome = free({"luck": 3})
+    assert [params["top_k"] for params in retriever.asked] == [max(top_k.levels(20))]
+    assert list(outcome.params) == ["luck", "top_k"]
+    really = whole(outcome.params)
+    assert outcome.metrics == really.metrics
+    for name, values in really.per_query.items():
+        np.testing.assert_array_equal(outcome.per_query[name], values)
+
+
+def test_the_curve_is_what_each_value_is_worth():
+    _, whole, free = make(Integer(1, 20))
+    outcome = free({"luck": 3})
+    (curve,) = outcome.profile.curves
+    assert curve.at == tuple(range(1, 21))
+    really = [
+        OBJECTIVE.score(whole({"luck": 3, "top_k": k}).metrics).objective for k in range(1, 21)
+    ]
+    assert list(curve.objective) == really
+    assert outcome.profile.highest == max(really)
+    assert outcome.profile.looked_at == 20
+    assert curve.error[outcome.params["top_k"] - 1] == 0.0
+
+
+def test_what_has_a_value_is_asked_with_it():
+    retriever, whole, free = make(Integer(1, 20))
+    outcome = free({"luck": 3, "top_k": 4})
+    assert (outcome.params, outcome.profile) == (None, None)
+    assert [params["top_k"] for params in retriever.asked] == [4]
+    assert outcome.metrics == whole({"luck": 3, "top_k": 4}).metrics
+
+
+def test_a_constraint_is_kept_where_it_can_be():
+    bound = {"context_tokens": Bounds(max=30.0)}
+    _, _, free = make(Integer(1, 20), Objective({"recall@10": 1.0}, {}, bound))
+    outcome = free({"luck": 3})
+    assert outcome.metrics["context_tokens"] <= 30.0
+
+
+def table(values, tokens, violation=None):
+    values = np.array(values)
+    zeros = np.zeros(len(values)) if violation is None else np.array(violation)
+    return Table(np.nanmean(values, axis=1), zeros, np.array(tokens, dtype=float), values)
+
+
+def test_of_settings_that_cannot_be_told_from_the_best_the_cheapest_is_chosen():
+    best, near, far = [1.0, 0.5, 0.9, 0.8], [0.9, 0.6, 0.9, 0.7], [0.5, 0.1, 0.4, 0.3]
+    # near - best = -.1, .1, 0, -.1: mean -.025, error .0957 / 2 = .048; far is .475 behind.
+    assert choose(table([best, near, far], [300, 200, 100])) == 1
+    assert choose(table([best, near, far], [200, 300, 100])) == 0
+    assert choose(table([best, near, far], [300, 200, 100], [0.0, 0.2, 0.0])) == 0
+
+
+def test_what_a_clock_tells_is_no_matter_of_an_answer():
+    objective = Objective(
+        {"recall@5": 1.0},
+        {"latency_p95_ms": 0.1, "context_tokens": 0.1},
+        {"index_mb": Bounds(max=9.0), "retrieved": Bounds(min=1.0)},
+    )
+    left = decided_by_answer(objective)
+    assert (list(left.price), list(left.constraints)) == (["context_tokens"], ["retrieved"])
+
+
+def test_the_beginning_of_a_ranking_has_the_tokens_of_its_passages():
+    rankings = Shuffled().retrieve(QUERIES[:2], {"luck": 1, "top_k": 9})
+    cut = rankings.first(4)
+    assert cut.documents.shape == (2, 4)
+    np.testing.assert_array_equal(cut.context_tokens, rankings.tokens[:, :4].sum(axis=1))
+    assert replace(rankings, tokens=None).first(4).context_tokens is None
+    assert rankings.first(9) is rankings

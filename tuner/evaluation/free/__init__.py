@@ -1,0 +1,1 @@
+"""Free parameters: one answer of the system tells what every value of them is worth."""

@@ -1,0 +1,133 @@
+"""Answers at other values of free parameters, computed from one answer of the system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.rankings import NO_DOCUMENT, FloatArray, Legs, Rankings
+from tuner.core.trial import Params, Scalar
+from tuner.retrieval.free import FreeKnobs, Mixing
+from tuner.retrieval.hybrid.fusion import Groups
+from tuner.retrieval.hybrid.fusion import best as best_by_steps
+
+Scores = npt.NDArray[np.floating]
+
+
+def answer_at(free: FreeKnobs, rankings: Rankings, params: Params) -> Rankings:
+    """Return what the system would have answered with other values of its free parameters.
+
+    Args:
+        free: what is free.
+        rankings: an answer with the largest values of the prefixes and, where legs are mixed, with
+            its legs.
+        params: complete parameters, equal to those asked but for the free ones.
+    """
+    counts = [int(params[name]) for name in free.prefixes]  # type: ignore[arg-type]  # whole
+    if free.mixing is not None and rankings.legs is not None:
+        count = min(counts, default=rankings.depth)
+        return mixed(free.mixing, rankings, rankings.legs, params, count)
+    return rankings.first(min(counts, default=rankings.depth))
+
+
+def shares_of(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Scores:
+    """Return what each leg is multiplied by, shape (legs,), as exact as the legs' scores are."""
+    kind = legs.scores.dtype.type
+    shares = []
+    for name in legs.names:
+        share = mixing.shares[name]
+        value = kind(params[share.parameter])
+        shares.append(kind(1.0) - value if share.is_rest else value)
+    return np.array(shares, dtype=legs.scores.dtype)
+
+
+def mixed(
+    mixing: Mixing, rankings: Rankings, legs: Legs, params: Mapping[str, Scalar], count: int
+) -> Rankings:
+    """Return the first ``count`` documents by the mixed scores."""
+    shares = shares_of(mixing, legs, params)
+    total = _added(mixing, legs, shares)
+    is_cut = has_passages(legs)
+    if mixing.step > 0:
+        groups = Groups.of(legs.documents) if is_cut else None
+        columns, scores = best_by_steps(np.asarray(total, dtype=np.float32), count, groups)
+    else:
+        columns, scores = _best(total, legs.documents, count, mixing.least)
+    is_there = columns >= 0
+    documents = np.where(
+        is_there, np.take_along_axis(legs.documents, columns, axis=1), NO_DOCUMENT
+    ).astype(np.int64)
+    tokens = None
+    if legs.tokens is not None:
+        tokens = np.where(is_there, np.take_along_axis(legs.tokens, columns, axis=1), 0.0)
+    used = rankings.graph_used
+    if used is not None and mixing.graph in legs.names:
+        used = used & bool(shares[legs.names.index(mixing.graph)] > 0)
+    return replace(
+        rankings,
+        documents=documents,
+        scores=np.asarray(scores, dtype=np.float64),
+        context_tokens=None if tokens is None else tokens.sum(axis=1),
+        tokens=tokens,
+        graph_used=used,
+    )
+
+
+def has_passages(legs: Legs) -> bool:
+    """Say whether a document can stand several times among what the legs found."""
+    documents = legs.documents
+    return bool(((documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] >= 0)).any())
+
+
+def full_scores(mixing: Mixing, legs: Legs) -> Scores:
+    """Return the legs' scores, shape (legs, queries, pool), where silence needs no rule.
+
+    Where the leg of the graph is silent, both legs have the scores of the other, so that any shares
+    that sum to 1 give the same.
+    """
+    rows = _silent(mixing, legs)
+    if not rows.any():
+        return legs.scores
+    filled = legs.scores.copy()
+    graph = legs.names.index(mixing.graph)
+    filled[graph, rows] = filled[1 - graph, rows]
+    return filled
+
+
+def _silent(mixing: Mixing, legs: Legs) -> npt.NDArray[np.bool_]:
+    """Return for which queries the leg of the graph is silent, shape (queries,)."""
+    if len(legs.names) != 2 or mixing.graph not in legs.names:
+        return np.zeros(len(legs.documents), dtype=bool)
+    is_silent: npt.NDArray[np.bool_] = ~legs.scores[legs.names.index(mixing.graph)].any(axis=1)
+    return is_silent
+
+
+def _added(mixing: Mixing, legs: Legs, shares: Scores) -> Scores:
+    total: Scores = legs.scores[0] * shares[0]
+    for leg, share in zip(legs.scores[1:], shares[1:], strict=True):
+        total = total + leg * share
+    rows = _silent(mixing, legs)
+    if rows.any():
+        total[rows] = legs.scores[1 - legs.names.index(mixing.graph)][rows]
+    return total
+
+
+def _best(
+    total: Scores, documents: npt.NDArray[Any], count: int, least: float
+) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Return columns and scores of the best of each row; of a document's passages the best."""
+    usable = np.where((documents >= 0) & (total > least), total, -np.inf)
+    order = np.argsort(-usable, axis=1, kind="stable")
+    ranked = np.take_along_axis(documents, order, axis=1)
+    for row, ids in enumerate(ranked):
+        _, first = np.unique(ids, return_index=True)
+        again = np.ones(len(ids), dtype=bool)
+        again[first] = False
+        usable[row, order[row][again]] = -np.inf
+    order = np.argsort(-usable, axis=1, kind="stable")[:, :count]
+    scores = np.take_along_axis(usable, order, axis=1)
+    return np.where(scores > -np.inf, order, -1), np.where(scores > -np.inf, scores, 0.0)

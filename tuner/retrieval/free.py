@@ -1,0 +1,84 @@
+"""Free parameters: what an answer tells of other values of them, without asking again.
+
+A retriever declares them as data, and nothing else: from a declaration, an answer at other values
+is computed in one place for all retrievers alike, see ``retrieval.computed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from tuner.core.trial import Scalar
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a leg's scores are multiplied by: a parameter's value, or 1 less it.
+
+    >>> Share("graph_weight", is_rest=True).of({"graph_weight": 0.25})
+    0.75
+    """
+
+    parameter: str
+    is_rest: bool = False
+
+    def of(self, params: Mapping[str, Scalar]) -> float:
+        """Return it for parameters that have this one."""
+        value = float(params[self.parameter])  # type: ignore[arg-type]  # a number by its knob
+        return 1.0 - value if self.is_rest else value
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How the scores of a system's legs become one: ``score = sum(share * score of the leg)``.
+
+    Attributes:
+        shares: leg -> its share.
+        step: scores closer than this count as equal; 0: they do not. Of equal scores the document
+            that stands first in ``Legs.documents`` is ranked first.
+        least: what scores no more than this is not returned.
+        graph: the leg of the graph, where there is one. An answer without it does not count as one
+            of the graph; and where its scores are all 0 for a query, the other of two legs counts
+            in full.
+    """
+
+    shares: Mapping[str, Share]
+    step: float = 0.0
+    least: float = -inf
+    graph: str = ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the names of the parameters that mix, each once."""
+        return tuple(dict.fromkeys(share.parameter for share in self.shares.values()))
+
+
+@dataclass(frozen=True)
+class FreeKnobs:
+    """Which parameters of a retriever are free.
+
+    Attributes:
+        prefixes: an answer with a value of these is the beginning of one with a larger value, as
+            for ``top_k``. They are asked with their largest value.
+        mixing: how parameters mix the legs that the answers carry; None: they carry none.
+    """
+
+    prefixes: tuple[str, ...] = ()
+    mixing: Mixing | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return all free parameters."""
+        return (*self.prefixes, *(() if self.mixing is None else self.mixing.parameters))
+
+    def only(self, names: Collection[str]) -> FreeKnobs:
+        """Return what is left where only these are free; legs are mixed by all or by none."""
+        mixing = self.mixing
+        if mixing is not None and not set(mixing.parameters) <= set(names):
+            mixing = None
+        return FreeKnobs(tuple(name for name in self.prefixes if name in names), mixing)
+
+
+NOTHING_FREE = FreeKnobs()

@@ -1,0 +1,262 @@
+"""Which parameters a study need not ask for: declared by the retriever, and seen to be so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tuner.core import calls
+from tuner.core.corpus import Query
+from tuner.core.errors import OutageError, one_line
+from tuner.core.outages import is_outage
+from tuner.core.policy import POLICY
+from tuner.core.rankings import Rankings
+from tuner.core.space import Categorical, SearchSpace
+from tuner.core.space.expression import UNKNOWN, Domain, parse
+from tuner.core.steps import Say
+from tuner.core.trial import Params, Scalar
+from tuner.evaluation.free.settings import prefix_values
+from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
+from tuner.retrieval.base import Measures, free_knobs
+from tuner.retrieval.computed import answer_at
+from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
+from tuner.run.assembly import Assembly
+from tuner.study.study import Study
+
+# The note of a journal that says which parameters are free; a study that goes on keeps to it.
+NOTE = "free_knobs"
+# So many queries are asked at other values before a declaration is believed.
+CHECKED_QUERIES = 5
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Which parameters are free, and of those that were declared and are not, why."""
+
+    free: FreeKnobs = NOTHING_FREE
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a run says of it."""
+        if self.free.names:
+            names = ", ".join(self.free.names)
+            yield f"free: {names}: every value is computed from one answer, none is asked"
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in self.refused.items():
+            by_reason.setdefault(reason, []).append(name)
+        for reason, names_of_it in by_reason.items():
+            yield f"not free: {', '.join(names_of_it)}: {reason}"
+
+
+def settle(assembly: Assembly, study: Study, say: Say) -> Assembly:
+    """Find out which parameters are free, once a study; let study and evaluator know.
+
+    Raises:
+        OutageError: the system does not answer.
+    """
+    if assembly.config.free != "on":
+        return assembly
+    declared = _declared(assembly)
+    settled = next(
+        (_from_note(declared, note) for note in study.earlier.notes if note.get("kind") == NOTE),
+        None,
+    )
+    if settled is None:
+        settled = _checked(assembly, _eligible(assembly, declared))
+        study.note(NOTE, free=list(settled.free.names), refused=dict(settled.refused))
+    for sentence in settled.sentences():
+        say(sentence)
+    if not declared.names:
+        say("free: on, but the retriever declares no free parameter that is searched")
+    study.let_free(settled.free.names)
+    return replace(assembly, free=settled.free)
+
+
+def _from_note(declared: FreeKnobs, note: Mapping[str, Any]) -> Settled:
+    return Settled(declared.only(note.get("free", ())), dict(note.get("refused", {})))
+
+
+def _declared(assembly: Assembly) -> FreeKnobs:
+    """Return what the retriever declares of the parameters that are searched."""
+    retriever, names = assembly.retriever, assembly.plan.space.names
+    if isinstance(retriever, Measures):
+        return NOTHING_FREE
+    declared = free_knobs(retriever, assembly.fixed, names).only(names)
+    return FreeKnobs(declared.prefixes)
+
+
+def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
+    """Leave out what this study cannot choose from an answer, and say why."""
+    space, objective = assembly.plan.space, assembly.plan.objective
+    refused: dict[str, str] = {}
+    for name in declared.names:
+        if assembly.config.racing is not None:
+            refused[name] = "trials race"
+        elif objective.pareto:
+            refused[name] = "a front needs trials at many values of it (objective.pareto)"
+        elif name in _entangled(space):
+            refused[name] = "a condition or constraint of the space ties it to other parameters"
+        elif name in declared.prefixes and not _counts(space, name):
+            refused[name] = "its values are not all whole numbers from 1 on"
+        elif name in declared.prefixes and needs_latency(objective.metric_names):
+            refused[name] = (
+                "the objective looks at the latency, which is known of the largest value alone"
+            )
+        elif isinstance(space.parameters[name], Categorical) and name not in declared.prefixes:
+            refused[name] = "its values are choices, and a weight is a number in a range"
+    for name in declared.prefixes[1:]:
+        refused.setdefault(name, f"{declared.prefixes[0]} is: one prefix is computed at a time")
+    return _left(declared, refused)
+
+
+def _left(declared: FreeKnobs, refused: Mapping[str, str]) -> Settled:
+    free = declared.only([name for name in declared.names if name not in refused])
+    gone = dict.fromkeys(declared.names, "the weights of one mixture are free together")
+    told = {
+        name: refused.get(name, gone[name]) for name in declared.names if name not in free.names
+    }
+    return Settled(free, told)
+
+
+def _entangled(space: SearchSpace) -> set[str]:
+    """Return the parameters that conditions or constraints speak of."""
+    names = {name for name, parameter in space.parameters.items() if parameter.when}
+    names |= {other for parameter in space.parameters.values() for other in parameter.when}
+    domains = {name: Domain(UNKNOWN) for name in space.names}
+    for text in space.constraints:
+        names |= set(parse(text, domains).names)
+    return names
+
+
+def _counts(space: SearchSpace, name: str) -> bool:
+    parameter = space.parameters[name]
+    values = parameter.levels(parameter.count or 1)
+    return parameter.count is not None and all(
+        isinstance(v, int) and not isinstance(v, bool) and v >= 1 for v in values
+    )
+
+
+def _checked(assembly: Assembly, settled: Settled) -> Settled:
+    """Ask a few queries at other values, and compare with what one answer told of them.
+
+    Raises:
+        OutageError: the system does not answer.
+    """
+    free = settled.free
+    if not free.names:
+        return settled
+    counting = assembly.counting(calls.CHECKED)
+    retriever = counting.retriever
+    assert not isinstance(retriever, Measures)
+    queries = _spread(assembly.tune_queries)
+    space, fixed = assembly.plan.space, assembly.fixed
+    at = {**fixed, **_place(assembly)}
+    largest = {name: prefix_values(space, name)[-1] for name in free.prefixes}
+    middle = {name: space.parameters[name].at(0.5) for name in _weights(free)}
+    try:
+        asked = {**at, **largest, **middle}
+        answer = retriever.retrieve(queries, asked)
+        refused = dict(settled.refused)
+        if free.mixing is not None and answer.legs is None:
+            refused |= dict.fromkeys(free.mixing.parameters, "the answers carry no legs")
+        for name in free.names:
+            if name not in refused:
+                others = _others(space, name, is_prefix=name in free.prefixes)
+                asking = partial(retriever.retrieve, queries)
+                pairs = (
+                    (value, answer_at(free, answer, turned), asking(turned))
+                    for value in others
+                    for turned in [{**asked, name: value}]
+                )
+                reason = _difference(name, queries, pairs, counts=_counts_tokens(assembly))
+                refused |= {} if reason is None else {name: reason}
+    except Exception as error:
+        if is_outage(error):
+            raise OutageError(str(error)) from error
+        reason = f"it could not be checked: {one_line(error)}"
+        return Settled(NOTHING_FREE, {**settled.refused, **dict.fromkeys(free.names, reason)})
+    return _left(free, refused) if refused.keys() & set(free.names) else settled
+
+
+def _weights(free: FreeKnobs) -> tuple[str, ...]:
+    return () if free.mixing is None else free.mixing.parameters
+
+
+def _place(assembly: Assembly) -> Params:
+    """Return a point of the space to check at: the baseline where it is one, else the middle."""
+    space, baseline = assembly.plan.space, assembly.baseline or {}
+    if POLICY not in baseline:
+        inside = {name: baseline[name] for name in space.names if name in baseline}
+        if space.contains(inside):
+            return inside
+    middle = space.decode([0.5] * len(space.names))
+    return middle if space.satisfies(middle) else space.sample(np.random.default_rng(0))
+
+
+def _others(space: SearchSpace, name: str, *, is_prefix: bool) -> list[Scalar]:
+    """Return the values that are really asked: one of a prefix, three of a weight."""
+    if is_prefix:
+        values = prefix_values(space, name)
+        return values[len(values) // 2 : -1][:1] or values[:-1][:1]
+    parameter = space.parameters[name]
+    return list(dict.fromkeys(parameter.at(place) for place in (0.0, 0.3, 1.0)))
+
+
+def _spread(queries: Sequence[Query]) -> list[Query]:
+    places = np.unique(np.linspace(0, len(queries) - 1, CHECKED_QUERIES).astype(np.int64))
+    return [queries[place] for place in places] if queries else []
+
+
+def _counts_tokens(assembly: Assembly) -> bool:
+    """Say whether the system's own count of tokens is looked at."""
+    names = assembly.plan.metric_names
+    return assembly.plan.tokenizer is None and any(n.startswith(CONTEXT_TOKENS) for n in names)
+
+
+def _difference(
+    name: str,
+    queries: Sequence[Query],
+    pairs: Iterable[tuple[Scalar, Rankings, Rankings]],
+    *,
+    counts: bool,
+) -> str | None:
+    """Return where an answer that was computed is not the one that was given; None: nowhere.
+
+    ``pairs`` holds, for values of a parameter, the computed answers and the given ones; ``counts``
+    says whether their tokens are compared, too.
+    """
+    for value, computed, given in pairs:
+        for row, query in enumerate(queries):
+            found = _first_difference(computed.ids(row), given.ids(row))
+            if found is not None:
+                rank, expected, got = found
+                return (
+                    f"with {name}={value} query {query.id!r} was answered with {got} at rank "
+                    f"{rank}, where one answer to all values tells of {expected}"
+                )
+        if not counts or given.context_tokens is None:
+            continue
+        if computed.context_tokens is None:
+            return "the system counts the tokens of a context, and does not tell each passage's"
+        is_off = ~np.isclose(computed.context_tokens, given.context_tokens)
+        if is_off.any():
+            row = int(is_off.argmax())
+            return (
+                f"with {name}={value} the context of query {queries[row].id!r} had "
+                f"{given.context_tokens[row]:g} tokens, where one answer to all values tells of "
+                f"{computed.context_tokens[row]:g}"
+            )
+    return None
+
+
+def _first_difference(computed: list[str], given: list[str]) -> tuple[int, str, str] | None:
+    length = max(len(computed), len(given))
+    rows = [[*map(repr, ids), *["nothing"] * (length - len(ids))] for ids in (computed, given)]
+    for rank, (expected, got) in enumerate(zip(*rows, strict=True), start=1):
+        if expected != got:
+            return rank, expected, got
+    return None
