@@ -86,5 +86,5 @@ def _by_trial(header: StudyHeader, trials: tuple[Trial, ...] | list[Trial]) -> d
         count = asked_in_trials(header, [trial])[TRIALS]
         tokens = count * trial.metrics.get(CONTEXT_TOKENS, 0.0)
         if count:
-            found[key_of_evaluation(trial.params)] = Asked(count, count, 0, tokens)
+            found[key_of_evaluation(trial.asked)] = Asked(count, count, 0, tokens)
     return found
