@@ -20,6 +20,7 @@ from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
 from threadpoolctl import threadpool_limits
 
 from tuner.backends.base import check_budget
+from tuner.backends.front import FrontModel, dominators, goals_of
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.checks import check_number, check_whole
 from tuner.core.rankings import FloatArray, IntArray
@@ -46,7 +47,8 @@ class Gp:
     deviations of the objective, a point should improve on the best. Trials under way count as the
     mean, so that workers look at different places. Failed trials are not learnt from; those that
     break the objective's constraints count as the worst finished one; while all do, the smallest
-    violation is sought instead.
+    violation is sought instead. Where trials have several ``goals``, each has a model of its own,
+    and the expected growth of their front's hypervolume is sought.
     """
 
     budget: int
@@ -70,7 +72,7 @@ class Gp:
         # More threads make it slower, and much slower where workers are busy beside it.
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # On length scales at their bounds.
-            model = _Model.fit(space, scored, self.margin, rng)
+            model = _fitted(space, scored, self.margin, rng)
             under_way = [trial.params for trial in history if not trial.is_told]
 
             def best(taken: set[Point], picks: list[Params]) -> Params | None:
@@ -99,13 +101,13 @@ class _Model:
         self.margin = margin
         self.kernel = _kernel(self.features.shape[1])
         self.noise = NOISE_FLOOR
-        self.posterior: _Posterior | None = None
+        self.posterior: _Posterior  # There once it is conditioned.
 
     @classmethod
     def fit(
         cls, space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
     ) -> _Model:
-        """Learn the kernel's parameters."""
+        """Learn from trials as they are ranked."""
         losses = np.array([-float(trial.worth or 0.0) for trial in scored])
         is_feasible = np.array([trial.violation <= 0.0 for trial in scored])
         if is_feasible.any():
@@ -118,7 +120,20 @@ class _Model:
         spread = float(losses.std())
         losses = (losses - losses.mean()) / (spread if spread > 1e-12 else 1.0)
         best = float(losses[is_feasible].min() if is_feasible.any() else losses.min())
-        model = cls(space, [scored[i].params for i in chosen], losses, best, margin)
+        return cls.learnt(space, [scored[i].params for i in chosen], losses, best, margin, rng)
+
+    @classmethod
+    def learnt(
+        cls,
+        space: SearchSpace,
+        observed: list[Params],
+        losses: FloatArray,
+        best: float,
+        margin: float,
+        rng: np.random.Generator,
+    ) -> _Model:
+        """Learn the kernel's parameters from losses in standard deviations."""
+        model = cls(space, observed, losses, best, margin)
         sample = _evenly_ranked(losses, LEARNT_FROM)
         learner = GaussianProcessRegressor(
             kernel=model.kernel,
@@ -143,6 +158,28 @@ class _Model:
         features = _features(self.space, points)
         values: FloatArray = gaussian_ei(features, self.posterior, y_opt=self.best, xi=self.margin)
         return values
+
+    def predict(self, points: list[Params]) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of the loss at each point."""
+        return self.posterior.predict(_features(self.space, points), return_std=True)
+
+    @property
+    def best_observed(self) -> list[Params]:
+        """Return the points near which a better one may lie."""
+        return [self.observed[i] for i in np.argsort(self.losses, kind="stable")[:3]]
+
+
+def _fitted(
+    space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
+) -> _Model | FrontModel:
+    """Return a model of the objective or, where several goals are told, one of their front."""
+    goals = goals_of(scored)
+    if goals is None:
+        return _Model.fit(space, scored, margin, rng)
+    chosen = _remembered(dominators(goals), scored)
+    observed, goals = [scored[i].params for i in chosen], goals[chosen]
+    models = [_Model.learnt(space, observed, -goal, 0.0, margin, rng) for goal in goals.T]
+    return FrontModel(space, observed, goals, models, margin)
 
 
 class _Posterior:
@@ -221,12 +258,13 @@ def _features(space: SearchSpace, points: list[Params]) -> FloatArray:
     return np.hstack(columns)
 
 
-def _best_unseen(model: _Model, taken: set[Point], rng: np.random.Generator) -> Params | None:
+def _best_unseen(
+    model: _Model | FrontModel, taken: set[Point], rng: np.random.Generator
+) -> Params | None:
     space = model.space
     found = _Candidates(model, taken)
     found.add([space.decode(row) for row in rng.random((SPREAD, len(space.names)))])
-    best_observed = np.argsort(model.losses, kind="stable")[:3]
-    near = [space.encode(model.observed[i]) for i in best_observed]
+    near = [space.encode(params) for params in model.best_observed]
     found.add(_around(space, near, NEAR_BEST, STEPS[0], rng))
     for step in STEPS:
         if found.best is not None:
@@ -251,7 +289,7 @@ def _around(
 class _Candidates:
     """The candidate with the greatest expected improvement, the first of equals."""
 
-    def __init__(self, model: _Model, taken: set[Point]) -> None:
+    def __init__(self, model: _Model | FrontModel, taken: set[Point]) -> None:
         self.model = model
         self.seen = set(taken)
         self.best: Params | None = None

@@ -34,10 +34,19 @@ def points_of(history: Iterable[Trial]) -> set[Point]:
 def scored_trials(history: Iterable[Trial]) -> list[Trial]:
     """Return the trials that a model can learn from: those with a finite worth.
 
-    A trial that was raced out counts by its paired estimate, on the scale of all others. As a
-    censored value it would only say "worse than the best", which most trials are.
+    Where trials have goals, those with all of them. A trial that was raced out counts by its paired
+    estimate, on the scale of all others. As a censored value it would only say "worse than the
+    best", which most trials are.
     """
-    return [trial for trial in history if trial.worth is not None and math.isfinite(trial.worth)]
+    trials = list(history)
+    goals = max((len(trial.goals) for trial in trials), default=0)
+    return [
+        trial
+        for trial in trials
+        if trial.worth is not None
+        and len(trial.goals) == goals
+        and all(map(math.isfinite, (trial.worth, *trial.goals)))
+    ]
 
 
 def random_unseen(space: SearchSpace, taken: set[Point], rng: np.random.Generator) -> Params | None:

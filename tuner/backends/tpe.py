@@ -48,7 +48,7 @@ class Tpe:
     budget: int
     initial: int = field(default=10, kw_only=True)
     candidates: int = field(default=24, kw_only=True)
-    _warm: dict[int, tuple[SearchSpace, Trial, FrozenTrial]] = field(
+    _warm: dict[int, tuple[SearchSpace, Trial, bool, FrozenTrial]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -88,13 +88,21 @@ class Tpe:
     def _frozen(self, space: SearchSpace, history: Sequence[Trial]) -> list[FrozenTrial]:
         """Return the history in Optuna's form; unchanged trials keep theirs from the last call."""
         distributions = _distributions(space)
+        scored = {id(trial) for trial in scored_trials(history)}
         frozen: list[FrozenTrial] = []
         for index, trial in enumerate(history):
+            is_scored = id(trial) in scored
             known = self._warm.get(index)
-            if known is None or known[0] is not space or known[1] is not trial:
-                known = (space, trial, _frozen_trial(trial, index, space, distributions))
+            if (
+                known is None
+                or known[0] is not space
+                or known[1] is not trial
+                or known[2] is not is_scored
+            ):
+                one = _frozen_trial(trial, index, space, distributions, is_scored=is_scored)
+                known = (space, trial, is_scored, one)
                 self._warm[index] = known
-            frozen.append(known[2])
+            frozen.append(known[3])
         return frozen
 
 
@@ -175,7 +183,10 @@ class _Sampling:
 
     def add_running(self, params: Params) -> None:
         trial = Trial(len(self.trials), "", params)
-        self.trials.append(_frozen_trial(trial, len(self.trials), self.space, self.distributions))
+        number = len(self.trials)
+        self.trials.append(
+            _frozen_trial(trial, number, self.space, self.distributions, is_scored=False)
+        )
 
 
 def _groups(space: SearchSpace) -> list[list[str]]:
@@ -241,7 +252,7 @@ def _from_optuna(parameter: Parameter, value: Any) -> Scalar:
 
 def _values(trial: Trial) -> list[float]:
     """Return a trial's goals where it has several, else its objective or the estimate of it."""
-    return list(trial.goals) or [float(trial.worth or 0.0)]
+    return [float(goal) for goal in trial.goals] or [float(trial.worth or 0.0)]
 
 
 def _goal_count(trials: list[FrozenTrial]) -> int:
@@ -249,10 +260,14 @@ def _goal_count(trials: list[FrozenTrial]) -> int:
 
 
 def _frozen_trial(
-    trial: Trial, number: int, space: SearchSpace, distributions: Mapping[str, BaseDistribution]
+    trial: Trial,
+    number: int,
+    space: SearchSpace,
+    distributions: Mapping[str, BaseDistribution],
+    *,
+    is_scored: bool,
 ) -> FrozenTrial:
     names = [name for name in trial.params if name in distributions]
-    is_scored = bool(scored_trials([trial]))
     state = TrialState.COMPLETE if is_scored else TrialState.FAIL
     frozen = create_trial(
         state=state if trial.is_told else TrialState.RUNNING,

@@ -27,11 +27,13 @@ def swept(history: Sequence[Trial], goals: Goals, *, seed: int) -> list[Trial]:
     The objective becomes ``min(w * g) + .05 * sum(w * g)`` over the goals g, each scaled to 0..1 in
     this history, for weights w drawn anew with every further trial: the augmented Tchebycheff
     scalar of ParEGO (Knowles 2006, eq. 2), maximised. So a backend that knows one objective only
-    sweeps over the front. One that knows several reads ``goals``.
+    sweeps over the front. One that knows several reads ``goals``. What a race estimated is of the
+    study's objective, not of this one: it is left out.
     """
+    history = [replace(trial, race=None) if trial.race else trial for trial in history]
     scored = [trial for trial in history if trial.is_scored]
     if not scored:
-        return list(history)
+        return history
     found = np.array([goals(trial.metrics) for trial in scored])
     weights = np.random.default_rng([seed, len(history)]).dirichlet(np.ones(found.shape[1]))
     parts = weights * scaled(found)

@@ -12,8 +12,9 @@ import numpy as np
 
 from tuner.backends.base import Backend
 from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
-from tuner.core.trial import Params, Trial, TrialState
+from tuner.core.trial import Params, Race, Trial, TrialState
 from tuner.testing.contract import Contract, check_all, checks_in, need
 
 PLAIN = SearchSpace(
@@ -153,6 +154,44 @@ def check_every_state(case: BackendCase) -> None:
         need(not seen, f"points of the history were suggested again ({name})")
         again = case.make(40).suggest(space, history, count=3, seed=1)
         need(again == picks, f"the same arguments gave other points ({name})")
+
+
+def check_several_goals(case: BackendCase) -> None:
+    """Check that trials with several goals are taken, whatever these are, and in every state."""
+    steps: dict[str, Callable[[FloatArray], list[float]]] = {
+        "two": lambda at: [float(at[0]), float(-at[1])],
+        "three": lambda at: [float(at[0]), float(-at[1]), float(at.mean())],
+        "in steps": lambda at: [round(float(at[0])), round(2 * float(at[1]))],
+        "of which one says nothing": lambda at: [float(at[0]), 0.5],
+        "all equal": lambda at: [0.5] * len(at),
+        "huge and tiny": lambda at: [1e300 * float(at[0]), -1e-300 * float(at[1])],
+    }
+    changes: dict[int, dict[str, Any]] = {
+        1: {"state": TrialState.FAILED, "objective": None, "error": "broke", "goals": ()},
+        3: {"state": TrialState.RUNNING, "objective": None, "goals": ()},
+        5: {"violation": 2.5},
+        6: {"state": TrialState.RACED_OUT, "objective": None, "goals": ()}
+        | {"race": Race(10, 0.2, 0.1, 0.3)},
+    }
+    for space in (PLAIN, MIXED):
+        for name, goals in steps.items():
+            trials = [
+                trial.told(goals=tuple(goals(space.encode(trial.params))))
+                for trial in drawn(space, 12)
+            ]
+            for history in (
+                [trial.told(**changes.get(trial.number, {})) for trial in trials],
+                [trial.told(violation=1.0) for trial in trials],
+            ):
+                before = copy.deepcopy(history)
+                picks = case.make(40).suggest(space, history, count=2, seed=1)
+                need(history == before, f"the history was changed, with goals {name}")
+                keys = {space.key(params) for params in picks}
+                need(len(keys) == 2, f"2 points were asked, with goals {name}, got {picks}")
+                seen = keys & {space.key(trial.params) for trial in history}
+                need(not seen, f"points were suggested again, with goals {name}")
+                again = case.make(40).suggest(space, history, count=2, seed=1)
+                need(again == picks, f"the same arguments gave other points, with goals {name}")
 
 
 def check_hopeless_histories(case: BackendCase) -> None:
