@@ -24,6 +24,7 @@ from asking import NEEDED, Question, World, reveals
 from distractors import distractors
 from passages import omitted, write_passage
 from questions import lowered, select
+from supporting import supporting
 from tables import FACTS, Atlas, load, shuffled
 
 OUTPUT = Path(__file__).parents[2] / "tuner" / "datasets" / "atlas"
@@ -159,11 +160,12 @@ def build(folder: Path = FACTS) -> dict[str, str]:
             "_id": query_id, "text": question.text, "answer": question.answer, "query_type": question.query_type,
             "difficulty": question.difficulty, "hops": question.hops,
         }))  # fmt: skip
-        files["evidences.jsonl"].append(
-            line(
-                {"query_id": query_id, "entities": list(question.entities), "paths": question.paths}
-            )
-        )
+        files["evidences.jsonl"].append(line({
+            "query_id": query_id, "entities": list(question.entities), "paths": question.paths,
+            "supporting": [
+                {"doc_id": ids[title], "text": text} for title, text in supporting(world, question)
+            ],
+        }))  # fmt: skip
         files["qrels/test.tsv"] += [
             f"{query_id}\t{ids[title]}\t{grade}" for title, grade in sorted(question.gold.items())
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tables import Atlas, Entity, choose, seeded, shuffled
 from templates_people import PEOPLE
@@ -86,11 +86,15 @@ UNNAMED_ALIASES = re.compile(r".{0,3}$")
 
 @dataclass(frozen=True)
 class Passage:
-    """A document; ``links`` are the columns of its entity whose values the text states."""
+    """A document; ``links`` are the columns of its entity whose values the text states.
+
+    ``sentences`` are those that state them, by column.
+    """
 
     title: str
     text: str
     links: frozenset[str]
+    sentences: dict[str, str] = field(default_factory=dict)
 
 
 def with_article(text: str, kind: str) -> str:
@@ -259,7 +263,7 @@ def write_passage(
     openers, inner = references(entity)
     free = {"N", "S", "s", "a_form", "plural_form", "made_by"}
     sentences: list[str] = []
-    links: set[str] = set()
+    stated: dict[str, str] = {}
     *slots, closing_lines = TEMPLATES[entity.kind]
     for index, slot in enumerate(slots):
         able = [(placeholders(t) - free, t) for t in slot]
@@ -277,7 +281,7 @@ def write_passage(
         sentences.append(
             capital_first(template.format(**words)).replace(",,", ",").replace(",.", ".")
         )
-        links |= needs
+        stated |= dict.fromkeys(sorted(needs), sentences[-1])
     sentences += extra
     # Lines without a fact lengthen short passages, as background does in real articles.
     for line in shuffled(closing_lines, entity.name, "closing"):
@@ -287,4 +291,6 @@ def write_passage(
             sentences.append(line.format(**filled))
     head, *rest = sentences
     text = " ".join([head, *shuffled(rest, entity.name, "order")])
-    return Passage(entity.name, text, frozenset(links & (entity.values.keys() | {"aliases"})))
+    columns = entity.values.keys() | {"aliases"}
+    stated = {column: sentence for column, sentence in stated.items() if column in columns}
+    return Passage(entity.name, text, frozenset(stated), stated)

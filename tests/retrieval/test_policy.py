@@ -29,6 +29,7 @@ class Echo:
             [query.id for query in queries],
             answers,
             context_tokens=np.full(len(queries), float(params["k"])),
+            spans=np.full((len(queries), 2, 2), params["k"]),
             seconds={"text": 1.0},
         )
 
@@ -45,6 +46,7 @@ def test_each_query_is_answered_with_the_parameters_of_its_type_in_order():
         ["q3-2", "common"],
     ]
     np.testing.assert_array_equal(rankings.context_tokens, [2.0, 1.0, 2.0])
+    assert rankings.spans[:, :, 0].tolist() == [[2, 2], [1, 1], [2, 2]]
     assert rankings.seconds == {"text": 2.0}
     assert rankings.graph_used is None
     assert retriever.serve(queries[0], {}).ids(0)[0] == "q1-2"

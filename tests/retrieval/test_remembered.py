@@ -38,6 +38,12 @@ class Counting:
             scores=np.array([[2.0, 1.0][: params["top_k"]] for _ in queries]),
             seconds={"graph": 1.0},
             context_tokens=np.array([float(q.id[1:]) for q in queries]),
+            spans=np.array(
+                [
+                    [(n, int(q.id[1:]) + n) for n in range(len(a))]
+                    for q, a in zip(queries, answers, strict=True)
+                ]
+            ),
             graph_used=np.array([q.id != "q3" for q in queries]),
             entities=[[q.id, "Café"] for q in queries],
             paths=[[[("a", "b", q.id)]] for q in queries],
@@ -55,7 +61,7 @@ def assert_equal(first: Rankings, second: Rankings) -> None:
     assert [first.ids(row) for row in range(len(first.query_ids))] == [
         second.ids(row) for row in range(len(second.query_ids))
     ]
-    for name in ("scores", "context_tokens", "graph_used"):
+    for name in ("scores", "context_tokens", "spans", "graph_used"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     assert (first.entities, first.paths) == (second.entities, second.paths)
 

@@ -90,6 +90,12 @@ class DatasetSection(Section):
         description="the highest grade, for metrics that divide by it: the highest among the "
         "query's judgements, the highest in the data set, or a number",
     )
+    judge: Literal["document", "evidence"] = Field(
+        default="document",
+        description="what has to be retrieved for a judgement to count: any part of the document, "
+        "or evidence, the part that holds its labelled supporting texts; for passages cut from "
+        "documents",
+    )
     split: SplitSection = Field(
         default=SplitSection(),
         description="how queries are divided into the part to tune on and the part held out",
@@ -103,7 +109,7 @@ class DatasetSection(Section):
             InputError: the highest grade is below the lowest that is relevant.
         """
         highest = self.max_grade if isinstance(self.max_grade, str) else float(self.max_grade)
-        return GradeScale(float(self.relevant_from), highest)
+        return GradeScale(float(self.relevant_from), highest, self.judge)
 
 
 class RetrieverSection(OpenSection):

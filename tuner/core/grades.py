@@ -1,4 +1,4 @@
-"""The scale of judgements: from which grade a document is relevant, and how high grades go."""
+"""How judgements are read: from which grade on, how high grades go, and what has to be found."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ RELEVANT_FROM = 1.0
 """The lowest relevant grade by default, as in trec_eval (its option ``-l``)."""
 
 OfWhat = Literal["query", "dataset"]
+Found = Literal["document", "evidence"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class GradeScale:
             as a cross-encoder's, need one below 1.
         max_grade: what the metrics that divide by the highest grade divide by: the highest of the
             query's own judgements, the highest of the data set's, or a number.
+        judge: what has to be retrieved for a grade to count: any part of the document, or the part
+            that holds the labelled supporting texts.
 
     Raises:
         InputError: a value that no grade can have.
@@ -31,6 +34,7 @@ class GradeScale:
 
     relevant_from: float = RELEVANT_FROM
     max_grade: float | OfWhat = "query"
+    judge: Found = "document"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.relevant_from) and self.relevant_from > 0):

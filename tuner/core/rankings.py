@@ -15,6 +15,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 NO_DOCUMENT = -1
+WHOLE = (0, 2**31 - 1)
+"""The span of a whole document, however long it is."""
 TRIED_AGAIN = "retries"
 """The stage of ``Rankings.seconds`` with what failed tries cost before the one that worked."""
 
@@ -35,12 +37,14 @@ class Legs:
             stand there several times, side by side, where its passages are scored one by one.
         scores: shape (legs, queries, pool), as they are added up: higher is better.
         tokens: shape (queries, pool), those of each passage, or None.
+        spans: shape (queries, pool, 2), as in ``Rankings``, or None.
     """
 
     names: tuple[str, ...]
     documents: npt.NDArray[Any]
     scores: npt.NDArray[np.floating]
     tokens: FloatArray | None = None
+    spans: npt.NDArray[np.signedinteger] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,9 @@ class Rankings:
             reader: the order of ``documents`` is what counts.
         seconds: wall time of the batch by stage, such as ``{"graph": 0.002, "text": 0.001}``.
         context_tokens: tokens of the retrieved passages for each query, or None.
+        spans: shape (queries, depth, 2), which characters of its document's text were retrieved,
+            ``[begin, end)``, beside the title; ``WHOLE`` where nothing was cut; or None where the
+            system does not tell.
         graph_used: whether the graph contributed to each query, or None.
         entities: for each query the names that the graph retrieved, best first, or None where the
             system does not tell. A name is no document: the two are never compared.
@@ -71,6 +78,7 @@ class Rankings:
     scores: FloatArray | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     context_tokens: FloatArray | None = None
+    spans: npt.NDArray[np.signedinteger] | None = None
     graph_used: BoolArray | None = None
     entities: Sequence[Sequence[str]] | None = None
     paths: Sequence[Sequence[RelationPath]] | None = None
@@ -95,6 +103,7 @@ class Rankings:
             documents=self.documents[:, :count],
             scores=None if self.scores is None else self.scores[:, :count],
             context_tokens=None if tokens is None else tokens.sum(axis=1),
+            spans=None if self.spans is None else self.spans[:, :count],
             tokens=tokens,
         )
 

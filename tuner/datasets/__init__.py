@@ -23,6 +23,11 @@ from tuner.datasets.split import split_queries
 __all__ = ["Dataset", "Evidence", "builtin_names", "open_dataset", "split_queries"]
 
 BUILTIN = "builtin:"
+_NO_SUPPORTS = (
+    "judge: evidence needs texts in the documents that are labelled as supporting the answers, and "
+    "this data set has none; leave `judge` out to judge whole documents, or label such texts: in "
+    "evidences.jsonl as 'supporting', in samples as 'supporting_texts'"
+)
 
 
 def open_dataset(
@@ -53,6 +58,8 @@ def open_dataset(
     dataset = read.with_scale(scale)
     if message := scale.problem(dataset.qrels.values()):
         raise InputError(message, file=dataset.path)
+    if scale.judge == "evidence" and not dataset.supports:
+        raise InputError(_NO_SUPPORTS, file=dataset.path)
     if is_strict and dataset.lacking:
         told = [Problem(f"warning: {text}", dataset.path) for text in dataset.warnings]
         raise InputError(problems=[*dataset.lacking, *told])

@@ -71,7 +71,8 @@ class Beir:
         - triples: ``{"doc_id", "subject", "relation", "object"}``.
         - entities: ``{"doc_id", "entities"}``.
         - evidences: ``{"query_id", "entities", "paths"}``; a path is a list of
-          ``[subject, relation, object]``.
+          ``[subject, relation, object]``. Optional: ``supporting``, a list of
+          ``{"doc_id", "text"}``, texts of relevant documents that hold the answer.
 
         Raises:
             InputError: everything that is wrong, with file and line, all at once.
@@ -94,7 +95,9 @@ class Beir:
         )
         triples, entities = read_graph(path, log, document_ids)
         evidences_file = only_variant(variants(path, "evidences.jsonl"), log)
-        evidences = read_evidences(evidences_file, log, query_ids) if evidences_file else None
+        evidences, supports = (
+            read_evidences(evidences_file, log, query_ids) if evidences_file else ({}, {})
+        )
 
         problems = log.problems()
         if not log.has_only(ABSENT) or corpus is None or queries is None:
@@ -109,6 +112,7 @@ class Beir:
             entities=entities,
             evidences=evidences,
             answers=queries.answers,
+            supports=supports,
             warnings=judgement_warnings(queries, qrels, relevant_from),
             unjudged=[query.id for query in queries.queries if query.id not in qrels],
             lacking=problems,

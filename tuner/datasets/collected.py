@@ -59,6 +59,7 @@ class Collected:
     qrels: dict[str, dict[str, float]] = field(default_factory=dict)
     evidences: dict[str, Evidence] = field(default_factory=dict)
     answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    supports: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     document_places: dict[str, Item] = field(default_factory=dict)
     relevant_from: float = RELEVANT_FROM
     # Whether names and paths alone are labels enough to judge a question by.
@@ -80,9 +81,11 @@ class Collected:
         evidence: Evidence | None = None,
         *,
         answers: Iterable[str] = (),
+        supports: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Add a judged question; with an empty id, it gets one that is made from its text.
 
+        ``supports`` are the texts in its documents that hold the answer, by document id.
         A second question with the same id is reported. Two records with the same question and no
         id are the same question: the second one is left out with a warning.
         """
@@ -101,6 +104,8 @@ class Collected:
         kept = tuple(dict.fromkeys(filter(None, answers)))
         if kept:
             self.answers[id_] = kept
+        if supports:
+            self.supports[id_] = supports
 
     def odd(self, what: str, place: Item | str) -> None:
         """Count one more of an oddity; its place, or a name, is told."""
@@ -140,6 +145,7 @@ class Collected:
             entities=entities,
             evidences=self.evidences,
             answers=self.answers,
+            supports=self.supports,
             warnings=[*warnings, *self._warnings()],
             unjudged=self._hopeless(),
             lacking=problems,

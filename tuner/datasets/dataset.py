@@ -12,6 +12,7 @@ from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.json_text import fingerprint_of
 from tuner.core.words import compare_key
+from tuner.datasets.evidence import Spans, Supports, find_supporting
 
 Step = tuple[str, str, str]
 """One relation (subject, relation, object) on the way from the query to its answer."""
@@ -56,6 +57,10 @@ class Dataset:
         qrels: query id -> document id -> grade, for exactly the ids of ``queries``.
         evidences: query id -> labelled evidence, where the source has it.
         answers: query id -> the accepted answers, the preferred one first.
+        supports: query id -> id of a judged document -> the texts in it that a right answer rests
+            on, where the source has them. They count where ``scale`` says so.
+        spans: with them, query id -> document id -> the characters ``[begin, end)`` of the
+            document's text that hold them; None where whole documents are judged.
         fingerprint: a hash of all content; the same content in another file has the same one.
         warnings: what the reader left out or found odd, one sentence each.
         unjudged: ids of the questions that the reader left out, as they have no judgement.
@@ -71,6 +76,8 @@ class Dataset:
     qrels: Mapping[str, Mapping[str, float]]
     evidences: Mapping[str, Evidence] = field(default_factory=dict)
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    supports: Supports = field(default_factory=dict)
+    spans: Spans | None = None
     fingerprint: str = ""
     warnings: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
@@ -90,6 +97,7 @@ class Dataset:
         entities: Mapping[str, Sequence[str]] | None = None,
         evidences: Mapping[str, Evidence] | None = None,
         answers: Mapping[str, Sequence[str]] | None = None,
+        supports: Supports | None = None,
         warnings: Sequence[str] = (),
         unjudged: Sequence[str] = (),
         lacking: Sequence[Problem] = (),
@@ -114,6 +122,7 @@ class Dataset:
             qrels,
             evidences or {},
             {id_: tuple(texts) for id_, texts in (answers or {}).items()},
+            supports or {},
             warnings=tuple(warnings),
             unjudged=tuple(unjudged),
             lacking=tuple(lacking),
@@ -128,6 +137,11 @@ class Dataset:
         qrels = {id_: dict(self.qrels.get(id_, {})) for id_ in ids}
         evidences = {id_: self.evidences[id_] for id_ in ids if id_ in self.evidences}
         answers = {id_: self.answers[id_] for id_ in ids if id_ in self.answers}
+        supports = {
+            id_: {n: tuple(texts) for n, texts in found.items() if texts and n in qrels[id_]}
+            for id_ in ids
+            if (found := self.supports.get(id_))
+        }
         parts: list[Any] = [
             [self.corpus.fingerprint],
             [[q.id, q.text, q.query_type, q.difficulty, q.group] for q in self.queries],
@@ -140,6 +154,8 @@ class Dataset:
             qrels=qrels,
             evidences=evidences,
             answers=answers,
+            supports={id_: found for id_, found in supports.items() if found},
+            spans=None,
             fingerprint=fingerprint_of(parts),
             scale=DEFAULT_SCALE,
         )
@@ -148,8 +164,19 @@ class Dataset:
         """Return the data set with its grades read in another way, and another fingerprint."""
         if scale == DEFAULT_SCALE:
             return self
-        told = [self.fingerprint, [scale.relevant_from, scale.max_grade]]
-        return replace(self, scale=scale, fingerprint=fingerprint_of([told]))
+        told: list[Any] = [self.fingerprint, [scale.relevant_from, scale.max_grade]]
+        if scale.judge == "document":
+            return replace(self, scale=scale, fingerprint=fingerprint_of([told]))
+        found = find_supporting(self.supports, self.corpus.documents)
+        spans = [[id_, sorted(each.items())] for id_, each in sorted(found.spans.items())]
+        told.append([scale.judge, spans])
+        return replace(
+            self,
+            scale=scale,
+            spans=found.spans,
+            fingerprint=fingerprint_of([told]),
+            warnings=(*self.warnings, *_missing(found.missing)),
+        )
 
     def select(self, query_ids: Iterable[str]) -> Dataset:
         """Return the data set with these queries only, in its own order, over the same corpus.
@@ -191,6 +218,16 @@ class Dataset:
 def _floats(grades: Mapping[str, float]) -> dict[str, float]:
     # 1 and 1.0 are equal, and so are 0.0 and -0.0, which the sum makes one.
     return {document: float(grade) + 0.0 for document, grade in grades.items()}
+
+
+def _missing(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    if not pairs:
+        return []
+    query, document = pairs[0]
+    return [
+        f"{len(pairs)} judged documents do not hold their supporting text word for word, and count "
+        f"wherever a part of them is retrieved (first: {document!r} for query {query!r})"
+    ]
 
 
 def _counts(values: Iterable[str]) -> dict[str, int]:

@@ -37,7 +37,7 @@ class Hotpotqa:
         - context: ``[title, [sentence, ...]]`` pairs, or columns ``{"title", "sentences"}``.
         - supporting_facts: ``[title, sentence index]`` pairs, or ``{"title", "sent_id"}``. The
           paragraphs that hold these sentences are relevant, with grade 1, and their titles are
-          the query's entities.
+          the query's entities. The sentences are the supporting texts.
         - _id or id: where both are missing, the id is made from the question's text.
         - type becomes the query type, level the difficulty.
 
@@ -78,24 +78,25 @@ def _add(
     paragraphs = _paragraphs(item, collected)
     facts = _facts(item)
     titles = tuple(dict.fromkeys(title for title, _ in facts))
-    relevant = _relevant(item, paragraphs, facts, collected)
+    supports = _supports(item, paragraphs, facts, collected)
     question = one_line(item.text("question", is_required=True))
     id_ = item.id("_id", "id")
     query_type, difficulty, answer = (item.text(key) for key in ("type", "level", "answer"))
     evidence = evidence_of(item, titles)
-    if relevant is None:
+    if supports is None:
         collected.odd(
             "questions have a supporting title without a paragraph and were left out", item
         )
         return
     query = Query(id_, question, query_type, difficulty)
-    collected.add_query(item, query, dict.fromkeys(relevant, 1.0), evidence, answers=[answer])
+    relevant = dict.fromkeys(supports, 1.0)
+    collected.add_query(item, query, relevant, evidence, answers=[answer], supports=supports)
 
 
 class _Paragraph(NamedTuple):
     title: str
     document_id: str
-    sentence_count: int
+    sentences: list[str]
 
 
 def pairs(item: Item, key: str, first: str, second: str) -> list[tuple[str, Any, Any]]:
@@ -135,7 +136,7 @@ def _paragraphs(item: Item, collected: Collected) -> list[_Paragraph]:
             item.report("empty", "has no title and no text", place)
             continue
         title = one_line(title)
-        found.append(_Paragraph(title, collected.add_document(title, text), len(sentences)))
+        found.append(_Paragraph(title, collected.add_document(title, text), sentences))
     return found
 
 
@@ -159,18 +160,21 @@ def _facts(item: Item) -> list[tuple[str, int]]:
     return found
 
 
-def _relevant(
+def _supports(
     item: Item, paragraphs: list[_Paragraph], facts: list[tuple[str, int]], collected: Collected
-) -> list[str] | None:
-    """Return the ids of the paragraphs with a supporting sentence; None where one is missing."""
-    found: list[str] = []
-    for title, sentence in facts:
+) -> dict[str, list[str]] | None:
+    """Return the supporting sentences by the id of their paragraph; None where one is missing."""
+    found: dict[str, list[str]] = {}
+    for title, number in facts:
         titled = [paragraph for paragraph in paragraphs if paragraph.title == title]
-        holding = [paragraph for paragraph in titled if sentence < paragraph.sentence_count]
+        holding = [paragraph for paragraph in titled if number < len(paragraph.sentences)]
         if not titled:
             return None  # judged by the others alone, the question would look easier than it is
         if not holding:
             # Some of HotpotQA's own indices lie past the end; the paragraph is meant all the same.
             collected.odd("supporting facts name a sentence past the paragraph's end", item)
-        found += [paragraph.document_id for paragraph in holding or titled]
-    return list(dict.fromkeys(found))
+        for paragraph in holding or titled:
+            texts = found.setdefault(paragraph.document_id, [])
+            if holding and (sentence := one_line(paragraph.sentences[number])):
+                texts.append(sentence)
+    return found

@@ -39,8 +39,8 @@ class MultihopRag:
         - articles: ``{"title", "body", "url"}``; the corpus.
         - questions: ``{"query", "answer", "question_type", "evidence_list"}``; the articles in
           the evidence list are relevant, with grade 1, found by url, or by title where there is
-          none. Query ids are made from the text. A question without evidence (a "null query") is
-          left out with a warning.
+          none, and its ``fact`` is a supporting text. Query ids are made from the text. A
+          question without evidence (a "null query") is left out with a warning.
 
         Raises:
             InputError: everything that is wrong, with file and record, all at once.
@@ -101,6 +101,7 @@ def _add(
     item: Item, by_url: Mapping[str, str], by_title: Mapping[str, str], collected: Collected
 ) -> None:
     relevant = {}
+    supports: dict[str, list[str]] = {}
     evidences = item.get("evidence_list", list, "a list of objects") or []
     for i, evidence in enumerate(evidences):
         id_, named = _article(evidence, by_url, by_title), _named(evidence)
@@ -111,9 +112,16 @@ def _add(
             item.report(kind, f"{message}{got}", f"evidence_list[{i}]")
         if id_ or named:
             relevant[id_ or named] = 1.0
+            supports.setdefault(id_ or named, []).extend(_facts(evidence))
     text = one_line(item.text("query", is_required=True))
     query_type, answer = item.text("question_type"), item.text("answer")
-    collected.add_query(item, Query("", text, query_type), relevant, answers=[answer])
+    query = Query("", text, query_type)
+    collected.add_query(item, query, relevant, answers=[answer], supports=supports)
+
+
+def _facts(evidence: Any) -> list[str]:
+    fact = evidence.get("fact") if isinstance(evidence, dict) else None
+    return [fact] if isinstance(fact, str) and fact.strip() else []
 
 
 def _article(evidence: Any, by_url: Mapping[str, str], by_title: Mapping[str, str]) -> str | None:

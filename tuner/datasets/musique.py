@@ -34,7 +34,7 @@ class Musique:
         """Read and check a file; the corpus is every paragraph of its questions, each once.
 
         - paragraphs: ``{"title", "paragraph_text", "is_supporting"}``; those that are supporting
-          are relevant, with grade 1.
+          are relevant, with grade 1, and each is its own supporting text as a whole.
         - question_decomposition, optional: ``{"question", "answer"}``, the steps of the path. A
           question ``subject >> relation`` is split there. In a plain question, the relation is
           the question, and the subject is the first answer it refers to, or empty. ``#1`` and so
@@ -66,12 +66,13 @@ def _add(item: Item, collected: Collected) -> None:
         return
     query = Query(id_, text, id_.split("__")[0] if "__" in id_ else "")
     evidence = Evidence(names_in(steps), join_steps(steps))
-    collected.add_query(item, query, dict.fromkeys(relevant, 1.0), evidence, answers=answers)
+    graded = dict.fromkeys(relevant, 1.0)
+    collected.add_query(item, query, graded, evidence, answers=answers, supports=relevant)
 
 
-def _relevant(item: Item, collected: Collected) -> list[str]:
-    """Add the record's paragraphs; return the ids of those that are supporting."""
-    found = []
+def _relevant(item: Item, collected: Collected) -> dict[str, list[str]]:
+    """Add the record's paragraphs; return the texts of those that are supporting, by their ids."""
+    found = {}
     for place, paragraph in _objects(item, "paragraphs"):
         title, text = paragraph.get("title") or "", paragraph.get("paragraph_text")
         is_supporting = paragraph.get("is_supporting", False)
@@ -86,7 +87,7 @@ def _relevant(item: Item, collected: Collected) -> list[str]:
             continue
         id_ = collected.add_document(title, text)
         if is_supporting is True:
-            found.append(id_)
+            found[id_] = [text]
     return found
 
 

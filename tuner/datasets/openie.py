@@ -233,6 +233,7 @@ def _read_questions(file: Path, collected: Collected) -> tuple[str, ...]:
         collected.qrels[query.id] = dict(relevant)
     collected.evidences.update(asked.evidences)  # those of the left-out ones are dropped later
     collected.answers.update(asked.answers)
+    collected.supports.update(asked.supports)
     return asked.warnings
 
 

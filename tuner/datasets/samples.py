@@ -22,7 +22,7 @@ from tuner.datasets.folders import (
     sample_files,
     variants,
 )
-from tuner.datasets.items import Item, read_items
+from tuner.datasets.items import Item, is_texts, read_items
 from tuner.datasets.lines import ABSENT, ProblemLog, json_type
 from tuner.datasets.texts import PATHS_SHAPE, parse_paths, read_corpus, read_graph
 
@@ -30,7 +30,8 @@ PREFERRED_SPLIT = "samples"
 DIFFICULTIES = ("easy", "medium", "hard")
 
 _KEYS = SAMPLE_KEYS | {
-    "id", "_id", "grades", "expected_answer", "answer_aliases", "difficulty", "query_type", "group",
+    "id", "_id", "grades", "supporting_texts", "expected_answer", "answer_aliases", "difficulty",
+    "query_type", "group",
 }  # fmt: skip
 
 
@@ -68,6 +69,7 @@ class Samples:
           (made from the text where it is missing), ``grades`` (document id -> grade; a relevant
           document without one has grade 1), ``expected_answer``, ``answer_aliases``,
           ``difficulty``, ``query_type`` and ``group``.
+          ``supporting_texts``: document id -> texts in it that hold the answer.
         - triples and entities: as in the BEIR layout.
 
         Samples without any label are left out with a warning; an unknown key, and a
@@ -125,7 +127,8 @@ def read_samples(
         evidence = Evidence(item.texts("relevant_entities"), _paths(item))
         answers = [item.text("expected_answer"), *item.texts("answer_aliases")]
         query = Query(id_, text, query_type, difficulty, group)
-        collected.add_query(item, query, relevant, evidence, answers=answers)
+        supports = {document_of(name) or name: texts for name, texts in _supports(item).items()}
+        collected.add_query(item, query, relevant, evidence, answers=answers, supports=supports)
         for key in sorted(item.values.keys() - _KEYS):
             hint = did_you_mean(key, _KEYS)
             hint = hint if "did you mean" in hint else ""
@@ -170,6 +173,17 @@ def _grades(item: Item) -> dict[str, float]:
             message = f"must be a finite number such as 0, 1 or 2, got {json_type(grade)}"
             item.report("grade", message, f"grades[{name!r}]")
     return found
+
+
+def _supports(item: Item) -> dict[str, list[str]]:
+    if item.values.get("supporting_texts") is None:
+        return {}
+    expected = "an object of document id and list of texts"
+    told = item.get("supporting_texts", dict, expected) or {}
+    for name in [name for name, texts in told.items() if not is_texts(texts)]:
+        item.report("supporting", "must be a list of strings", f"supporting_texts[{name!r}]")
+        del told[name]
+    return told
 
 
 def _paths(item: Item) -> tuple[tuple[Step, ...], ...]:

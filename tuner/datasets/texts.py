@@ -118,6 +118,7 @@ def _lines_told(ids: Sequence[str], lines: Mapping[str, int]) -> str:
     return f"{shown}, and {more} more" if more > 0 else shown
 
 
+SUPPORTING_SHAPE = 'a list of {"doc_id": string, "text": string}'
 PATHS_SHAPE = "a list of paths, each a list of [subject, relation, object] strings"
 
 
@@ -168,17 +169,35 @@ def read_entities(
 
 def read_evidences(
     file: Path, log: ProblemLog, query_ids: Collection[str] | None
-) -> dict[str, Evidence]:
-    """Return the labelled evidence of queries; an unknown query is reported."""
+) -> tuple[dict[str, Evidence], dict[str, dict[str, list[str]]]]:
+    """Return labelled evidence and supporting texts by query; an unknown query is reported."""
     evidences: dict[str, Evidence] = {}
+    supports: dict[str, dict[str, list[str]]] = {}
     lines: dict[str, int] = {}
     for record in read_records(file, log, id_key="query_id"):
         record.note_id("query_id", lines)
         if record.is_broken or not _is_known(record, "query", query_ids):
             continue
-        entities = record.texts("entities")
-        evidences[record.id] = Evidence(entities, _paths(record))
-    return evidences
+        evidence = Evidence(record.texts("entities"), _paths(record))
+        supports[record.id] = _supports(record)
+        if evidence != Evidence() or not supports[record.id]:
+            evidences[record.id] = evidence
+    return evidences, supports
+
+
+def _supports(record: Record) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    told = record.values.get("supporting") or []
+    is_right = isinstance(told, list) and all(
+        isinstance(one, dict) and all(isinstance(one.get(key), str) for key in ("doc_id", "text"))
+        for one in told
+    )
+    if not is_right:
+        record.report("supporting", f"'supporting' must be {SUPPORTING_SHAPE}")
+        return found
+    for one in told:
+        found.setdefault(one["doc_id"], []).append(one["text"])
+    return found
 
 
 def _paths(record: Record) -> tuple[tuple[Step, ...], ...]:

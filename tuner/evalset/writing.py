@@ -99,12 +99,9 @@ def _write_beir(dataset: Dataset, folder: Path) -> None:
         for query in dataset.queries:
             for document, grade in dataset.qrels[query.id].items():
                 file.write(f"{query.id}\t{document}\t{_number(grade)}\n")
-    if dataset.evidences:
-        evidences = (
-            {"query_id": id_, "entities": evidence.entities, "paths": evidence.paths}
-            for id_, evidence in dataset.evidences.items()
-        )
-        _write_lines(folder / "evidences.jsonl", evidences)
+    labelled = {**dict.fromkeys(dataset.evidences), **dict.fromkeys(dataset.supports)}
+    if labelled:
+        _write_lines(folder / "evidences.jsonl", (_evidence(dataset, id_) for id_ in labelled))
 
 
 def _write_samples(dataset: Dataset, folder: Path) -> None:
@@ -159,6 +156,21 @@ def _query(dataset: Dataset, query: Query) -> dict[str, Any]:
     }
 
 
+def _evidence(dataset: Dataset, query_id: str) -> dict[str, Any]:
+    evidence = dataset.evidences.get(query_id, Evidence())
+    supporting = [
+        {"doc_id": name, "text": text}
+        for name, texts in dataset.supports.get(query_id, {}).items()
+        for text in texts
+    ]
+    return {
+        "query_id": query_id,
+        "entities": evidence.entities,
+        "paths": evidence.paths,
+        **_filled({"supporting": supporting}),
+    }
+
+
 def _sample(dataset: Dataset, query: Query) -> dict[str, Any]:
     answer, *aliases = dataset.answers.get(query.id, ("",))
     evidence = dataset.evidences.get(query.id, Evidence())
@@ -173,6 +185,7 @@ def _sample(dataset: Dataset, query: Query) -> dict[str, Any]:
                 "grades": {id_: g for id_, g in judged.items() if g != 1.0},
                 "relevant_entities": evidence.entities,
                 "relevant_paths": evidence.paths,
+                "supporting_texts": dataset.supports.get(query.id, {}),
                 "expected_answer": answer,
                 "answer_aliases": aliases,
                 **_labels(query),
@@ -204,7 +217,7 @@ def _write_lines(file: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 def _compare(dataset: Dataset, copy: Dataset, layout: str) -> None:
     """Raise an InputError that names what a copy does not hold as the data set does."""
-    if copy.fingerprint == dataset.fingerprint:
+    if copy.fingerprint == dataset.fingerprint and copy.supports == dataset.supports:
         return
     parts: dict[str, Callable[[Dataset], object]] = {
         "documents": lambda d: d.corpus.documents,
@@ -214,6 +227,7 @@ def _compare(dataset: Dataset, copy: Dataset, layout: str) -> None:
         "judgements": lambda d: d.qrels,
         "evidences": lambda d: d.evidences,
         "answers": lambda d: d.answers,
+        "supporting texts": lambda d: d.supports,
     }
     changed = [name for name, part in parts.items() if part(dataset) != part(copy)]
     raise InputError(

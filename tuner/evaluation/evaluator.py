@@ -79,6 +79,7 @@ class Evaluator:
         fixed: Mapping[str, Scalar] | None = None,
         budget_tokens: int | None = None,
         scale: GradeScale = DEFAULT_SCALE,
+        spans: Mapping[str, Mapping[str, tuple[int, int]]] | None = None,
         counts_missing: bool = False,
     ) -> Evaluator:
         """Prepare the judgements and choose the metrics; names that repeat count once.
@@ -88,7 +89,8 @@ class Evaluator:
         the retriever; by default words, and characters where the script has no spaces.
         ``options`` hold weights of one's own. With
         ``budget_tokens`` every ranking is cut where its passages' tokens exceed the budget.
-        ``scale`` says from which grade a document is relevant. ``counts_missing``: a retriever that
+        ``scale`` says from which grade a document is relevant, and ``spans`` what has to be
+        retrieved of it, as in ``Qrels.build``. ``counts_missing``: a retriever that
         does not report the tokens of its contexts has them counted.
 
         Raises:
@@ -110,6 +112,7 @@ class Evaluator:
             query_ids=ids,
             document_ids=document_ids,
             scale=scale,
+            spans=spans,
         )
         labels = None
         graph_names = [metric.name for metric in metrics if metric.kind == "graph"]

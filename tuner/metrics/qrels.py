@@ -23,6 +23,12 @@ _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Rankings are judged in blocks whose temporary arrays stay in the processor's cache.
 _BLOCK_CELLS = 32_768
 
+_LAST = 2**62
+_NO_SPANS = (
+    "supporting texts are judged (judge: evidence), and the retriever does not tell which part of "
+    "a document it retrieved; leave `judge` out to judge whole documents"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
@@ -36,6 +42,8 @@ class Qrels:
             ``row * (documents + 1) + document + 1``. The slot 0 of a row stands for "no document".
             Ordered by bucket, so that each bucket of the hash table is one slice.
         grades: the grade of each key.
+        spans: shape (2, keys), first and last of the characters ``[begin, end)`` of each key's
+            document that must have been retrieved for its grade to count; None where any part does.
         bucket_starts: shape (buckets + 1,): where the slice of each bucket begins. Every query has
             its own ``2 ** bucket_bits`` buckets side by side: its documents stay in the cache.
     """
@@ -50,6 +58,7 @@ class Qrels:
     bucket_bits: int
     relevant_from: float = RELEVANT_FROM
     highest: float | None = None
+    spans: IntArray | None = None
     _slots_of: dict[str, tuple[Sequence[str], IntArray]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -62,13 +71,16 @@ class Qrels:
         query_ids: Sequence[str] | None = None,
         document_ids: Sequence[str] = (),
         scale: GradeScale = DEFAULT_SCALE,
+        spans: Mapping[str, Mapping[str, tuple[int, int]]] | None = None,
     ) -> Qrels:
         """Make the arrays from ``{query: {document: grade}}``.
 
         ``query_ids`` chooses and orders the queries (default: all judged ones, in their order); a
         query without judgements is undefined in every metric. Give the retriever's own
         ``document_ids`` tuple to spare ``judge`` the mapping between the two. ``scale`` says which
-        grades are relevant; the highest of the data set is that of all ``grades``.
+        grades are relevant; the highest of the data set is that of all ``grades``. With ``spans``,
+        ``{query: {document: (begin, end)}}``, a grade counts where these characters of the document
+        were retrieved; documents without a span count as ever.
 
         Raises:
             MetricError: an id twice, or a grade that is not a finite number.
@@ -86,6 +98,12 @@ class Qrels:
             rows, flat, len(queries), relevant_from=scale.relevant_from
         )
         has_gain = flat > 0
+        needed = None
+        if spans is not None:
+            pairs = ((query, name) for query in queries for name in grades.get(query, {}))
+            # What needs nothing is in any span.
+            wanted = (spans.get(query, {}).get(name, (_LAST, 0)) for query, name in pairs)
+            needed = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         keys = (rows * (len(documents) + 1) + columns + 1)[has_gain]
         # About eight buckets a key: 7 of 8 unjudged documents fall into an empty one.
         bits = max((keys.size * 8 // max(len(queries), 1)).bit_length(), 3)
@@ -106,6 +124,7 @@ class Qrels:
             bits,
             scale.relevant_from,
             scale.highest(grades.values()),
+            None if needed is None else np.ascontiguousarray(needed[has_gain][order].T),
         )
 
     def judge(
@@ -121,13 +140,15 @@ class Qrels:
         rows are found by the rankings' query ids. Documents that no judgement knows have gain 0.
 
         Raises:
-            MetricError: an unknown query, a document twice in a ranking, or a position outside
-                ``rankings.document_ids``.
+            MetricError: an unknown query, a document twice in a ranking, a position outside
+                ``rankings.document_ids``, or rankings without the spans that are judged.
         """
         rows = self._rows(rankings.query_ids) if query_rows is None else query_rows
         documents = rankings.documents[:, :depth]
         if documents.shape[0] != len(rows):
             raise MetricError(f"{documents.shape[0]} rankings for {len(rows)} queries")
+        if self.spans is not None and rankings.spans is None and documents.size:
+            raise MetricError(_NO_SPANS)
         gains = np.empty(documents.shape)
         first_keys = (rows * (len(self.document_ids) + 1))[:, None]
         step = max(_BLOCK_CELLS // max(documents.shape[1], 1), 1)
@@ -137,7 +158,8 @@ class Qrels:
             keys = self._slots(rankings.document_ids, documents[block])
             keys += first_keys[block]
             buckets = _buckets(keys, rows[block][:, None], self.bucket_bits)
-            gains[block] = self._grades_of(keys.ravel(), buckets.ravel()).reshape(keys.shape)
+            spans = rankings.spans[block, :depth] if rankings.spans is not None else None
+            gains[block] = self._grades_of(keys.ravel(), buckets.ravel(), spans).reshape(keys.shape)
         if np.array_equal(rows, np.arange(len(self.query_ids))):
             counts, ideal = self.relevant_count, self.ideal
         else:
@@ -187,7 +209,9 @@ class Qrels:
         slots[:-1] = np.fromiter(places, np.int64, len(document_ids)) + 1
         return slots
 
-    def _grades_of(self, keys: IntArray, buckets: IntArray) -> FloatArray:
+    def _grades_of(
+        self, keys: IntArray, buckets: IntArray, spans: npt.NDArray[Any] | None
+    ) -> FloatArray:
         # A hash table in numpy: several times faster than a binary search for every key.
         grades = np.zeros(keys.size)
         left = np.flatnonzero(self._is_used[buckets])
@@ -195,7 +219,13 @@ class Qrels:
         place, end = self.bucket_starts[buckets], self.bucket_starts[buckets + 1]
         while left.size:
             is_found = self.keys[place] == keys[left]
-            grades[left] = np.where(is_found, self.grades[place], 0.0)
+            if self.spans is not None and spans is not None:
+                begins, ends = spans.reshape(-1, 2)[left].T
+                is_counted = is_found & (begins <= self.spans[0, place])
+                is_counted &= ends >= self.spans[1, place]
+            else:
+                is_counted = is_found
+            grades[left] = np.where(is_counted, self.grades[place], 0.0)
             place += 1
             goes_on = ~is_found & (place < end)
             left, place, end = left[goes_on], place[goes_on], end[goes_on]

@@ -64,6 +64,9 @@ def mixed(
     tokens = None
     if legs.tokens is not None:
         tokens = np.where(is_there, np.take_along_axis(legs.tokens, columns, axis=1), 0.0)
+    spans = None
+    if legs.spans is not None:
+        spans = np.take_along_axis(legs.spans, columns[:, :, None], axis=1)
     used = rankings.graph_used
     if used is not None and mixing.graph in legs.names:
         used = used & bool(shares[legs.names.index(mixing.graph)] > 0)
@@ -72,6 +75,7 @@ def mixed(
         documents=documents,
         scores=np.asarray(scores, dtype=np.float64),
         context_tokens=None if tokens is None else tokens.sum(axis=1),
+        spans=spans,
         tokens=tokens,
         graph_used=used,
     )

@@ -113,6 +113,7 @@ class Assembly:
             budget_tokens=self.config.objective.budget_tokens,
             fixed=self.fixed,
             scale=self.dataset.scale,
+            spans=self.dataset.spans,
             # Kinds that ship report them; of others nobody knows before they have answered.
             counts_missing=":" in self.config.retriever.kind,
         )

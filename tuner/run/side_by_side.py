@@ -13,7 +13,7 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.files import read_lines, write_whole
 from tuner.core.json_text import json_text, read_as
-from tuner.core.rankings import FloatArray, Rankings
+from tuner.core.rankings import BoolArray, FloatArray, Rankings
 from tuner.core.run_files import QUERIES_FILE
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import Evaluator
@@ -149,24 +149,25 @@ def _sides(assembly: Assembly, evaluator: Evaluator, params: Params) -> list[Sid
         rankings = evaluator.passages.within(rankings, evaluator.budget_tokens)
         evaluator = replace(evaluator, budget_tokens=None)
     per_query = evaluator.measure(rankings).per_query
+    hits = evaluator.qrels.judge(rankings, depth=SHOWN_PASSAGES).hits
     composite = composite_values(per_query, assembly.plan.objective.weights)
     titles = {document.id: document.title for document in assembly.dataset.corpus.documents}
     return [
         Side(
             _number(composite, row),
             {name: _number(values, row) for name, values in per_query.items()},
-            _passages(rankings, row, titles, _relevant(assembly, query)),
+            _passages(rankings, row, titles, hits[row]),
         )
-        for row, query in enumerate(queries)
+        for row in range(len(queries))
     ]
 
 
 def _passages(
-    rankings: Rankings, row: int, titles: Mapping[str, str], relevant: Sequence[str]
+    rankings: Rankings, row: int, titles: Mapping[str, str], is_hit: BoolArray
 ) -> tuple[Passage, ...]:
     return tuple(
-        Passage(id_, titles.get(id_, ""), id_ in relevant)
-        for id_ in rankings.ids(row)[:SHOWN_PASSAGES]
+        Passage(id_, titles.get(id_, ""), bool(hit))
+        for id_, hit in zip(rankings.ids(row)[:SHOWN_PASSAGES], is_hit, strict=False)
     )
 
 

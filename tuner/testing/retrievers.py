@@ -125,7 +125,7 @@ def check_scores_fall(case: RetrieverCase) -> None:
 
 
 def check_what_is_reported(case: RetrieverCase) -> None:
-    """Check the optional parts of rankings: times, tokens, graph use, entities and paths."""
+    """Check the optional parts of rankings: times, tokens, spans, graph use, entities and paths."""
     count = len(case.queries)
     for params, rankings in case.answers:
         for stage, spent in rankings.seconds.items():
@@ -140,6 +140,10 @@ def check_what_is_reported(case: RetrieverCase) -> None:
                 bool((np.isfinite(tokens) & (tokens >= 0)).all()),
                 f"context_tokens must be numbers from 0 up with {params}",
             )
+        if rankings.spans is not None:
+            spans, shape = np.asarray(rankings.spans), (*np.shape(rankings.documents), 2)
+            need(spans.shape == shape, f"spans have shape {spans.shape} instead of {shape}")
+            need(bool((spans[..., 0] <= spans[..., 1]).all()), f"spans end first with {params}")
         if rankings.graph_used is not None:
             used = np.asarray(rankings.graph_used)
             need(

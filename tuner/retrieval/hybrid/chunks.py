@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.corpus import Corpus, Document
 from tuner.core.rankings import IntArray
@@ -19,6 +20,9 @@ from tuner.retrieval.hybrid.options import HybridOptions
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*")
 _WORD = re.compile(r"\S+")
 
+Span = tuple[int, int]
+"""Characters of a text, ``[begin, end)``."""
+
 
 @dataclass(frozen=True)
 class Chunks:
@@ -28,10 +32,12 @@ class Chunks:
         corpus: the passages as documents in the order of their owners, with the names that the
             whole corpus brings for them.
         owners: shape (passages,), the place of each one's document, ascending.
+        spans: shape (passages, 2), which characters of its document's text each one is.
     """
 
     corpus: Corpus
     owners: IntArray
+    spans: npt.NDArray[np.int32]
 
 
 def cut_documents(corpus: Corpus, documents: Sequence[Document], options: HybridOptions) -> Chunks:
@@ -43,16 +49,24 @@ def cut_documents(corpus: Corpus, documents: Sequence[Document], options: Hybrid
     facts = imported_names(corpus)
     passages: list[Document] = []
     owners: list[int] = []
+    spans: list[Span] = []
     entities: dict[str, tuple[str, ...]] = {}
     for place, document in enumerate(documents):
-        texts = list(cut(document.text, tokens=options.chunk_tokens, overlap=options.chunk_overlap))
-        parts = [Document(f"{place}#{n}", document.title, t) for n, t in enumerate(texts)]
+        found = list(
+            pieces(document.text, tokens=options.chunk_tokens, overlap=options.chunk_overlap)
+        )
+        parts = [Document(f"{place}#{n}", document.title, t) for n, (_, t) in enumerate(found)]
         if document.id in facts:
             shares = _shares(facts[document.id], parts)
             entities.update((p.id, names) for p, names in zip(parts, shares, strict=True))
         passages += parts
         owners += [place] * len(parts)
-    return Chunks(Corpus(tuple(passages), (), entities), np.array(owners, dtype=np.int64))
+        spans += [span for span, _ in found]
+    return Chunks(
+        Corpus(tuple(passages), (), entities),
+        np.array(owners, dtype=np.int64),
+        np.array(spans, dtype=np.int32),
+    )
 
 
 def _shares(names: Sequence[Name], parts: Sequence[Document]) -> list[tuple[str, ...]]:
@@ -75,10 +89,16 @@ def cut(text: str, *, tokens: int, overlap: int) -> Iterator[str]:
     >>> list(cut("One two. Three four. Five.", tokens=4, overlap=2))
     ['One two. Three four.', 'Three four. Five.']
     """
-    sentences = [part for s in _SENTENCE_END.split(text) for part in _fitting(s, tokens)]
+    return (piece for _, piece in pieces(text, tokens=tokens, overlap=overlap))
+
+
+def pieces(text: str, *, tokens: int, overlap: int) -> Iterator[tuple[Span, str]]:
+    """Yield passages as ``cut`` does, each with its place in the text."""
+    places = [span for sentence in _sentences(text) for span in _fitting(text, sentence, tokens)]
+    sentences = [text[begin:end] for begin, end in places]
     lengths = [count_tokens(sentence) for sentence in sentences]
     if not sentences:
-        yield text
+        yield (0, len(text)), text
         return
     start = end = 0
     while end < len(sentences):
@@ -91,25 +111,35 @@ def cut(text: str, *, tokens: int, overlap: int) -> Iterator[str]:
         while end < len(sentences) and (end == first_new or total + lengths[end] <= tokens):
             total += lengths[end]
             end += 1
-        yield " ".join(sentences[start:end])
+        yield (places[start][0], places[end - 1][1]), " ".join(sentences[start:end])
         start, shared = end, 0
         while start > first_new and shared + lengths[start - 1] <= overlap:
             start -= 1
             shared += lengths[start]
 
 
-def _fitting(sentence: str, tokens: int) -> Iterator[str]:
+def _sentences(text: str) -> Iterator[Span]:
+    """Yield the sentences that are not empty, without the space around them."""
+    start = 0
+    for end, following in [*(gap.span() for gap in _SENTENCE_END.finditer(text)), (len(text),) * 2]:
+        sentence = text[start:end]
+        if kept := sentence.strip():
+            begin = start + sentence.index(kept)
+            yield begin, begin + len(kept)
+        start = following
+
+
+def _fitting(text: str, sentence: Span, tokens: int) -> Iterator[Span]:
     """Yield a sentence, or its parts of at most ``tokens``; a word with more stays whole."""
-    if not sentence.strip():
+    if count_tokens(text[slice(*sentence)]) <= tokens:
+        yield sentence
         return
-    if count_tokens(sentence) <= tokens:
-        yield sentence.strip()
-        return
-    start = end = total = 0
-    for word in _WORD.finditer(sentence):
+    start = end = sentence[0]
+    total = 0
+    for word in _WORD.finditer(text, *sentence):
         length = count_tokens(word.group())
         if end > start and total + length > tokens:
-            yield sentence[start:end].strip()
+            yield start, end
             start, total = word.start(), 0
         end, total = word.end(), total + length
-    yield sentence[start:end].strip()
+    yield start, end

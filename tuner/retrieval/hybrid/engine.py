@@ -239,10 +239,8 @@ class Hybrid:
     def _legs(self, batch: Batch, graph: Any, text: Any) -> Legs:
         index, pool = self._index(), batch.pool
         tokens = np.where(pool >= 0, index.token_counts[pool], 0.0)
-        documents = pool
-        if index.owners is not None:
-            documents = np.where(pool >= 0, index.owners[pool], -1)
-        return Legs(("graph", "text"), documents, np.stack([graph, text]), tokens)
+        documents, spans = index.documents_of(pool)
+        return Legs(("graph", "text"), documents, np.stack([graph, text]), tokens, spans)
 
     def _live(self, queries: Sequence[Query], settings: Settings) -> Rankings:
         index = self._index()
@@ -301,9 +299,7 @@ class Hybrid:
     ) -> Rankings:
         index = self._index()
         tokens = np.where(passages >= 0, index.token_counts[passages], 0.0)
-        documents = passages
-        if index.owners is not None:
-            documents = np.where(passages >= 0, index.owners[passages], -1)
+        documents, spans = index.documents_of(passages)
         return Rankings(
             query_ids=tuple([query.id for query in queries]),
             document_ids=index.document_ids,
@@ -311,6 +307,7 @@ class Hybrid:
             scores=scores,
             seconds={**times, "fuse": perf_counter() - scored},
             context_tokens=tokens.sum(axis=1),
+            spans=spans,
             graph_used=is_used,
             tokens=tokens,
         )

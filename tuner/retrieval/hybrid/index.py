@@ -15,7 +15,7 @@ from scipy import sparse
 
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
-from tuner.core.rankings import Float32Array, FloatArray, IntArray
+from tuner.core.rankings import WHOLE, Float32Array, FloatArray, IntArray
 from tuner.core.steps import Advance, portion, unheard
 from tuner.retrieval.hybrid.cache import read_array, write_array
 from tuner.retrieval.hybrid.chunks import cut_documents
@@ -45,6 +45,8 @@ class Index:
             spaces.
         texts: of each passage, title and text; None where no model reads them.
         owners: shape (passages,), the document of each passage; None where they are the same.
+        spans: shape (passages, 2), which characters of its document's text each passage is; None
+            likewise.
     """
 
     document_ids: Texts
@@ -55,6 +57,7 @@ class Index:
     dense: DenseLeg | None
     texts: Texts | None
     owners: IntArray | None
+    spans: npt.NDArray[np.int32] | None
     options: HybridOptions
 
     @classmethod
@@ -78,10 +81,11 @@ class Index:
         advance = portion(advance, 0.5, 1.0) if is_embedded else advance
         is_read = options.rerank not in RERANKERS
         check(options.rerank)
-        owners = None
+        owners = spans = None
         if options.chunk_tokens:
             chunks = cut_documents(corpus, documents, options)
-            corpus, documents, owners = chunks.corpus, chunks.corpus.documents, chunks.owners
+            corpus, documents = chunks.corpus, chunks.corpus.documents
+            owners, spans = chunks.owners, chunks.spans
         dense = DenseLeg.build(options, documents, order, of_vectors)
         embed = None if dense is None else dense.embed
         words = Words.of(documents, portion(advance, 0.0, 0.25))
@@ -98,6 +102,7 @@ class Index:
             dense=dense,
             texts=Texts.of(map(full_text, documents)) if is_read else None,
             owners=owners,
+            spans=spans,
             options=options,
         )
 
@@ -125,6 +130,17 @@ class Index:
     def passage_count(self) -> int:
         """Return how many passages there are."""
         return len(self.token_counts)
+
+    def documents_of(
+        self, passages: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.signedinteger]]:
+        """Return the documents of some passages, and which characters of them these are.
+
+        Shapes (queries, any) and (queries, any, 2); -1 fills.
+        """
+        if self.owners is None or self.spans is None:
+            return passages, np.broadcast_to(np.array(WHOLE), (*passages.shape, 2))
+        return np.where(passages >= 0, self.owners[passages], -1), self.spans[passages]
 
     def passages_of(self, documents: IntArray) -> IntArray:
         """Return the passages of some documents, in their order."""
@@ -215,6 +231,8 @@ class Index:
             self.texts.save(directory, "texts")
         if self.owners is not None:
             write_array(directory, "owners", self.owners)
+        if self.spans is not None:
+            write_array(directory, "spans", self.spans)
 
     @classmethod
     def load(cls, directory: Path, options: HybridOptions) -> Index:
@@ -256,6 +274,7 @@ class Index:
             dense=DenseLeg.load(directory, options),
             texts=Texts.load(directory, "texts") if options.rerank not in RERANKERS else None,
             owners=read_array(directory, "owners") if options.chunk_tokens else None,
+            spans=read_array(directory, "spans") if options.chunk_tokens else None,
             options=options,
         )
 

@@ -142,6 +142,7 @@ def _merged(queries: Sequence[Query], parts: Sequence[tuple[list[int], Rankings]
     ids, places = _universe([rankings for _, rankings in parts])
     depth = max((rankings.depth for _, rankings in parts), default=0)
     documents = np.full((len(queries), depth), NO_DOCUMENT, dtype=np.int64)
+    spans = np.zeros((len(queries), depth, 2), dtype=np.int64)
     tokens = np.zeros(len(queries))
     is_used = np.zeros(len(queries), dtype=np.bool_)
     entities: list[Any] = [()] * len(queries)
@@ -152,6 +153,8 @@ def _merged(queries: Sequence[Query], parts: Sequence[tuple[list[int], Rankings]
         documents[rows, : rankings.depth] = np.where(
             found == NO_DOCUMENT, NO_DOCUMENT, place_of[found]
         )
+        if rankings.spans is not None:
+            spans[rows, : rankings.depth] = rankings.spans
         if rankings.context_tokens is not None:
             tokens[rows] = rankings.context_tokens
         if rankings.graph_used is not None:
@@ -167,6 +170,7 @@ def _merged(queries: Sequence[Query], parts: Sequence[tuple[list[int], Rankings]
         documents=documents,
         seconds=dict(seconds),
         context_tokens=None if any(r.context_tokens is None for _, r in parts) else tokens,
+        spans=None if any(r.spans is None for _, r in parts) else spans,
         graph_used=None if any(r.graph_used is None for _, r in parts) else is_used,
         entities=None if any(r.entities is None for _, r in parts) else entities,
         paths=None if any(r.paths is None for _, r in parts) else paths,

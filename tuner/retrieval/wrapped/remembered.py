@@ -139,6 +139,8 @@ def _answers(rankings: Rankings) -> Iterator[Answer]:
             answer["scores"] = [float(score) for score in rankings.scores[row, : len(ids)]]
         if rankings.context_tokens is not None:
             answer["context_tokens"] = float(rankings.context_tokens[row])
+        if rankings.spans is not None:
+            answer["spans"] = rankings.spans[row, : len(ids)].tolist()
         if rankings.graph_used is not None:
             answer["graph_used"] = bool(rankings.graph_used[row])
         if rankings.entities is not None:
@@ -158,6 +160,11 @@ def _rankings(answers: Sequence[Answer], seconds: Mapping[str, float]) -> Rankin
         extra["scores"] = scores
     if _all_have(answers, "context_tokens"):
         extra["context_tokens"] = np.array([answer["context_tokens"] for answer in answers])
+    if _all_have(answers, "spans"):
+        spans = np.zeros((len(lists), max(map(len, lists), default=0), 2), dtype=np.int64)
+        for row, answer in enumerate(answers):
+            spans[row, : len(answer["spans"])] = np.reshape(answer["spans"], (-1, 2))
+        extra["spans"] = spans
     if _all_have(answers, "graph_used"):
         extra["graph_used"] = np.array([answer["graph_used"] for answer in answers], dtype=bool)
     if _all_have(answers, "entities"):

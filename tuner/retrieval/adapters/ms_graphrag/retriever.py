@@ -175,7 +175,10 @@ class MsGraphrag:
         scores = rankings.scores
         if scores is not None:
             scores = np.where(kept, np.take_along_axis(scores, order, axis=1), 0.0)
-        return replace(rankings, document_ids=self.judged, documents=documents, scores=scores)
+        # Where a text unit stands in its document is not known.
+        return replace(
+            rankings, document_ids=self.judged, documents=documents, scores=scores, spans=None
+        )
 
 
 def as_corpus(output: Output) -> Corpus:
