@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError
 from tuner.core.words import count_tokens, split_words
+from tuner.retrieval.computed import answer_at
 from tuner.retrieval.hybrid.chunks import cut, cut_documents
 from tuner.retrieval.hybrid.fusion import Groups, best
 from tuner.retrieval.hybrid.options import HybridOptions
@@ -128,3 +129,21 @@ def test_the_best_of_groups_are_the_first_of_each_in_the_whole_order(scores, num
         first = sorted(first, key=lambda column: list(order).index(column))[:count]
         assert [column for column in columns[row] if column >= 0] == first
         np.testing.assert_array_equal(values[row, : len(first)], fused[row, first])
+
+
+@pytest.mark.parametrize("options", [{"chunk_tokens": 5}, {}])
+def test_computed_answers_tell_the_same_parts_of_documents(build, options):
+    engine = build(DOCUMENTS, **options).telling_legs()
+    queries = [Query("q", "tea grown in hills, ferries at night, coffee")]
+    engine.prepare(queries)
+    free = engine.free_knobs({}, ["graph_weight", "top_k"])
+    told = engine.retrieve(queries, {"graph_weight": 0.5, "top_k": 5})
+    for params in ({"graph_weight": 0.2, "top_k": 5}, {"graph_weight": 0.9, "top_k": 2}):
+        asked = engine.retrieve(queries, params)
+        computed = answer_at(free, told, params)
+        assert computed.documents.tolist() == asked.documents.tolist()
+        is_there = asked.documents >= 0
+        assert is_there.any()
+        assert (computed.spans[is_there] == asked.spans[is_there]).all()
+        assert computed.spans.shape == asked.spans.shape
+    assert told.first(1).spans.shape == (1, 1, 2)
