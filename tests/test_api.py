@@ -109,6 +109,20 @@ def test_run_dir_keeps_every_trial_and_a_second_call_goes_on(tmp_path):
         tuner.tune(counted, SPACE, seed=99, **options)
 
 
+def test_a_call_with_more_trials_goes_on_as_one_long_study(tmp_path):
+    options = {"backends": ["tpe"], "run_dir": tmp_path / "run"}
+    tuner.tune(quality, SPACE, trials=6, **options)
+    longer = tuner.tune(quality, SPACE, trials=14, **options)
+    long = tuner.tune(quality, SPACE, trials=14, backends=["tpe"])
+    assert [(t.params, t.objective) for t in longer.trials] == [
+        (t.params, t.objective) for t in long.trials
+    ]
+    both = tuner.tune(quality, SPACE, backends={"tpe": 14, "random": 3}, run_dir=tmp_path / "run")
+    assert [trial.arm for trial in both.trials[14:]] == ["random"] * 3
+    with pytest.raises(tuner.InputError, match="the arm 'tpe' had 14 trials and has 6 now"):
+        tuner.tune(quality, SPACE, trials=6, **options)
+
+
 def test_a_metric_that_the_default_weights_lack_is_answered_by_maximize():
     def measure(params):
         return {"recall": params["graph_weight"], "ndcg": 0.5}

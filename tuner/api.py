@@ -151,13 +151,15 @@ def tune(
     0.5, mrr 0.3, ndcg 0.2). ``backends`` lists search backends that get ``trials`` each, or maps
     them to their trials. An exception in ``evaluate`` costs its own trial only. With ``run_dir``
     every trial is kept in ``run_dir/journal.jsonl``, and a call with the folder of an unfinished
-    study goes on with it. Where ``evaluate`` gets no answer from a service (``ConnectionError``,
-    ``TimeoutError``, and what clients raise for them) 5 times in a row, the study is interrupted,
-    with a warning; those trials are evaluated when it goes on.
+    study goes on with it. So does one with more ``trials``, or a further backend, where it had
+    ended: each backend's trials are those of a study that was long from the start. Where
+    ``evaluate`` gets no answer from a service (``ConnectionError``, ``TimeoutError``, and what
+    clients raise for them) 5 times in a row, the study is interrupted, with a warning; those trials
+    are evaluated when it goes on.
 
     A trial is suggested without the results of the ``ahead`` trials before it, whether they are
-    there or not: so the same ``seed`` gives the same trials on any number of workers, and up to
-    ``ahead + 1`` of them are kept busy.
+    there or not: so the same ``seed`` gives the same trials on any number of workers, and at least
+    ``ahead + 1`` of them are kept busy. Several backends share that number.
 
     ``execution`` is a kind such as ``"processes"``, or what a configuration's ``execution`` section
     holds, such as ``{"kind": "dask", "address": "tcp://10.0.0.5:8786"}``. ``workers`` (by default

@@ -67,6 +67,21 @@ def test_contract_in_spaces_with_parameters_of_the_index(kind: str, check: Any) 
     check(BackendCase(lambda budget: ByIndex(make(kind, budget))))
 
 
+# A grid of more points is another grid.
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind == "gp" else ())
+        for kind in KINDS
+        if kind != "grid"
+    ],
+)
+def test_a_larger_budget_changes_nothing_so_that_a_study_can_go_on(kind: str) -> None:
+    space, _ = TOYS["tuned"]
+    few, many = (searched(make(kind, budget), space, 9) for budget in (9, 90))
+    assert [trial.params for trial in few] == [trial.params for trial in many]
+
+
 def peak(params: Params) -> float:
     """Peak at (.72, .21, .4): one smooth hill."""
     x, y, z = (float(params[name]) for name in "xyz")  # type: ignore[arg-type]

@@ -259,10 +259,11 @@ def test_a_suggestion_sees_the_results_of_all_trials_but_the_last_ones() -> None
 
 def test_a_backend_that_learns_nothing_waits_for_nobody() -> None:
     study = make([Arm("a", Random(budget=6), 6), Arm("b", Seeing([]), 2)], ahead=0)
-    # a 0/6, b 0/2, which waits for the first.
-    (first,) = study.ask(9)
-    study.tell(first, outcome(0.5))
-    assert [trial.arm for trial in study.ask(9)] == ["b", "a", "a", "a"]  # and then b's second
+    # a 0/6, b 0/2, a 1/6 to 3/6, and then b's second, which waits for its first.
+    asked = study.ask(9)
+    assert [trial.arm for trial in asked] == ["a", "b", "a", "a", "a"]
+    study.tell(asked[1], outcome(0.5))
+    assert [trial.arm for trial in study.ask(9)] == ["b", "a", "a"]
 
 
 @pytest.fixture
@@ -431,7 +432,19 @@ def test_a_killed_sharing_is_completed_when_resumed(tmp_path: Path, toy: ModuleT
         ({"ahead": 40}, f"ahead was {AHEAD} and is 40 now"),
         ({"fingerprints": {"space": "s2", "dataset": "d1"}}, "fingerprints.space was"),
         ({"fingerprints": {"dataset": "d1"}}, "is null now"),
-        ({"arms": (ArmRecord("grid", "grid", 5),)}, "arms was"),
+        ({"arms": (ArmRecord("grid", "grid", 5),)}, "the arm 'random', a random search of 5 tri"),
+        (
+            {"arms": (ArmRecord("grid", "grid", 5), ArmRecord("random", "random", 4))},
+            "the arm 'random' had 5 trials and has 4 now; it can be given more, not fewer",
+        ),
+        (
+            {"arms": (ArmRecord("grid", "tpe", 5), ArmRecord("random", "random", 5))},
+            "the arm 'grid' was a grid search and is a tpe now",
+        ),
+        (
+            {"arms": (ArmRecord("random", "random", 5), ArmRecord("grid", "grid", 5))},
+            "the arms stand in another order, in which they would take turns",
+        ),
         ({"baseline": None}, "baseline was"),
         ({"objective": {}}, 'objective.maximize was {"score": 1.0} and is null now'),
         ({"space": {"hops": {"type": "integer", "low": 1, "high": 6}}}, "space.hops.high was 5"),

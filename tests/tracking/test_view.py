@@ -18,6 +18,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tuner.core.errors import TunerError
+from tuner.core.study_record import ArmRecord
 from tuner.core.trial import TrialState
 from tuner.study.journal import Journal
 from tuner.tracking.mlflow.client import Client
@@ -288,6 +289,19 @@ def test_a_killed_study_is_ended_by_sync_and_continued_by_resume(study, store_ur
     assert view[PARENT].status == "FINISHED"
     assert len(view) == 9
     assert [step for step, _ in view["tpe"].metrics["best_so_far"]] == [0, 1, 2, 3]
+
+
+def test_a_study_that_was_given_more_trials_says_so_in_tags(study, store_uri, read_view):
+    in_thread(store_uri, "atlas").sync(study.header, study.trials, study.summary, study.run_dir)
+    more = tuple(replace(arm, budget=arm.budget + 10) for arm in study.header.arms)
+    header = replace(study.header, arms=(*more, ArmRecord("random", "random", 3)))
+    in_thread(store_uri, "atlas").sync(header, study.trials, study.summary, study.run_dir)
+    view = read_view(store_uri, study.header.study_id)
+    parent = next(run for run in view.values() if run.tags["tuner.role"] == "study")
+    assert (parent.params["budget.tpe"], parent.tags["tuner.budget.tpe"]) == ("4", "14")
+    assert parent.tags["tuner.budget.random"] == "3"
+    assert (view["tpe"].params["budget"], view["tpe"].tags["tuner.budget"]) == ("4", "14")
+    assert view["random"].tags["tuner.budget"] == "3"
 
 
 def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):

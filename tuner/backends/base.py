@@ -21,7 +21,9 @@ KINDS = {
 class Backend(Protocol):
     """Suggests parameters. Constructed as ``Kind(budget=trials, **options)``, cheaply.
 
-    ``budget`` is the number of trials that the arm may spend in total (at least 1). A kind whose
+    ``budget`` is the number of trials that the arm may spend in total (at least 1). A study can be
+    given more later, and is then the same as one that was long from the start where suggestions do
+    not depend on it; where they do, as in a grid, those of the new budget follow. A kind whose
     suggestions do not depend on results may say so by ``learns: ClassVar[bool] = False``; no
     suggestion of it then waits for a result.
 

@@ -1,4 +1,4 @@
-"""tuner resume: go on with a study that was interrupted."""
+"""tuner resume: go on with a study that was interrupted, or with more trials."""
 
 from __future__ import annotations
 
@@ -15,19 +15,34 @@ if TYPE_CHECKING:
     from tuner.run.session import Session
 
 
-@click.command("resume", short_help="Go on with a study that was interrupted.")
+@click.command("resume", short_help="Go on with a study: interrupted, or with more trials.")
 @click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option(
+    "--trials",
+    multiple=True,
+    metavar="ARM=+N",
+    help="Go on with N more trials of an arm; +N alone: of every arm. ARM=N: N in all, also of an "
+    "arm that is not there yet. Several are several options.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
 @click.option("--retry-failed", is_flag=True, help="Evaluate the failed trials again.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(
-    run_dir: Path, workers: int | None, retry_failed: bool, quiet: bool, as_json: bool
+    run_dir: Path,
+    trials: tuple[str, ...],
+    workers: int | None,
+    retry_failed: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     """Go on with the study in RUN_DIR: no finished trial is repeated, none is lost.
 
     Where the system was out of reach, it is asked now. With --retry-failed the trials that failed
     are evaluated again too, for any reason, and their new results replace the old ones.
+
+    A study that has ended goes on with --trials: as one that had so many from the start. It is
+    then judged anew, which is a further look at the held-out queries where another setting wins.
 
     If the data, the index or the configuration have changed, it stops and says what has changed.
     """
@@ -35,6 +50,7 @@ def command(
 
     def reopened(progress: Progress, phases: Phases) -> Session:
         with phases.phase(START):
+            from tuner.run.going_on import Wish
             from tuner.run.session import reopen
 
         return reopen(
@@ -42,6 +58,7 @@ def command(
             say=progress.say,
             workers=workers,
             retry_failed=retry_failed,
+            more=[Wish.parse(written) for written in trials],
             phases=phases,
         )
 

@@ -49,7 +49,8 @@ class StudySection(Section):
         le=1000,
         description="each trial is suggested without the results of this many trials before it, "
         "even where they are known already; so the same seed gives the same trials on any number "
-        "of workers, and up to ahead + 1 workers are kept busy",
+        "of workers, and at least ahead + 1 workers are kept busy. Arms that learn from their own "
+        "trials share that number",
     )
     runs_dir: str = Field(
         default="runs", min_length=1, description="the folder that holds the run directories"
@@ -167,7 +168,12 @@ class BackendSection(OpenSection):
         min_length=1,
         description=one_of("backends"),
     )
-    trials: StrictInt = Field(ge=1, le=1_000_000, description="how many trials this arm may spend")
+    trials: StrictInt = Field(
+        ge=1,
+        le=1_000_000,
+        description="how many trials this arm may spend; more of them later: "
+        "`tuner resume --trials`",
+    )
     name: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from tuner.core.errors import InputError
 from tuner.core.files import whole
+from tuner.core.json_text import read_as
 from tuner.core.rankings import FloatArray
-from tuner.core.study_record import StudyHeader
+from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Trial, TrialState
 
 FORMAT = 1
@@ -23,6 +24,17 @@ OPENINGS = ("started", "resumed")
 ENDING = "ended"
 # The kind of the note that failed trials are evaluated again: each is told once more.
 RETRIED = "retried"
+# The kind of the note that a study goes on with more trials: its arms from there on, and what of
+# the configuration is another one.
+AMENDED = "amended"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The arms with the budgets that a study had from its trial number ``begin`` on."""
+
+    begin: int
+    arms: tuple[ArmRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +42,7 @@ class JournalContent:
     """What a journal holds.
 
     Attributes:
-        header: what identifies the study.
+        header: what identifies the study, with the arms and budgets that it has by now.
         trials: by number, in the order of asking; those without a told line are still running.
         notes: the other events, oldest first, such as ``{"kind": "interrupted", "time": …}``.
         torn_bytes: the length of an unfinished last line, which is not part of the study.
@@ -38,6 +50,7 @@ class JournalContent:
         suspects: numbers of trials that are not told and were under way when a run ended without
             saying so: one of them may have crashed it. A run that still writes looks the same.
         superseded: what was told of trials that were evaluated again since, oldest first.
+        stages: the arms that the study began with, and those of each time it was given more.
     """
 
     header: StudyHeader
@@ -47,6 +60,20 @@ class JournalContent:
     suspects: frozenset[int] = frozenset()
     file: str = ""
     superseded: tuple[Trial, ...] = ()
+    stages: tuple[Stage, ...] = ()
+
+    def amended(self, arms: tuple[ArmRecord, ...], config: Mapping[str, Any]) -> JournalContent:
+        """Return the content of a study that goes on with these arms from here on."""
+        stage = Stage(len(self.trials), arms)
+        header = amended_header(self.header, arms, config)
+        return replace(self, header=header, stages=(*self.stages, stage))
+
+
+def amended_header(
+    header: StudyHeader, arms: tuple[ArmRecord, ...], config: Mapping[str, Any]
+) -> StudyHeader:
+    """Return a header with other arms, and with these parts of the configuration."""
+    return replace(header, arms=arms, config={**header.config, **config})
 
 
 def read_journal(path: Path) -> JournalContent:
@@ -73,6 +100,7 @@ def read_journal(path: Path) -> JournalContent:
         reading.all_suspects(),
         str(path),
         tuple(reading.superseded),
+        tuple(reading.stages),
     )
 
 
@@ -147,6 +175,7 @@ class _Reading:
     is_running: bool = False
     suspects: frozenset[int] = frozenset()
     superseded: list[Trial] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
 
     def all_suspects(self) -> frozenset[int]:
         """Return those of earlier runs and, unless it ended, of the last; none that was told."""
@@ -162,6 +191,7 @@ class _Reading:
             match event:
                 case "header":
                     self.header = _header(record)
+                    self.stages = [Stage(0, self.header.arms)]
                 case "asked":
                     self._asked(record)
                 case "told":
@@ -189,6 +219,10 @@ class _Reading:
             for number in record["trials"]:
                 self.superseded.append(self.trials[number])
                 self.trials[number] = self.trials[number].reopened()
+        elif kind == AMENDED and self.header is not None:
+            arms = read_as(tuple[ArmRecord, ...], record["arms"], "arms")
+            self.header = amended_header(self.header, arms, record.get("config", {}))
+            self.stages.append(Stage(len(self.trials), arms))
         self.notes.append(record)
 
     def _asked(self, record: Mapping[str, Any]) -> None:

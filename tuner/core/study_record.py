@@ -47,7 +47,8 @@ class StudyHeader:
     Attributes:
         study_id: a random id, unique for ever; the key by which trackers find the study.
         created_at: seconds since the epoch.
-        ahead: a trial is suggested without the results of so many before it, told or not.
+        ahead: a trial is suggested without the results of so many before it, told or not; arms
+            that learn from their own trials share that number.
         space, objective, baseline, config: JSON-ready mappings as configured.
         dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
         fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from tuner.config import Config, load_config
+from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.core.index_costs import has_failed_index
+from tuner.core.journal import JournalContent, read_journal
 from tuner.core.policy import POLICY
-from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
+from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.shown import counted
 from tuner.core.steps import (
     REPORT,
-    SEARCH,
     TRACKING,
     VERDICT,
     Advance,
@@ -31,13 +30,13 @@ from tuner.core.steps import (
 from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
-from tuner.monitoring.resources import ResourceMonitor, ResourceSample
 from tuner.retrieval.base import Measures
 from tuner.retrieval.indexes import indexed_in
 from tuner.run.accounts import accounting, reopened
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
+    SUMMARY_NOTE,
     TIMES_NOTE,
     earlier_seconds,
     journal_in,
@@ -51,6 +50,14 @@ from tuner.run.folder import (
     write_config,
 )
 from tuner.run.free import settle
+from tuner.run.going_on import (
+    Wish,
+    told_of_more,
+    with_known_arms,
+    with_more_trials,
+    write_more,
+)
+from tuner.run.in_mlflow import finish, searching, tracker_of
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
@@ -62,13 +69,10 @@ from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, State, run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study, never
-from tuner.tracking.mlflow.tracker import Mlflow
 from tuner.verdict.looks import TunedOn
 
 # Says what the baseline was tuned on, where it came from a file that does.
 BASELINE_NOTE = "baseline"
-# About a second's work for MLflow on sqlite.
-SLOW_TO_WRITE = 60
 
 
 class WriteReport(Protocol):
@@ -98,6 +102,7 @@ class Session:
 
     ``earlier_s`` is what the sessions before this one took. ``ended`` is the summary of one that
     came to the end with a verdict: where nothing is left to do, the system is not asked again.
+    ``is_judged``: one did, so that its ``best.yaml`` is more than the best so far.
     """
 
     assembly: Assembly
@@ -105,6 +110,7 @@ class Session:
     run_dir: Path
     earlier_s: float = 0.0
     ended: StudySummary | None = None
+    is_judged: bool = False
 
     def asked(self, arm: str) -> int:
         """Return how many trials an arm has asked for."""
@@ -129,7 +135,7 @@ class Session:
         what it wrote.
         """
         phases = phases or Phases()
-        tracker = _tracker(self.assembly.config, say)
+        tracker = tracker_of(self.assembly.config, say)
         study, assembly = self.study, self.assembly
         is_measured = isinstance(assembly.retriever, Measures)
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
@@ -157,7 +163,10 @@ class Session:
             return timed(summary)
 
         def show(summary: StudySummary) -> StudySummary:
-            write_best(self.run_dir, study.header, summary, assembly.params)
+            if self.is_judged and summary.state == "interrupted":
+                say(f"{BEST_FILE} stays what was judged before; the study has not ended again")
+            else:
+                write_best(self.run_dir, study.header, summary, assembly.params)
             if summary.chosen is not None:
                 pin_index(assembly, self.run_dir, summary.chosen.params, WINNER)
             if write_report is not None:
@@ -165,7 +174,7 @@ class Session:
                     self._report(write_report, say, advance)
             if tracker is not None:
                 with phases.phase(TRACKING) as advance:
-                    _finish(tracker, timed(summary), self.run_dir, say, advance)
+                    finish(tracker, timed(summary), self.run_dir, say, advance)
             summary = timed(summary)
             study.note(TIMES_NOTE, **times_record(summary))
             return summary
@@ -175,7 +184,7 @@ class Session:
             search,
             sum_up,
             tracker=tracker,
-            meanwhile=_searching(phases, tracker),
+            meanwhile=searching(phases, tracker),
             afterwards=show,
         )
         return Tuned(
@@ -243,25 +252,31 @@ def reopen(
     say: Say,
     workers: int | None = None,
     retry_failed: bool = False,
+    more: Sequence[Wish] = (),
     phases: Phases | None = None,
 ) -> Session:
     """Open the study of a run directory, to go on where it stopped.
 
-    With ``retry_failed`` the trials that failed are evaluated again.
+    With ``retry_failed`` the trials that failed are evaluated again. With ``more`` trials, or with
+    more in the directory's configuration, it goes on also where it had ended.
 
     Raises:
-        InputError: not a run directory, another run is writing it, or the data, the index or the
-            configuration are not what they were.
+        InputError: not a run directory, another run is writing it, the data, the index or the
+            configuration are not what they were, or more trials that mean nothing.
     """
-    journal_in(run_dir)  # before its configuration is looked for
+    header = read_journal(journal_in(run_dir)).header  # before its configuration is looked for
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
+    config = with_more_trials(with_known_arms(config, header), header.arms, more)
     assembly = assemble(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
     spec = _spec(assembly, read_earlier(run_dir))
     study = open_study(make_header(assembly), spec, run_dir)
     with closed_on_error(study):
+        if study.header.arms != header.arms:
+            told_of_more(header.arms, study.header.arms, say=say)
+            write_more(run_dir / CONFIG_FILE, config)
         if retry_failed:
             again = len(study.retry_failed())
             none = "no trial failed, so there is none to evaluate again"
@@ -278,6 +293,7 @@ def reopen(
             summary = None
         assembly = reopened(assembly, run_dir, content, summary)
         is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
+        is_judged = _is_judged(content)
         is_ended = (
             summary is not None
             and (summary.state, summary.verdict is not None) == ("finished", True)
@@ -291,6 +307,7 @@ def reopen(
             run_dir,
             earlier_seconds(content),
             summary if is_ended else None,
+            is_judged,
         )
 
 
@@ -302,6 +319,12 @@ def _remember_failed_indexes(assembly: Assembly, study: Study) -> None:
     for trial in study.trials:
         if has_failed_index(trial) and trial.error is not None and POLICY not in trial.params:
             indexed.remember_failed({**assembly.fixed, **trial.params}, trial.error)
+
+
+def _is_judged(content: JournalContent) -> bool:
+    """Say whether a session of a study came to its end with a verdict, if not the last."""
+    summaries = (note for note in content.notes if note.get("kind") == SUMMARY_NOTE)
+    return any(one.get("state") == "finished" and one.get("verdict") for one in summaries)
 
 
 def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,25 +376,6 @@ def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
     )
 
 
-def _tracker(config: Config, say: Say) -> Mlflow | None:
-    if config.tracking is None:
-        return None
-    return Mlflow(config.tracking.uri, config.tracking.experiment, warn=say)
-
-
-@contextmanager
-def _searching(phases: Phases, tracker: Mlflow | None) -> Iterator[None]:
-    """Take the time, and show in MLflow what the machine and the study's processes use."""
-
-    def hand_over(sample: ResourceSample) -> None:
-        if tracker is not None:
-            tracker.record_system(sample.at, sample.system_metrics())
-
-    monitor = nullcontext() if tracker is None else ResourceMonitor(on_sample=hand_over)
-    with phases.phase(SEARCH), monitor:
-        yield
-
-
 def _timed(summary: StudySummary, phases: Phases, before_s: float) -> StudySummary:
     """Return the summary with what the command has taken so far."""
     total = phases.total
@@ -381,16 +385,3 @@ def _timed(summary: StudySummary, phases: Phases, before_s: float) -> StudySumma
         seconds_by_phase=dict(phases.seconds),
         seconds_in_all=before_s + total,
     )
-
-
-def _finish(
-    tracker: Mlflow, summary: StudySummary, run_dir: Path, say: Say, advance: Advance
-) -> None:
-    """Wait for the view; the study itself is safe already, so an impatient Ctrl-C may end it."""
-    pending = tracker.status.pending
-    if pending > SLOW_TO_WRITE:
-        say(f"writing the last {pending} trials to MLflow (Ctrl-C: later, by tuner sync)")
-    try:
-        tracker.finish(summary, advance=advance)
-    except KeyboardInterrupt:
-        say(f"MLflow's view is not complete; complete it with: tuner sync {run_dir}")

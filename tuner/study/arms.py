@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from tuner.backends.base import Backend
+from tuner.core.journal import Stage
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Trial
 
@@ -60,15 +62,34 @@ def next_arm(arms: Sequence[Arm], asked: Mapping[str, int], exhausted: Iterable[
     return min(given or open_arms, key=lambda arm: asked[arm.name] / arm.budget, default=None)
 
 
-def spent(arms: Sequence[Arm], turns: Iterable[str]) -> set[str]:
-    """Return the arms that had nothing left to suggest in a study whose arms took these turns."""
+def spent(arms: Sequence[Arm], turns: Sequence[str], stages: Sequence[Stage] = ()) -> set[str]:
+    """Return the arms that had nothing left to suggest in a study whose arms took these turns.
+
+    ``stages`` are the arms that it began with, and those of each time that it was given more; from
+    there on every arm is asked anew.
+    """
     asked: Counter[str] = Counter()
     exhausted: set[str] = set()
-    for name in turns:
-        while (arm := next_arm(arms, asked, exhausted)) is not None and arm.name != name:
+    begins = [stage.begin for stage in stages[1:]]
+    for number, name in enumerate(turns):
+        if number in begins:
+            exhausted.clear()
+        stage = bisect_right(begins, number)
+        now = arms if stage >= len(begins) else _arms_then(arms, stages[stage])
+        while (arm := next_arm(now, asked, exhausted)) is not None and arm.name != name:
             exhausted.add(arm.name)
         asked[name] += 1
-    return exhausted
+    return set() if len(turns) in begins else exhausted
+
+
+def _arms_then(arms: Sequence[Arm], stage: Stage) -> list[Arm]:
+    """Return the arms that there were in a stage, with the budgets that they had."""
+    budgets = {record.name: record.budget for record in stage.arms}
+    return [
+        replace(arm, budget=budgets.get(arm.name, arm.budget))
+        for arm in arms
+        if arm.name in budgets or isinstance(arm.backend, Fixed)
+    ]
 
 
 def arm_seed(study_seed: int, arm_name: str) -> int:

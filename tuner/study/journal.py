@@ -12,8 +12,9 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,16 +23,25 @@ from filelock import FileLock, Timeout
 
 from tuner.core.errors import InputError, Problem, TunerError
 from tuner.core.files import append_bytes, sync_folder
-from tuner.core.journal import FORMAT, OPENINGS, JournalContent, read_journal, write_per_query
+from tuner.core.journal import (
+    AMENDED,
+    FORMAT,
+    OPENINGS,
+    JournalContent,
+    read_journal,
+    write_per_query,
+)
 from tuner.core.json_text import without_undefined
 from tuner.core.rankings import FloatArray
-from tuner.core.shown import shortened
-from tuner.core.study_record import StudyHeader
+from tuner.core.shown import counted, shortened
+from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Trial
 
 # What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
-_SUBJECTS = ("seed", "ahead", "arms", "space", "objective", "baseline", "index", "fingerprints")
+_SUBJECTS = ("seed", "ahead", "space", "objective", "baseline", "index", "fingerprints")
 _LONGEST_VALUE = 120
+# What of a configuration says how many trials the arms have.
+_OF_ARMS = ("backends",)
 
 
 class Journal:
@@ -81,8 +91,9 @@ class Journal:
     def resume(cls, path: Path, current: StudyHeader | None = None) -> tuple[Self, JournalContent]:
         """Continue a journal; an unfinished last line is cut off, as the content then says.
 
-        Nothing is written where it is of another study than ``current``; where that has other
-        versions, it is noted.
+        Nothing is written where it is of another study than ``current``. Where that has other
+        versions, it is noted; where it has more trials for an arm, or further arms, the study goes
+        on with these, and the content and its header tell of them.
 
         Raises:
             InputError: there is none, it is broken, another run writes it, or it is of another
@@ -113,6 +124,11 @@ class Journal:
             journal.note("resumed", pid=os.getpid(), host=socket.gethostname(), **detail)
             if other_versions:
                 journal.note("other_versions", versions=other_versions)
+            if current is not None and current.arms != content.header.arms:
+                config = {name: current.config[name] for name in _OF_ARMS if name in current.config}
+                journal.note(AMENDED, arms=[asdict(arm) for arm in current.arms], config=config)
+                journal._sync()
+                content = content.amended(current.arms, config)
         return journal, content
 
     def asked(self, trial: Trial) -> None:
@@ -282,6 +298,7 @@ def _checked_same(stored: StudyHeader, current: StudyHeader, *, file: str) -> di
         if name != "index" or then[name]  # a journal of old does not say
         for subject, before, after in _differences(name, then[name], now[name])
     ]
+    differences += _lost(stored.arms, current.arms)
     if differences:
         advice = "run it as a new study, or restore what it was started with"
         first = f"this is another study; {advice}"
@@ -291,6 +308,28 @@ def _checked_same(stored: StudyHeader, current: StudyHeader, *, file: str) -> di
         package: [before, after]
         for package, before, after in _differences("", then["versions"], now["versions"])
     }
+
+
+def _lost(then: Sequence[ArmRecord], now: Sequence[ArmRecord]) -> list[str]:
+    """Say what of its arms a study would lose; with more trials, or further arms, it goes on."""
+    found = []
+    kept = {arm.name: arm for arm in now}
+    for arm in then:
+        after = kept.get(arm.name)
+        if after is None:
+            has = counted(arm.budget, "trial")
+            found.append(f"the arm {arm.name!r}, a {arm.kind} search of {has}, is not there now")
+        elif after.kind != arm.kind:
+            found.append(f"the arm {arm.name!r} was a {arm.kind} search and is a {after.kind} now")
+        elif after.budget < arm.budget:
+            found.append(
+                f"the arm {arm.name!r} had {counted(arm.budget, 'trial')} and has {after.budget} "
+                "now; it can be given more, not fewer"
+            )
+    names = [arm.name for arm in then]
+    if not found and [arm.name for arm in now if arm.name in names] != names:
+        found.append("the arms stand in another order, in which they would take turns")
+    return found
 
 
 def _differences(name: str, then: Any, now: Any) -> list[tuple[str, Any, Any]]:

@@ -69,18 +69,33 @@ class StudySpec:
             params = dict(baseline)
         return Arm(BASELINE_ARM, Fixed((params,)), 1)
 
-    def history(self, arm: Arm, trials: Sequence[Trial], *, seen: int, seed: int) -> list[Trial]:
-        """Return what an arm learns from; a trial with the number ``seen`` or above is under way.
+    def unseen(self, ahead: int, arms: int) -> int:
+        """Return how many of the latest trials that it is shown an arm takes for under way.
 
-        ``seed`` is the study's.
+        ``ahead`` of them where arms see all trials. Of its own, an arm's part of them, ``arms``
+        being how many the study began with: what an arm suggests then depends neither on whose
+        turns lie between its own, nor on how many trials others, or itself, are given later.
         """
+        return ahead if self.arms_see == "all" else ahead // max(arms, 1)
+
+    def shown(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the trials of the study that an arm learns from, in the order of asking."""
         if isinstance(arm.backend, Fixed):
             return [trial for trial in trials if trial.arm == arm.name]
         if self.arms_see == "all":
-            shown = [trial for trial in trials if self._is_point(trial)]
-        else:
-            shown = self._own_and_given(arm, trials)
-        shown = [trial if trial.number < seen else trial.reopened() for trial in shown]
+            return [trial for trial in trials if self._is_point(trial)]
+        return self._own_and_given(arm, trials)
+
+    def history(self, arm: Arm, trials: Sequence[Trial], *, unseen: int, seed: int) -> list[Trial]:
+        """Return what an arm learns from, the last ``unseen`` of the study's as under way.
+
+        ``seed`` is the study's.
+        """
+        shown = self.shown(arm, trials)
+        if isinstance(arm.backend, Fixed):
+            return shown
+        known = max(len(shown) - unseen, 0)
+        shown[known:] = [trial.reopened() for trial in shown[known:]]
         history = self._as_asked([*self.earlier, *shown])
         if self.goals is None:
             return history

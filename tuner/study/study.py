@@ -36,11 +36,13 @@ def never() -> bool:
 class Study:
     """Asks its arms for trials and takes their outcomes; made by ``create`` or ``resume``.
 
-    Trial n is suggested from the results of all trials before n - ``header.ahead``, no more and no
-    less: it waits until they are told, and takes those after them for under way, although some may
-    be told. So the trials depend on the study alone, and not on how many workers there are, how
-    long evaluations take, or whether a run was killed and resumed. A backend that learns nothing
-    waits for nobody, unless trials race.
+    A trial is suggested from the results of all earlier trials of its arm but the last few, no more
+    and no less: it waits until they are told, and takes the last for under way, although some may
+    be told. How many these are is the arm's part of ``header.ahead``, see ``StudySpec.unseen``. So
+    the trials depend on the study alone, and not on how many workers there are, how long
+    evaluations take, or whether a run was killed and resumed. A backend that learns nothing waits
+    for nobody. Where trials race, trial n also waits for all before n - ``header.ahead``, of which
+    the best is the one to beat.
 
     The arms take turns by the share of their budget that is used. A baseline in the header is the
     first trial, of an arm of its own called ``baseline``. Equal params are evaluated once: a later
@@ -86,7 +88,10 @@ class Study:
         self._told_before = 0
         self._count_told()
         self._asked = Counter(trial.arm for trial in self._trials)
-        self._exhausted = spent(self._arms, [trial.arm for trial in self._trials])
+        turns = [trial.arm for trial in self._trials]
+        self._exhausted = spent(self._arms, turns, content.stages)
+        begun = content.stages[0].arms if content.stages else header.arms
+        self._unseen = spec.unseen(header.ahead, len(begun))
         self._unfinished = [trial for trial in self._trials if not trial.is_told]
         self._unfinished.reverse()  # popped from the end, oldest first
         # Whether a worker that was free had to wait for a result.
@@ -123,10 +128,13 @@ class Study:
 
         The study keeps the identity (id, name, time) of its first run. Library versions may
         differ, and the journal then notes it: suggestions may differ from those of one long run.
+        Where there are more trials for an arm, or further arms, the study goes on with these, also
+        one that had ended.
 
         Raises:
             InputError: no journal, a broken one, one that another run writes, or another study:
-                every difference in seed, arms, space, objective, baseline or fingerprints is named.
+                every difference in seed, space, objective, baseline or fingerprints is named, and
+                what of its arms it would lose.
         """
         journal, content = Journal.resume(path, header)
         try:
@@ -319,16 +327,19 @@ class Study:
         return number - self.header.ahead
 
     def _has_to_wait(self, arm: Arm) -> bool:
-        if self._rival is None and not learns(arm.backend):
+        if self._rival is not None and self._told_before < self._seen(len(self._trials)):
+            return True
+        if not learns(arm.backend):
             return False
-        return self._told_before < self._seen(len(self._trials))
+        shown = self.spec.shown(arm, self._trials)
+        return not all(trial.is_told for trial in shown[: max(len(shown) - self._unseen, 0)])
 
     def _new_trial(self) -> Trial | None:
         while (arm := self._next_arm()) is not None:
             if self._has_to_wait(arm):
                 return None
-            seed, seen = self.header.seed, self._seen(len(self._trials))
-            history = self.spec.history(arm, self._trials, seen=seen, seed=seed)
+            seed = self.header.seed
+            history = self.spec.history(arm, self._trials, unseen=self._unseen, seed=seed)
             suggested = self.spec.suggest(arm, history, self._trials, seed=seed)
             if not suggested:
                 self._exhausted.add(arm.name)

@@ -108,6 +108,8 @@ def study_content(header: StudyHeader) -> RunContent:
         "mlflow.source.name": "tuner",
         "mlflow.source.type": "LOCAL",
         **{f"tuner.fingerprint.{key}": value for key, value in header.fingerprints.items()},
+        # Params hold what it began with, and cannot change.
+        **{f"tuner.budget.{arm.name}": f"{arm.budget}" for arm in header.arms},
         **{f"tuner.version.{key}": value for key, value in header.versions.items() if key != "git"},
     }
     if "git" in header.versions:
@@ -131,6 +133,7 @@ def arm_content(header: StudyHeader, name: str) -> RunContent:
         ARM: arm.name,
         "tuner.backend": arm.kind,
         "tuner.study": header.name,
+        **({"tuner.budget": f"{arm.budget}"} if arm.budget else {}),
     }
     params, _ = params_and_long(
         {"backend": arm.kind, **({"budget": arm.budget} if arm.budget else {})}

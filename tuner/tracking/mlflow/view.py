@@ -231,6 +231,7 @@ class StudyView:
     def _start_parent(self) -> None:
         content = study_content(self._header)
         self._log_missing(self._parent, content)
+        self._set_tags(self._parent, _budgets(content))
         if self._parent.tags.get("tuner.described") == "true":
             return
         self._client.log_dataset(self.run_id, self._header)
@@ -267,6 +268,7 @@ class StudyView:
             self._log_missing(run, content)
             return _Arm(run)
         self._log_missing(run, content)
+        self._set_tags(run, _budgets(content))
         steps: dict[str, set[int]] = {
             metric: self._client.steps(run.run_id, metric)
             for metric in ("objective", "best_so_far")
@@ -362,6 +364,11 @@ class StudyView:
         if run.status != content.status:
             self._client.end(run.run_id, content.status, content.end_ms)
             run.status = content.status
+
+
+def _budgets(content: RunContent) -> dict[str, str]:
+    """Return the tags that change where a study is given more trials."""
+    return {name: tag for name, tag in content.tags.items() if name.startswith("tuner.budget")}
 
 
 def _is_told_anew(run: FoundRun, trial: Trial) -> bool:

@@ -1,0 +1,119 @@
+"""tuner resume --trials: a study that is given more, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def tuner(tuner_here):
+    return tuner_here
+
+
+def told(run_dir: Path, arm: str) -> list[tuple[dict, float]]:
+    lines = (run_dir / "journal.jsonl").read_text().splitlines()
+    events = [event for event in map(json.loads, lines) if event["event"] == "told"]
+    return [(event["params"], event["objective"]) for event in events if event["arm"] == arm]
+
+
+def only_random(tuner, trials: int) -> None:
+    tuner.edit("  - {kind: grid, trials: 6}\n", "")
+    tuner.edit("trials: 6", f"trials: {trials}")
+
+
+def test_a_finished_study_goes_on_as_one_that_was_long_at_once(tuner):
+    only_random(tuner, 4)
+    first = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    run_dir = tuner.folder / first["run_dir"]
+    assert first["verdict"] is not None
+    done = tuner("resume", str(run_dir), "--trials", "random=+8")
+    assert "random goes on to 12 trials, 8 more" in done.stderr
+    assert "random 12 trials" in done.stderr
+    tuner.edit("trials: 4", "trials: 12")
+    whole = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    assert told(run_dir, "random") == told(tuner.folder / whole["run_dir"], "random")
+    # It is resumed with what it has by now, and nothing is asked.
+    again = json.loads(tuner("resume", str(run_dir), "--json").stdout)
+    assert again["finished_trials"] + again["shared_trials"] == 13
+    assert again["winner"]["params"] == whole["winner"]["params"]
+    assert yaml.safe_load((run_dir / "config.yaml").read_text())["backends"][0]["trials"] == 12
+    best = yaml.safe_load((run_dir / "best.yaml").read_text())
+    assert best["trial"] == again["winner"]["trial"]
+
+
+def test_another_winner_after_more_trials_is_a_further_look(tuner):
+    only_random(tuner, 2)
+    first = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    run_dir = tuner.folder / first["run_dir"]
+    looks = run_dir.parent / "holdouts.jsonl"
+    assert len(looks.read_text().splitlines()) == 1
+    assert first["winner"]["arm"] == "random"
+    second = json.loads(tuner("resume", str(run_dir), "--trials", "+15", "--json").stdout)
+    assert second["winner"]["params"] != first["winner"]["params"]
+    assert len(looks.read_text().splitlines()) == 2
+    assert (first["verdict"]["looks"], second["verdict"]["looks"]) == (0, 1)
+    # The same winner on the same queries tells nothing new.
+    third = json.loads(tuner("resume", str(run_dir), "--trials", "+1", "--json").stdout)
+    assert third["winner"]["params"] == second["winner"]["params"]
+    assert len(looks.read_text().splitlines()) == 2
+
+
+def test_a_further_arm_by_the_command_or_in_the_configuration(tuner):
+    only_random(tuner, 4)
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    before = told(run_dir, "random")
+    done = tuner("resume", str(run_dir), "--trials", "tpe=3")
+    assert "tpe is a further arm, of 3 trials" in done.stderr
+    assert len(told(run_dir, "tpe")) == 3
+    path = run_dir / "config.yaml"
+    record = yaml.safe_load(path.read_text())
+    record["backends"].append({"kind": "tpe", "name": "second", "trials": 2, "initial": 2})
+    path.write_text(yaml.safe_dump(record, sort_keys=False))
+    tuner("resume", str(run_dir))
+    assert len(told(run_dir, "second")) == 2
+    assert told(run_dir, "random") == before
+    # The journal knows, where the file beside it was left as it was.
+    record["backends"] = record["backends"][:1]
+    path.write_text(yaml.safe_dump(record, sort_keys=False))
+    done = json.loads(tuner("resume", str(run_dir), "--json").stdout)
+    assert sorted(done["arms"]) == ["random", "second", "tpe"]
+    page = tuner("report", str(run_dir))
+    assert page.returncode == 0
+    assert "second" in (run_dir / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ("rnadom=+3", "the study has no arm 'rnadom'; did you mean 'random'?"),
+        ("random=3", "the arm has 4 trials, and can be given more, not fewer"),
+        ("random", "write tpe=+40 for 40 more trials of the arm tpe"),
+        ("random=-3", "write tpe=+40"),
+        ("tpe=+0", "the arm has 0 trials"),
+        ("random=+1000000", "are more than the 1000000 that can be"),
+    ],
+)
+def test_a_wish_that_means_nothing_is_refused_and_changes_nothing(tuner, wish, message):
+    only_random(tuner, 4)
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    before = {path: path.read_bytes() for path in run_dir.iterdir() if path.is_file()}
+    done = tuner("resume", str(run_dir), "--trials", wish, code=2)
+    assert message in done.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_study_that_is_refused_is_given_nothing(tuner):
+    only_random(tuner, 4)
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    with (tuner.folder / "data" / "corpus.jsonl").open("a") as corpus:
+        corpus.write(json.dumps({"_id": "new", "title": "new", "text": "new"}) + "\n")
+    before = [(run_dir / name).read_text() for name in ("config.yaml", "journal.jsonl")]
+    tuner("resume", str(run_dir), "--trials", "+3", code=2)
+    assert before == [(run_dir / name).read_text() for name in ("config.yaml", "journal.jsonl")]

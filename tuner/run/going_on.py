@@ -1,0 +1,132 @@
+"""Going on: more trials for the arms of a study, or a further arm, also where it has ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.config import Config
+from tuner.config.model import BackendSection
+from tuner.core import registry
+from tuner.core.errors import InputError, did_you_mean
+from tuner.core.files import write_whole
+from tuner.core.shown import counted
+from tuner.core.steps import Say
+from tuner.core.study_record import ArmRecord, StudyHeader
+
+MOST_TRIALS = 1_000_000
+_FORM = re.compile(r"(?:(?P<arm>[^=]+)=)?(?P<more>\+?)(?P<trials>[0-9]{1,7})")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Trials that an arm is to be given: so many more, or so many in all. ``arm`` "": every arm."""
+
+    arm: str
+    trials: int
+    is_more: bool
+
+    @classmethod
+    def parse(cls, written: str) -> Wish:
+        """Read ``tpe=+40``, ``tpe=80`` or, for every arm, ``+40``.
+
+        Raises:
+            InputError: it is written otherwise.
+        """
+        found = _FORM.fullmatch(written.strip())
+        if found is None:
+            raise InputError(
+                f"--trials {written}: write tpe=+40 for 40 more trials of the arm tpe, tpe=80 for "
+                "80 in all, or +40 for 40 more of every arm"
+            )
+        return cls((found["arm"] or "").strip(), int(found["trials"]), found["more"] == "+")
+
+
+def with_known_arms(config: Config, header: StudyHeader) -> Config:
+    """Return a run's configuration with the arms that its study has by now.
+
+    The journal is what counts: the file beside it may be as it was before the study was given more.
+    """
+    sections = {_name(section): section for section in config.backends}
+    recorded = {_name(s): s for s in map(_section, header.config.get("backends", ()))}
+    for arm in header.arms:
+        known = sections.get(arm.name, recorded.get(arm.name))
+        if known is not None and known.trials < arm.budget:
+            known = known.model_copy(update={"trials": arm.budget})
+        if known is not None:
+            sections[arm.name] = known
+    return config.model_copy(update={"backends": list(sections.values())})
+
+
+def with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence[Wish]) -> Config:
+    """Return a configuration whose arms have what was wished for; ``arms`` are the study's.
+
+    Raises:
+        InputError: no such arm, and no such kind of search; or fewer trials than it has.
+    """
+    sections = {_name(section): section for section in config.backends}
+    for wish in wishes:
+        for name in [wish.arm] if wish.arm else [arm.name for arm in arms]:
+            if name not in sections:
+                sections[name] = _new(name, wish.trials, sections)
+                continue
+            # Of what the study has, so that a call that was refused can be repeated.
+            has = next((arm.budget for arm in arms if arm.name == name), 0)
+            trials = has + wish.trials if wish.is_more else wish.trials
+            _check(name, trials, has)
+            sections[name] = sections[name].model_copy(update={"trials": trials})
+    return config.model_copy(update={"backends": list(sections.values())})
+
+
+def told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say: Say) -> None:
+    """Say with how many trials which arm goes on."""
+    known = {arm.name: arm.budget for arm in before}
+    for arm in after:
+        if arm.name not in known:
+            say(f"{arm.name} is a further arm, of {counted(arm.budget, 'trial')}")
+        elif arm.budget > known[arm.name]:
+            trials = counted(arm.budget, "trial")
+            say(f"{arm.name} goes on to {trials}, {arm.budget - known[arm.name]} more")
+
+
+def write_more(path: Path, config: Config) -> None:
+    """Bring the arms in a run's configuration file to what its study has by now."""
+    record: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    backends = config.model_dump(mode="json")["backends"]
+    if record.get("backends") != backends:
+        text = yaml.safe_dump({**record, "backends": backends}, sort_keys=False, allow_unicode=True)
+        write_whole(path, text, mode=path.stat().st_mode & 0o777)
+
+
+def _name(section: BackendSection) -> str:
+    return section.name or section.kind.replace(":", ".")
+
+
+def _section(record: Mapping[str, Any]) -> BackendSection:
+    return BackendSection.model_validate(record)
+
+
+def _new(name: str, trials: int, known: Mapping[str, BackendSection]) -> BackendSection:
+    kinds = registry.kinds("backends")
+    if name not in kinds and ":" not in name:
+        raise InputError(
+            f"--trials {name}=…: the study has no arm {name!r}{did_you_mean(name, known)}; it has "
+            f"{', '.join(known)}, and a further one is called by its kind: {', '.join(kinds)}"
+        )
+    _check(name, trials, 0)
+    return BackendSection(kind=name, trials=trials)
+
+
+def _check(name: str, trials: int, has: int) -> None:
+    if trials < max(has, 1):
+        raise InputError(
+            f"--trials {name}={trials}: the arm has {counted(has, 'trial')}, and can be given "
+            f"more, not fewer; write {name}=+20 for 20 more"
+        )
+    if trials > MOST_TRIALS:
+        raise InputError(f"--trials {name}: {trials} are more than the {MOST_TRIALS} that can be")
