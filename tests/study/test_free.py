@@ -97,7 +97,7 @@ def test_of_known_points_that_differ_in_what_is_free_the_best_is_learnt_from():
         Trial(0, "known", points[0], TrialState.FINISHED, objective=0.1),
         Trial(1, "known", points[1], TrialState.FINISHED, objective=0.2),
     ]
-    (only,) = spec.history(arms[-1], told, seen=2, seed=0)
+    (only,) = spec.history(arms[-1], told, unseen=0, seed=0)
     assert (only.params, only.objective) == ({"hops": 1}, 0.2)
 
 
