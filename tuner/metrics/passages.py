@@ -132,6 +132,17 @@ class Passages:
         documents, query_rows = self._retrieved(rankings)
         return _sums(query_rows, self.tokens[documents], len(rankings.query_ids))
 
+    def tokens_of(self, rankings: Rankings) -> FloatArray:
+        """Return the tokens of each passage, of the shape of ``rankings.documents``; 0 fills.
+
+        Raises:
+            MetricError: a document whose text is not known.
+        """
+        documents, _ = self._retrieved(rankings)
+        tokens = np.zeros(rankings.documents.shape)
+        tokens[rankings.documents != NO_DOCUMENT] = self.tokens[documents]
+        return tokens
+
     def within(self, rankings: Rankings, budget_tokens: int) -> Rankings:
         """Cut each ranking before the first passage that no longer fits into the budget.
 
@@ -142,11 +153,8 @@ class Passages:
         Raises:
             MetricError: a document whose text is not known.
         """
-        documents, _ = self._retrieved(rankings)
-        is_there = rankings.documents != NO_DOCUMENT
-        tokens = np.zeros(rankings.documents.shape)
-        tokens[is_there] = self.tokens[documents]
-        fits = is_there & (np.cumsum(tokens, axis=1) <= budget_tokens)
+        tokens = self.tokens_of(rankings)
+        fits = (rankings.documents != NO_DOCUMENT) & (np.cumsum(tokens, axis=1) <= budget_tokens)
         scores = rankings.scores
         return replace(
             rankings,

@@ -1,0 +1,400 @@
+"""What mixed rankings are worth for every value of a weight at once: an exact line search.
+
+Along one weight each document's score is a line, so two documents change places at most once, where
+their lines cross. The rankings, and what they are worth, are step functions whose steps lie there
+(as in minimum error rate training, Och 2003; and coordinate ascent, Metzler and Croft 2007). All
+crossings of all queries are found in one go, sorted once, and added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.rankings import BoolArray, FloatArray, IntArray
+from tuner.metrics.base import Judged
+from tuner.metrics.names import Metric
+
+# Weights at which the best are looked at, to leave out what never comes near them.
+_LOOKS = 5
+# Below all scores, for what is not there; its line crosses no other.
+_NOWHERE = -1e12
+# Pairs of documents that are held at once.
+_MOST_PAIRS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Scores that are lines in one weight: ``score = intercept + slope * weight``.
+
+    Attributes:
+        intercept, slope: shape (queries, pool); of equal scores the first column is ranked first.
+        is_there: same shape, which columns hold a document.
+        gains: same shape, their grades; 0 for those that are not relevant.
+        tokens: same shape, those of each passage.
+        low, high: the range of the weight.
+    """
+
+    intercept: FloatArray
+    slope: FloatArray
+    is_there: BoolArray
+    gains: FloatArray
+    tokens: FloatArray
+    low: float
+    high: float
+
+    def near_the_top(self, depth: int) -> Lines:
+        """Return the lines that may be among the best ``depth`` of their query, and perhaps more.
+
+        Between two weights the documents that are best at one stay above the lowest of their own
+        scores at both; a line that is below that at both ends cannot be among the best between.
+        """
+        usable = np.where(self.is_there, self.intercept, _NOWHERE)
+        slope = np.where(self.is_there, self.slope, 0.0)
+        depth = min(depth, usable.shape[1])
+        weights = np.linspace(self.low, self.high, _LOOKS)
+        scores = [usable + slope * weight for weight in weights]
+        least = [_least_of_best(one, depth) for one in scores]
+        is_near = np.zeros(usable.shape, dtype=bool)
+        for place in range(_LOOKS - 1):
+            here, there = scores[place], scores[place + 1]
+            low_here, low_there = least[place], least[place + 1]
+            later = np.where(here >= low_here, there, np.inf).min(axis=1, keepdims=True)
+            before = np.where(there >= low_there, here, np.inf).min(axis=1, keepdims=True)
+            is_near |= ((here >= low_here) | (there >= later)) & (
+                (here >= before) | (there >= low_there)
+            )
+        is_near &= self.is_there
+        width = max(int(is_near.sum(axis=1).max(initial=0)), 1)
+        columns = np.argsort(~is_near, axis=1, kind="stable")[:, :width]
+        kept = np.take_along_axis(is_near, columns, axis=1)
+
+        def pick(values: FloatArray, fill: float) -> FloatArray:
+            return np.where(kept, np.take_along_axis(values, columns, axis=1), fill)
+
+        return Lines(
+            pick(usable, _NOWHERE),
+            pick(slope, 0.0),
+            kept,
+            pick(self.gains, 0.0),
+            pick(self.tokens, 0.0),
+            self.low,
+            self.high,
+        )
+
+
+def _least_of_best(scores: FloatArray, depth: int) -> FloatArray:
+    """Return the lowest of the best ``depth`` scores of each row, shape (rows, 1)."""
+    place = scores.shape[1] - depth
+    least: FloatArray = np.partition(scores, place, axis=1)[:, place, None]
+    return least
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What a ranking of relevant documents and its tokens are worth.
+
+    Attributes:
+        metrics: those that are added up; each reads judged rankings.
+        shares: what each counts, summing to 1.
+        token_price: what one token costs.
+        relevant_count, ideal, relevant_from, highest: as in ``Judged``, one row a query.
+    """
+
+    metrics: tuple[Metric, ...]
+    shares: tuple[float, ...]
+    token_price: float
+    relevant_count: IntArray
+    ideal: FloatArray
+    relevant_from: float
+    highest: float | None
+
+    def of(self, gains: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the weighted mean of the metrics of rankings; NaN where one is undefined.
+
+        ``gains`` has shape (rankings, depth), and ``rows`` tells the query of each.
+        """
+        judged = Judged(
+            gains,
+            self.relevant_count[rows],
+            self.ideal[rows],
+            None,
+            self.relevant_from,
+            self.highest,
+        )
+        parts = [
+            share * metric.per_query(judged)
+            for metric, share in zip(self.metrics, self.shares, strict=True)
+        ]
+        total: FloatArray = np.sum(parts, axis=0)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The objective of each query, and their mean, for one depth and every weight.
+
+    Attributes:
+        depth: how many documents are returned.
+        edges: shape (steps + 1,), ascending, from the lowest to the highest weight.
+        objective: shape (steps,), the mean over queries between two edges.
+        rows, at, change: of each change its query, its weight and by how much the query's objective
+            changes there; sorted by weight.
+        first: shape (queries,), the objective of each query before the first change; NaN where
+            undefined.
+    """
+
+    depth: int
+    edges: FloatArray
+    objective: FloatArray
+    rows: IntArray
+    at: FloatArray
+    change: FloatArray
+    first: FloatArray
+
+    @property
+    def widths(self) -> FloatArray:
+        """Return the width of each step."""
+        return np.diff(self.edges)
+
+    def step_at(self, weight: float) -> int:
+        """Return the step in which a weight lies."""
+        place = int(np.searchsorted(self.edges, weight, side="right")) - 1
+        return min(max(place, 0), len(self.objective) - 1)
+
+    def by_query(self, weight: float) -> FloatArray:
+        """Return the objective of each query at a weight, shape (queries,)."""
+        is_before = self.at < weight
+        change = np.bincount(
+            self.rows[is_before], self.change[is_before], minlength=len(self.first)
+        )
+        return self.first + change
+
+    def errors(self, reference: FloatArray) -> FloatArray:
+        """Return the standard error of the paired difference to a reference at each step.
+
+        ``reference`` has shape (queries,); the result (steps,).
+        """
+        is_known = ~np.isnan(self.first) & ~np.isnan(reference)
+        n = int(is_known.sum())
+        if n < 2:
+            return np.full(len(self.objective), np.nan)
+        start = np.where(is_known, self.first - reference, 0.0)
+        order = np.argsort(self.rows, kind="stable")  # by query, and by weight within
+        rows, change = self.rows[order], np.where(is_known[self.rows[order]], self.change[order], 0)
+        after = start[rows] + _sums_within(rows, change)
+        squared = np.empty(len(rows))
+        squared[order] = after**2 - (after - change) ** 2
+        linear = np.empty(len(rows))
+        linear[order] = change
+        sums = np.concatenate([[start.sum()], start.sum() + np.cumsum(linear)])
+        squares = np.concatenate([[(start**2).sum()], (start**2).sum() + np.cumsum(squared)])
+        variance = np.maximum(squares - sums**2 / n, 0.0) / (n - 1)
+        errors: FloatArray = np.sqrt(variance / n)
+        return errors
+
+
+def sweep(lines: Lines, worth: Worth, depths: Sequence[int], looks_to: int) -> list[Steps]:
+    """Return the steps of the objective over the weight, for each depth.
+
+    ``looks_to`` is the rank down to which the metrics look: below it no place counts, and of the
+    depths all but one at most should not be beyond.
+    """
+    deepest = max(depths)
+    near = lines.near_the_top(deepest)
+    moves = _moves(near, deepest)
+    counted = min(looks_to, deepest)
+    ranked = [min(depth, counted) for depth in depths]
+    states = _states(near, moves, counted)
+    values = {depth: _values(states, worth, depth) for depth in dict.fromkeys(ranked)}
+    defined = int((worth.relevant_count > 0).sum())
+    steps = []
+    for depth, rank in zip(depths, ranked, strict=True):
+        rows, at, change, first = values[rank]
+        # As everywhere: of what tokens cost the mean is over all queries, of metrics over those
+        # that define them.
+        counts = np.full(len(rows), 1.0 / max(defined, 1))
+        is_there = (moves.first_ranks <= depth) & near.is_there
+        tokens = np.where(is_there, near.tokens, 0.0).sum(axis=1)
+        of_depth = moves.boundary == depth
+        if worth.token_price and of_depth.any():
+            price = -worth.token_price * moves.tokens[of_depth]
+            rows = np.concatenate([rows, moves.rows[of_depth]])
+            at = np.concatenate([at, moves.at[of_depth]])
+            change = np.concatenate([change, price])
+            counts = np.concatenate([counts, np.full(len(price), 1.0 / len(first))])
+        order = np.argsort(at, kind="stable")
+        rows, at, change, counts = rows[order], at[order], change[order], counts[order]
+        start = first - worth.token_price * tokens
+        mean = (np.nansum(first) / max(defined, 1)) - worth.token_price * float(tokens.mean())
+        steps.append(
+            Steps(
+                depth,
+                np.concatenate([[lines.low], at, [lines.high]]),
+                mean + np.concatenate([[0.0], np.cumsum(change * counts)]),
+                rows,
+                at,
+                change,
+                start,
+            )
+        )
+    return steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """Documents that move by one rank; sorted by query, document and weight.
+
+    ``boundary`` is the smaller of the two ranks: how deep a ranking is that gains or loses the
+    document. ``tokens`` is what such a ranking gains. ``ranks`` are those after the move.
+    """
+
+    rows: IntArray
+    columns: IntArray
+    at: FloatArray
+    ranks: IntArray
+    boundary: IntArray
+    tokens: FloatArray
+    first_ranks: IntArray
+
+
+def _moves(lines: Lines, depth: int) -> _Moves:
+    width = lines.intercept.shape[1]
+    at_low = lines.intercept + lines.low * lines.slope
+    columns = np.broadcast_to(np.arange(width), at_low.shape)
+    order = np.lexsort((columns, -lines.slope, -at_low), axis=1)
+    first = np.empty_like(order)
+    np.put_along_axis(first, order, columns + 1, axis=1)
+    parts = [*_crossings(lines)]
+    rows, falling, rising, at = (
+        np.concatenate([part[place] for part in parts]) for place in range(4)
+    )
+    doc = np.concatenate([rows * width + falling, rows * width + rising])
+    weights = np.concatenate([at, at])
+    shift = np.repeat(np.array([1, -1]), len(rows))
+    order = _by_group(doc, weights, lines)
+    doc, weights, shift = doc[order], weights[order], shift[order]
+    after = first.ravel()[doc] + _sums_within(doc, shift).astype(np.int64)
+    boundary = np.minimum(after, after - shift)
+    is_near = boundary <= depth
+    doc, weights, shift, after, boundary = (
+        one[is_near] for one in (doc, weights, shift, after, boundary)
+    )
+    return _Moves(
+        doc // width,
+        doc % width,
+        weights,
+        after,
+        boundary,
+        -shift * lines.tokens.ravel()[doc],
+        first,
+    )
+
+
+def _crossings(lines: Lines) -> Iterator[tuple[IntArray, IntArray, IntArray, FloatArray]]:
+    """Yield, by blocks of queries: rows, who falls, who rises, and where their lines cross."""
+    queries, width = lines.intercept.shape
+    first, second = np.triu_indices(width, 1)
+    size = max(1, _MOST_PAIRS // max(len(first), 1))
+    for start in range(0, queries, size):
+        block = slice(start, start + size)
+        intercept, slope = lines.intercept[block], lines.slope[block]
+        apart = intercept[:, first] - intercept[:, second]
+        closing = slope[:, first] - slope[:, second]
+        before, behind = apart + lines.low * closing, apart + lines.high * closing
+        rows, pairs = np.nonzero(before * behind < 0.0)
+        is_above = before[rows, pairs] > 0.0
+        at = -apart[rows, pairs] / closing[rows, pairs]
+        one, other = first[pairs], second[pairs]
+        falling, rising = np.where(is_above, one, other), np.where(is_above, other, one)
+        yield rows + start, falling, rising, np.clip(at, lines.low, lines.high)
+
+
+@dataclass(frozen=True, eq=False)
+class _States:
+    """The grades of the first ranks of each query, before any and after each change.
+
+    Sorted by query and weight; ``is_first`` marks the state of a query before its first change, and
+    ``differs_from`` the first rank, from 0, that differs from the state before.
+    """
+
+    rows: IntArray
+    at: FloatArray
+    gains: FloatArray
+    is_first: BoolArray
+    differs_from: IntArray
+
+
+def _states(lines: Lines, moves: _Moves, depth: int) -> _States:
+    """Return the states down to a depth."""
+    queries, width = lines.gains.shape
+    has_gain = lines.gains > 0
+    slots = np.where(has_gain, np.cumsum(has_gain, axis=1) - 1, -1)
+    most = int(slots.max(initial=-1)) + 1
+    doc = moves.rows * width + moves.columns
+    is_kept = (slots.ravel()[doc] >= 0) & (moves.boundary <= depth)
+    doc, at = doc[is_kept], moves.at[is_kept]
+    rows = np.concatenate([np.arange(queries), doc // width])
+    at = np.concatenate([np.full(queries, lines.low), at])
+    slot = np.concatenate([np.full(queries, -1), slots.ravel()[doc]])
+    rank = np.concatenate([np.zeros(queries, dtype=np.int64), moves.ranks[is_kept]])
+    order = _by_group(rows, at, lines)
+    rows, at, slot, rank = rows[order], at[order], slot[order], rank[order]
+    is_first = slot < 0
+    places = np.arange(len(rows))
+    gains = np.zeros((len(rows), depth))
+    for number in range(most):
+        owner = slots == number
+        has_it = owner.any(axis=1)
+        column = owner.argmax(axis=1)
+        first = np.where(has_it, np.take_along_axis(moves.first_ranks, column[:, None], 1)[:, 0], 0)
+        grade = np.where(has_it, np.take_along_axis(lines.gains, column[:, None], 1)[:, 0], 0.0)
+        known = np.where(slot == number, rank, first[rows])
+        last = np.maximum.accumulate(np.where(is_first | (slot == number), places, 0))
+        now = known[last]
+        is_in = (now >= 1) & (now <= depth) & has_it[rows]
+        gains[places[is_in], now[is_in] - 1] = grade[rows[is_in]]
+    differs = gains[1:] != gains[:-1]
+    differs_from = np.full(len(rows), 0)
+    differs_from[1:] = np.where(differs.any(axis=1), differs.argmax(axis=1), depth)
+    differs_from[is_first] = 0
+    return _States(rows, at, gains, is_first, differs_from)
+
+
+def _values(
+    states: _States, worth: Worth, depth: int
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return rows, weights and changes of the metrics' part, and each query's first value."""
+    kept = np.flatnonzero(states.differs_from < depth)
+    rows, is_first = states.rows[kept], states.is_first[kept]
+    values = worth.of(states.gains[kept, :depth], rows)
+    first = values[is_first]
+    change = np.diff(values, prepend=0.0)
+    is_change = ~is_first & ~np.isnan(values)
+    return rows[is_change], states.at[kept][is_change], change[is_change], first
+
+
+def _by_group(groups: IntArray, weights: FloatArray, lines: Lines) -> IntArray:
+    """Return the order by group, and by weight within a group; of equals the first stays first."""
+    span = max(lines.high - lines.low, 1e-300)
+    # One sort of one number, exact to 1e-11 of the range for up to 100,000 groups.
+    place = groups + (weights - lines.low) / span * (1.0 - 1e-9)
+    order: IntArray = np.argsort(place, kind="stable")
+    return order
+
+
+def _sums_within(groups: npt.NDArray[Any], values: npt.NDArray[Any]) -> FloatArray:
+    """Return running sums that begin anew with each group; equal groups stand side by side."""
+    if not len(groups):
+        return np.zeros(0)
+    sums = np.cumsum(values, dtype=np.float64)
+    is_start = np.ones(len(groups), dtype=bool)
+    is_start[1:] = groups[1:] != groups[:-1]
+    starts = np.flatnonzero(is_start)
+    before = np.repeat(sums[starts] - values[starts], np.diff(np.append(starts, len(groups))))
+    within: FloatArray = sums - before
+    return within
