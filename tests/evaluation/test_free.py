@@ -12,7 +12,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
-from tuner.evaluation.free.choice import Table, choose
+from tuner.evaluation.free.choice import Table
 from tuner.evaluation.free.settings import decided_by_answer
 from tuner.evaluation.objective import Bounds, Objective
 from tuner.retrieval.free import FreeKnobs
@@ -104,18 +104,23 @@ def test_a_constraint_is_kept_where_it_can_be():
     assert outcome.metrics["context_tokens"] <= 30.0
 
 
-def table(values, tokens, violation=None):
+def table(values, violation):
     values = np.array(values)
-    zeros = np.zeros(len(values)) if violation is None else np.array(violation)
-    return Table(np.nanmean(values, axis=1), zeros, np.array(tokens, dtype=float), values)
+    return Table(np.nanmean(values, axis=1), np.array(violation), values)
 
 
-def test_of_settings_that_cannot_be_told_from_the_best_the_cheapest_is_chosen():
-    best, near, far = [1.0, 0.5, 0.9, 0.8], [0.9, 0.6, 0.9, 0.7], [0.5, 0.1, 0.4, 0.3]
-    # near - best = -.1, .1, 0, -.1: mean -.025, error .0957 / 2 = .048; far is .475 behind.
-    assert choose(table([best, near, far], [300, 200, 100])) == 1
-    assert choose(table([best, near, far], [200, 300, 100])) == 0
-    assert choose(table([best, near, far], [300, 200, 100], [0.0, 0.2, 0.0])) == 0
+def test_the_best_of_those_that_break_constraints_least_is_chosen():
+    values = [[1.0, 0.5], [0.9, 0.6], [0.5, np.nan]]
+    assert table(values, [0.0, 0.0, 0.0]).best == 0  # .75 twice: the first
+    assert table(values, [0.2, 0.0, 0.0]).best == 1
+    assert table(values, [0.2, 0.3, 0.1]).best == 2
+
+
+def test_errors_are_those_of_paired_differences():
+    # To the first row: -.2, 0, 0, .1: deviation .1258 over the root of 4; one query alone: none.
+    values = [[0.5, 0.5, 0.5, 0.5], [0.3, 0.5, 0.5, 0.6], [0.4, np.nan, np.nan, np.nan]]
+    errors = table(values, [0.0, 0.0, 0.0]).errors(0)
+    np.testing.assert_allclose(errors, [0.0, 0.0629, np.nan], atol=1e-4)
 
 
 def test_what_a_clock_tells_is_no_matter_of_an_answer():

@@ -85,8 +85,7 @@ def _declared(assembly: Assembly) -> FreeKnobs:
     retriever, names = assembly.retriever, assembly.plan.space.names
     if isinstance(retriever, Measures):
         return NOTHING_FREE
-    declared = free_knobs(retriever, assembly.fixed, names).only(names)
-    return FreeKnobs(declared.prefixes)
+    return free_knobs(retriever, assembly.fixed, names).only(names)
 
 
 def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:

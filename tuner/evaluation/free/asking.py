@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import numpy as np
-
 from tuner.core.policy import POLICY
-from tuner.core.profile import Curve, Profile
-from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import SearchSpace
-from tuner.core.trial import IndexUse, Outcome, Params, Scalar
+from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.free.choice import Table, choose, paired_errors
-from tuner.evaluation.free.settings import decided_by_answer, prefix_values
+from tuner.evaluation.free.profiling import Profiler
 from tuner.evaluation.objective import Objective
-from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.retrieval.computed import answer_at
 from tuner.retrieval.free import FreeKnobs
 
@@ -41,6 +34,11 @@ class FreeEvaluator:
     space: SearchSpace
     free: FreeKnobs
 
+    @property
+    def profiler(self) -> Profiler:
+        """Return what chooses from an answer."""
+        return Profiler(self.whole, self.objective, self.space, self.free)
+
     def __call__(self, params: Params) -> Outcome:
         """Evaluate what was asked with the best that its answer tells of.
 
@@ -51,10 +49,10 @@ class FreeEvaluator:
             return self.whole(params)
         index = self.whole.ready(params)
         begin = time.perf_counter()
-        asked = {**self.whole.fixed, **params, **self.largest()}
+        asked = {**self.whole.fixed, **params, **self.profiler.to_ask()}
         rankings = self.whole.retriever.retrieve(self.whole.queries, asked)
         answered = time.perf_counter()
-        chosen, profile = self.profile(rankings, params)
+        chosen, profile = self.profiler.profile(rankings, params)
         computed = time.perf_counter()
         at_it = answer_at(self.free, rankings, {**asked, **chosen})
         # What was computed is not the system's time: the rest is timed as if it had been answered.
@@ -73,59 +71,3 @@ class FreeEvaluator:
     def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
         """Have the index that the parameters describe built and kept, as the evaluator does."""
         return self.whole.holding(params)
-
-    def largest(self) -> Params:
-        """Return the values of the free parameters that tell of all others."""
-        return {name: levels[-1] for name, levels in self._levels().items()}
-
-    def profile(self, rankings: Rankings, params: Params) -> tuple[Params, Profile]:
-        """Return all parameters, the free ones chosen from an answer, and how they were chosen."""
-        largest = self.largest()
-        levels = self._levels()
-        name = self.free.prefixes[0]
-        values = levels[name]
-        table = self._table(rankings, [{**params, **largest, name: value} for value in values])
-        at = choose(table)
-        chosen = self.space.canonical({**params, **largest, name: values[at]})
-        highest = np.where(table.is_allowed, table.objective, -np.inf).max()
-        return chosen, Profile(
-            params, len(values), float(highest), (_curve(name, values, table, at),)
-        )
-
-    def _levels(self) -> dict[str, list[Scalar]]:
-        """Return the values of each prefix, ascending."""
-        return {name: prefix_values(self.space, name) for name in self.free.prefixes}
-
-    def _table(self, rankings: Rankings, settings: Sequence[Params]) -> Table:
-        """Evaluate settings one by one, each as if the system had answered it."""
-        rows = [self._row(rankings, setting) for setting in settings]
-        return Table(
-            np.array([row[0] for row in rows]),
-            np.array([row[1] for row in rows]),
-            np.array([row[2] for row in rows]),
-            np.stack([row[3] for row in rows]),
-        )
-
-    def _row(self, rankings: Rankings, setting: Params) -> tuple[float, float, float, FloatArray]:
-        complete = {**self.whole.fixed, **setting}
-        measured = self.whole.measure(answer_at(self.free, rankings, complete))
-        objective = decided_by_answer(self.objective)
-        score = objective.score(measured.metrics)
-        by_query = objective.by_query(measured.per_query, measured.metrics)
-        tokens = measured.per_query.get(CONTEXT_TOKENS)
-        return (
-            score.objective,
-            score.violation,
-            0.0 if tokens is None else float(np.mean(tokens)),
-            by_query,
-        )
-
-
-def _curve(name: str, values: Sequence[Scalar], table: Table, at: int) -> Curve:
-    errors = paired_errors(table.by_query, table.by_query[at])
-    return Curve(
-        name,
-        tuple(float(value) for value in values),  # type: ignore[arg-type]  # numbers
-        tuple(table.objective.tolist()),
-        tuple(None if np.isnan(error) else error for error in errors.tolist()),
-    )

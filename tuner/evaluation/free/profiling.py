@@ -1,0 +1,300 @@
+"""The profile of one answer: every setting of the free parameters looked at, and one chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from tuner.core.profile import Curve, Profile
+from tuner.core.rankings import FloatArray, Rankings
+from tuner.core.space import Integer, Real, SearchSpace
+from tuner.core.trial import Params, Scalar
+from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.choice import Table
+from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
+from tuner.evaluation.free.settings import decided_by_answer, prefix_values
+from tuner.evaluation.free.sweep import Steps, Worth, sweep
+from tuner.evaluation.objective import Objective
+from tuner.retrieval.computed import answer_at
+from tuner.retrieval.free import FreeKnobs, Mixing
+
+Item = TypeVar("Item")
+
+# Where ranks and tokens do not tell the objective, so many weights are evaluated one by one.
+WEIGHTS = 101
+# So many values of a weight are shown of its curve.
+SHOWN = 101
+# A narrower step, as a share of the range, is one of rounding.
+LEAST_WIDTH = 1e-7
+# Weights are improved one after the other, so often at most, and begun from so many places.
+ROUNDS = 6
+RESTARTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Profiler:
+    """Makes profiles of answers to the queries of an evaluator.
+
+    Attributes:
+        evaluator: over the queries that were answered.
+        objective: tells what a setting is worth.
+        space: that of all parameters, the free ones included.
+        free: what is free; all of its names are in the space.
+    """
+
+    evaluator: Evaluator
+    objective: Objective
+    space: SearchSpace
+    free: FreeKnobs
+
+    def to_ask(self) -> Params:
+        """Return the values of the free parameters that tell of all others."""
+        return {
+            **{name: prefix_values(self.space, name)[-1] for name in self.free.prefixes},
+            **{name: self.space.parameters[name].at(0.5) for name in self._weights},
+        }
+
+    def profile(self, rankings: Rankings, params: Params) -> tuple[Params, Profile]:
+        """Return all parameters, the free ones chosen from an answer, and how they were chosen."""
+        return _One(self, rankings, params).profile()
+
+    @property
+    def _weights(self) -> tuple[str, ...]:
+        return () if self.free.mixing is None else self.free.mixing.parameters
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A setting and what led to it."""
+
+    setting: Params
+    objective: float
+    looked_at: int
+
+
+class _One:
+    """The profile of one answer."""
+
+    def __init__(self, profiler: Profiler, rankings: Rankings, params: Params) -> None:
+        self.evaluator, self.space, self.free = profiler.evaluator, profiler.space, profiler.free
+        self.rankings = rankings
+        self.params = params
+        self.weights = profiler._weights
+        self.objective = decided_by_answer(profiler.objective)
+        self.start = {**params, **profiler.to_ask()}
+        # By weight and the values of the others: steps that were worked out already.
+        self._known: dict[tuple[Scalar, ...], list[Steps]] = {}
+
+    def profile(self) -> tuple[Params, Profile]:
+        mixing = self.free.mixing
+        if mixing is None:
+            return self._of_prefix()
+        worth = worth_of(self.evaluator, self.objective)
+        if worth is not None:
+            found = self._searched(mixing, worth)
+            if found is not None:
+                return found
+        return self._of_grid()
+
+    # Prefixes alone, or what no line tells: settings evaluated one by one.
+
+    def _of_prefix(self) -> tuple[Params, Profile]:
+        name = self.free.prefixes[0]
+        values = prefix_values(self.space, name)
+        table = self._table([{**self.start, name: value} for value in values])
+        at = table.best
+        chosen = self.space.canonical({**self.start, name: values[at]})
+        curve = _table_curve(name, values, table, at)
+        return chosen, Profile(self.params, len(values), float(table.objective[at]), (curve,))
+
+    def _of_grid(self) -> tuple[Params, Profile]:
+        """Evaluate weights and prefixes one parameter after the other."""
+        setting, looked_at, highest = dict(self.start), 0, -math.inf
+        curves: dict[str, Curve] = {}
+        for name in (*self.weights, *self.free.prefixes, *self.weights):
+            values = self._values(name)
+            table = self._table([{**setting, name: value} for value in values])
+            at = table.best
+            setting[name] = values[at]
+            looked_at += len(values)
+            highest = float(table.objective[at])
+            curves[name] = _table_curve(name, values, table, at)
+        return self.space.canonical(setting), Profile(
+            self.params, looked_at, highest, tuple(curves.values())
+        )
+
+    def _values(self, name: str) -> list[Scalar]:
+        if name in self.free.prefixes:
+            return prefix_values(self.space, name)
+        parameter = self.space.parameters[name]
+        count = WEIGHTS if parameter.count is None else min(parameter.count, WEIGHTS)
+        return parameter.levels(count)
+
+    def _table(self, settings: Sequence[Params]) -> Table:
+        """Evaluate settings one by one, each as if the system had answered it."""
+        rows = [self._row(setting) for setting in settings]
+        return Table(
+            np.array([row[0] for row in rows]),
+            np.array([row[1] for row in rows]),
+            np.stack([row[2] for row in rows]),
+        )
+
+    def _row(self, setting: Params) -> tuple[float, float, FloatArray]:
+        complete = {**self.evaluator.fixed, **setting}
+        measured = self.evaluator.measure(answer_at(self.free, self.rankings, complete))
+        score = self.objective.score(measured.metrics)
+        by_query = self.objective.by_query(measured.per_query, measured.metrics)
+        return score.objective, score.violation, by_query
+
+    # Along lines: every step of every weight.
+
+    def _searched(self, mixing: Mixing, worth: Worth) -> tuple[Params, Profile] | None:
+        """Search exactly along each weight, with every depth; None where no lines are to be had."""
+        best: _Found | None = None
+        places = [0.5] if len(self.weights) == 1 else np.linspace(0.1, 0.9, RESTARTS).tolist()
+        looked_at = 0
+        for place in places:
+            begin = {name: self.space.parameters[name].at(place) for name in self.weights}
+            found = self._climbed({**self.start, **begin}, mixing, worth)
+            if found is None:
+                return None
+            looked_at += found.looked_at
+            if best is None or found.objective > best.objective:
+                best = found
+        assert best is not None  # there is a place to begin from
+        best = self._with_ends(best)
+        curves = [self._curve(name, best.setting, mixing, worth) for name in self.weights]
+        curves += [self._depth_curve(name, best.setting) for name in self.free.prefixes]
+        chosen = self.space.canonical(best.setting)
+        return chosen, Profile(self.params, looked_at, best.objective, tuple(curves))
+
+    def _climbed(self, start: Params, mixing: Mixing, worth: Worth) -> _Found | None:
+        """Improve one weight after the other, until none does."""
+        found = _Found(start, -math.inf, 0)
+        for _ in range(ROUNDS if len(self.weights) > 1 else 1):
+            before = found.objective
+            for name in self.weights:
+                steps = self._steps(name, found.setting, mixing, worth)
+                if steps is None:
+                    return None
+                objective, weight, depth = self._best(name, steps)
+                setting = {**found.setting, name: weight, **self._prefixes(depth)}
+                counted = found.looked_at + sum(len(one.objective) for one in steps)
+                is_better = objective > found.objective
+                found = _Found(
+                    setting if is_better else found.setting,
+                    max(objective, found.objective),
+                    counted,
+                )
+            if found.objective <= before:
+                break
+        return found
+
+    def _steps(
+        self, name: str, setting: Mapping[str, Scalar], mixing: Mixing, worth: Worth
+    ) -> list[Steps] | None:
+        key = (name, *(setting[other] for other in self.weights if other != name))
+        if key in self._known:
+            return self._known[key]
+        low, high = self._range(name)
+        lines = lines_of(
+            self.evaluator,
+            mixing,
+            self.rankings,
+            setting,
+            name,
+            (low, high),
+            needs_tokens=worth.token_price > 0,
+        )
+        if lines is None:
+            return None
+        depths = self._depths(worth)
+        self._known[key] = sweep(lines, worth, depths, looks_to(worth) or max(depths))
+        return self._known[key]
+
+    def _range(self, name: str) -> tuple[float, float]:
+        parameter = self.space.parameters[name]
+        assert isinstance(parameter, Real | Integer)  # no choice is free as a weight
+        return float(parameter.low), float(parameter.high)
+
+    def _depths(self, worth: Worth) -> list[int]:
+        """Return how many documents may be returned, but for what costs more and tells no more."""
+        if not self.free.prefixes:
+            return [self.rankings.depth]
+        values = [int(v) for v in prefix_values(self.space, self.free.prefixes[0])]  # type: ignore[arg-type]
+        last = looks_to(worth)
+        if last is None:
+            return values
+        deep = [value for value in values if value >= last]
+        return [*(value for value in values if value < last), *deep[:1]]
+
+    def _prefixes(self, depth: int) -> Params:
+        return dict.fromkeys(self.free.prefixes, depth)
+
+    def _best(self, name: str, steps: Sequence[Steps]) -> tuple[float, float, int]:
+        """Return the highest step: its objective, a weight in the middle of it, and its depth."""
+        parameter = self.space.parameters[name]
+        best = (-math.inf, 0.0, steps[0].depth)
+        for one in steps:
+            if parameter.count is None:
+                span = one.edges[-1] - one.edges[0]
+                is_wide = one.widths > LEAST_WIDTH * span
+                place = int(np.where(is_wide, one.objective, -np.inf).argmax())
+                weight = float(one.edges[place] + one.widths[place] / 2)
+            else:
+                values = [float(v) for v in parameter.levels(parameter.count)]  # type: ignore[arg-type]
+                place = max(map(one.step_at, values), key=lambda step: one.objective[step])
+                weight = next(v for v in values if one.step_at(v) == place)
+            best = max(best, (float(one.objective[place]), weight, one.depth), key=lambda b: b[0])
+        return best
+
+    def _with_ends(self, found: _Found) -> _Found:
+        """Look at the very ends of each weight too: there a leg is left out altogether."""
+        settings = [
+            {**found.setting, name: end} for name in self.weights for end in self._range(name)
+        ]
+        for setting in settings:
+            try:
+                objective = self._row(setting)[0]
+            except (ValueError, ZeroDivisionError):  # no leg is left
+                continue
+            if objective > found.objective:
+                found = _Found(setting, objective, found.looked_at)
+        return found
+
+    # What is shown of it.
+
+    def _curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
+        steps = self._steps(name, setting, mixing, worth) or []
+        depth = int(setting[self.free.prefixes[0]]) if self.free.prefixes else self.rankings.depth  # type: ignore[arg-type]
+        one = next(step for step in steps if step.depth == depth)
+        low, high = self._range(name)
+        chosen = float(setting[name])  # type: ignore[arg-type]  # a number
+        at = np.unique([*np.linspace(low, high, SHOWN), chosen])
+        places = [one.step_at(value) for value in at]
+        errors = one.errors(one.by_query(chosen))[places]
+        return _curve_of(name, at.tolist(), one.objective[places], errors)
+
+    def _depth_curve(self, name: str, setting: Params) -> Curve:
+        values = prefix_values(self.space, name)
+        table = self._table([{**setting, name: value} for value in values])
+        return _table_curve(name, values, table, values.index(setting[name]))
+
+
+def _table_curve(name: str, values: Sequence[Scalar], table: Table, at: int) -> Curve:
+    return _curve_of(name, values, table.objective, table.errors(at))
+
+
+def _curve_of(
+    name: str, values: Iterable[Scalar], objective: FloatArray, errors: FloatArray
+) -> Curve:
+    return Curve(
+        name,
+        tuple(float(value) for value in values),  # type: ignore[arg-type]  # numbers
+        tuple(objective.tolist()),
+        tuple(None if math.isnan(error) else error for error in errors.tolist()),
+    )
