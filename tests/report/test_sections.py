@@ -12,7 +12,7 @@ import tuner
 from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Categorical, Integer, Real
 from tuner.core.trial import Trial, TrialState
-from tuner.report import comparison, convergence, failures, provenance, queries
+from tuner.report import comparison, convergence, failures, provenance, queries, tradeoff
 from tuner.report.chart import arm_places
 from tuner.report.comparison import compare
 from tuner.report.convergence import best_so_far
@@ -77,6 +77,15 @@ def test_a_front_is_what_none_beats_in_both():
     points = [(3.0, 0.9), (1.0, 0.2), (2.0, 0.5), (2.0, 0.6), (3.0, 0.9), (4.0, 0.7)]
     assert [points[n] for n in cheapest_best(points)] == [(1.0, 0.2), (2.0, 0.6), (3.0, 0.9)]
     assert cheapest_best([]) == []
+
+
+def test_between_two_trials_of_a_front_the_line_claims_nothing(study):
+    section = tradeoff.section(read_review(study()))
+    (chart,) = (chart for chart in section.blocks[0].charts if chart.name == "quality-by-tokens")
+    (line,) = (series for series in chart.series if series.role == "front")
+    assert line.form == "steps"
+    assert list(line.x) == sorted(line.x)
+    assert list(line.y) == sorted(line.y)
 
 
 def test_values_have_their_places():

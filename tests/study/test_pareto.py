@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.backends.gp import Gp
+from tuner.backends.tpe import Tpe
 from tuner.core.errors import InputError
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Trial, TrialState
+from tuner.core.study_record import ArmRecord
+from tuner.core.trial import Outcome, Race, Trial, TrialState
 from tuner.evaluation.objective import Objective
+from tuner.study.arms import Arm
 from tuner.study.pareto import front, front_record, knee, scaled, swept
+from tuner.study.spec import StudySpec
+from tuner.study.study import Study
 
 OBJECTIVE = Objective(
     {"ndcg@10": 1.0}, {"context_tokens_per_1000": 0.1}, pareto=("composite", "context_tokens")
@@ -74,6 +82,46 @@ def test_a_search_of_one_objective_sweeps_over_the_front():
     assert swept(longer, OBJECTIVE.goals, seed=1)[0].objective != told[0].objective
     assert swept(longer, OBJECTIVE.goals, seed=1)[3] == longer[3]
     assert swept(longer[3:], OBJECTIVE.goals, seed=1) == longer[3:]
+
+
+def test_an_estimate_of_another_objective_is_not_learnt_from():
+    raced = Trial(1, "arm", {"x": 1}, TrialState.RACED_OUT, race=Race(10, 0.4, 0.3, 0.5))
+    told = swept([trial(0, 0.9, 900), raced], OBJECTIVE.goals, seed=1)
+    assert raced.worth == 0.4
+    assert told[1].worth is None
+    assert told[0].goals == (0.9, -900)
+
+
+def test_a_resumed_study_goes_on_towards_the_same_front(toy, tmp_path):
+    def evaluate(params):
+        if params["hops"] == 5 and params["weight"] > 0.9:
+            return Outcome(error="out of memory")
+        quality = params["weight"] * (1 - 0.1 * params["hops"])
+        return Outcome({"ndcg@10": quality, "context_tokens": 100.0 * params["hops"]})
+
+    arms = [Arm("tpe", Tpe(10, initial=3), 10), Arm("gp", Gp(10, initial=3), 10)]
+    header = replace(
+        toy.header(), arms=tuple(ArmRecord(arm.name, arm.name, arm.budget) for arm in arms)
+    )
+    spec = StudySpec(arms, toy.SPACE, OBJECTIVE, goals=OBJECTIVE.goals)
+
+    def finish(study, steps):
+        while steps and (trials := study.ask(1)):
+            study.tell(trials[0], evaluate(trials[0].params))
+            steps -= 1
+        return [(one.number, one.arm, one.params, one.state) for one in study.trials]
+
+    whole = finish(Study.create(header, spec), 100)
+    assert len(whole) == 21
+    for steps in (5, 16):
+        path = tmp_path / f"{steps}" / "journal.jsonl"
+        first = Study.create(header, spec, path)
+        finish(first, steps)
+        first.ask(1)  # Asked, never told.
+        first.close()
+        second = Study.resume(header, spec, path)
+        assert finish(second, 100) == whole
+        second.close()
 
 
 points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)

@@ -72,7 +72,7 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
     numbers = {trial.number for trial in shown_trials([trial for trial, _, _ in known])} | on_front
     points = [one for one in known if one[0].number in numbers]
     along = [(price, value, _text(trial, price, value, cost)) for trial, price, value in best]
-    front = [Series.of("Pareto front", "line", "front", along)] if len(best) > 1 else []
+    front = [Series.of("Pareto front", "steps", "front", along)] if len(best) > 1 else []
     marks = []
     for label, role, standing in marked(review):
         trial = review.trial(standing)
@@ -85,7 +85,8 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
     return Chart(
         f"quality-by-{name}",
         f"Quality against {called}",
-        "The line joins the trials that no other beats in both: nothing to its left is as good. "
+        "The line is the best that was found at so much or less: it rises at the trials that no "
+        "other beats in both. "
         f"{_reading(review, cost)}",
         f"{len(best)} of {len(known)} trials are on the front",
         Axis(called),
