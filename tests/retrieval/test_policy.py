@@ -113,6 +113,7 @@ class OfManyIndexes(Echo):
 
     def __init__(self):
         self.held = []
+        self.pinned = {}
 
     def ready(self, params, advance=None):
         return IndexUse(f"index-{params['k']}", 10.0, 3.0, 7, tokens=5, is_new=params["k"] == 2)
@@ -124,7 +125,10 @@ class OfManyIndexes(Echo):
         self.held.remove(params["k"])
 
     def pin(self, params, *, holder, why):
-        pass
+        self.pinned[holder, why] = params["k"]
+
+    def identity(self, params):
+        return f"made with {params['k']}"
 
 
 def test_a_policy_needs_the_index_of_each_type_all_at_once():
@@ -144,5 +148,14 @@ def test_a_policy_needs_the_index_of_each_type_all_at_once():
         )  # fmt: skip
         assert use.is_new
         assert [part.name for part in use.parts] == ["index-1", "index-2"]
+        system.pinned.clear()
+        retriever.pin(params, holder="run", why="baseline")
+        assert sorted(system.pinned.values()) == [1, 1, 2]
     alone = WithPolicy(system, policy)
     assert alone.ready({"k": 1}).parts == ()
+    alone.pin({"k": 5}, holder="run", why="best")
+    assert system.pinned["run", "best"] == 5
+    of_types = {alone.identity({POLICY: "mine"}), PolicyRetriever(system, policy).identity({})}
+    assert len(of_types) == 1
+    assert alone.identity({"k": 1}) == "made with 1" not in of_types
+    assert WithPolicy(Echo(), policy).identity({POLICY: "mine"}) == ""

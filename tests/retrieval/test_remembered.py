@@ -100,6 +100,34 @@ def test_other_parameters_or_another_index_are_another_answer(tmp_path: Path, ot
     assert found.depth == (1 if other == "params" else 2)
 
 
+class OverIndexes(Counting):
+    """Has an index for each ``top_k``; the code of each can change by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = {1: "a", 2: "b"}
+
+    def identity(self, params):
+        return self.code[params["top_k"]]
+
+    def ready(self, params, advance=None):
+        return None
+
+    holding = pin = ready
+
+
+def test_answers_of_an_index_go_with_what_it_is_made_from(tmp_path: Path) -> None:
+    inner = OverIndexes()
+    remembered = Remembered(inner, tmp_path)
+    for top_k in (1, 2):
+        remembered.retrieve(QUERIES, {"top_k": top_k})
+    inner.code[2] = "c"
+    inner.asked.clear()
+    for top_k in (1, 2):
+        remembered.retrieve(QUERIES, {"top_k": top_k})
+    assert inner.asked == [query.id for query in QUERIES]  # those of one index
+
+
 def test_what_was_answered_before_a_failure_is_not_lost(tmp_path: Path) -> None:
     failing = Counting(fail_at="q7")
     with pytest.raises(RuntimeError, match="the system is gone"):

@@ -53,8 +53,8 @@ class StudyHeader:
         dataset: name, path, fingerprint, and counts such as ``tune_queries``, ``holdout_queries``.
         fingerprints: by subject (space, objective, dataset, retriever, ...); compared on resume.
         versions: package name -> version.
-        index: what of the configuration's section ``index`` decides which trials are asked, its
-            ``budget``; empty where no parameter of the index is searched, and in journals of old.
+        index: the names of the ``parameters`` of the index that are searched, and how many indexes
+            there may be, their ``budget``; empty where there are none, and in journals of old.
     """
 
     study_id: str

@@ -16,6 +16,7 @@ from tuner.report import (
     convergence,
     failures,
     importance,
+    indexes,
     provenance,
     queries,
     slices,
@@ -85,13 +86,14 @@ def report_on(
 
 def make_page(review: Review, compare: Sequence[Review] = ()) -> Page:
     """Return the whole report as a page."""
-    shares = importance.shares(review)
+    shares, of_indexes = importance.shares(review), indexes.section(review)
     sections = [
         comparison.section(review),
         convergence.section(review),
         importance.section(review, shares),
         slices.section(review, shares),
         tradeoff.section(review),
+        *([] if of_indexes is None else [of_indexes]),
         queries.section(review),
         failures.section(review),
         provenance.section(review),

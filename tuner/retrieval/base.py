@@ -130,6 +130,11 @@ def holding(retriever: Retriever, params: Params) -> AbstractContextManager[Inde
     return nullcontext()
 
 
+def identity(retriever: Retriever, params: Params) -> str:
+    """Return what the index that parameters describe is made from; "" of a retriever with one."""
+    return retriever.identity(params) if isinstance(retriever, OverIndexes) else ""
+
+
 def pin(retriever: Retriever, params: Params, *, holder: Path, why: str) -> None:
     """Keep the index that parameters describe, where a retriever has several.
 
@@ -191,6 +196,10 @@ class OverIndexes(Protocol):
 
     def pin(self, params: Params, *, holder: Path, why: str) -> None:
         """Keep it for as long as ``holder`` exists, instead of what that kept for this before."""
+        ...
+
+    def identity(self, params: Params) -> str:
+        """Return what the index is made from: its kind's code and data, and its settings."""
         ...
 
 

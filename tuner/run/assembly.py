@@ -315,7 +315,7 @@ def assemble(
         fitted_arms(plan, baseline, config.index.budget)
     builds = Builds(phases.listen)
     if (indexed := indexed_in(retriever)) is not None:
-        indexed.tell = builds.take
+        indexed.tell, indexed.may_build = builds.take, bool(plan.space.index)
     if policy is not None:
         retriever = WithPolicy(retriever, policy)
     ledger = Ledger()

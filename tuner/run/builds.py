@@ -13,6 +13,10 @@ from tuner.retrieval.indexes.building import Building
 _LONGEST_LABEL = 60
 
 
+def unnoted(name: str) -> None:
+    """Take the name of an index that nobody writes down."""
+
+
 class Builds:
     """Hears what is being built, by several threads perhaps, and tells it as steps of a command.
 
@@ -24,6 +28,8 @@ class Builds:
         self, listen: Callable[[Step], None], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._listen = listen
+        # Is told the name of each one that is there now, and was not before.
+        self.built: Callable[[str], None] = unnoted
         self._clock = clock
         self._lock = threading.Lock()
         self._under_way: dict[str, Building] = {}
@@ -39,6 +45,8 @@ class Builds:
             self._numbers.setdefault(told.name, len(self._numbers) + 2)
             self._under_way[told.name] = told
             steps = [self._step()]
+            if told.is_new:
+                self.built(told.name)
             if told.is_over:
                 steps = [self._label(told, is_over=True)]
                 del self._under_way[told.name]

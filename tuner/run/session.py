@@ -12,9 +12,7 @@ from typing import Any, Protocol
 
 from tuner.config import load_config
 from tuner.core.errors import InputError
-from tuner.core.index_costs import has_failed_index
 from tuner.core.journal import JournalContent, read_journal
-from tuner.core.policy import POLICY
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.shown import counted
 from tuner.core.steps import (
@@ -31,7 +29,6 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
 from tuner.retrieval.base import Measures
-from tuner.retrieval.indexes import indexed_in
 from tuner.run.accounts import accounting, reopened
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
@@ -58,6 +55,7 @@ from tuner.run.going_on import (
     write_more,
 )
 from tuner.run.in_mlflow import finish, searching, tracker_of
+from tuner.run.index_notes import noting_builds, remember_indexes
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
@@ -141,17 +139,18 @@ class Session:
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
         def search() -> State:
-            evaluator = settle(assembly, study, say).trial_evaluator()
-            return run_study(
-                study,
-                assembly.plan.execution,
-                evaluator,
-                tracker=tracker,
-                on_event=pinning_best(assembly, study, self.run_dir, on_event),
-                doubt=NothingFound(assembly, study.trials),
-                is_time_up=is_time_up,
-                probe=None if is_measured else partial(probe, assembly),
-            )
+            with noting_builds(assembly, study):
+                evaluator = settle(assembly, study, say).trial_evaluator()
+                return run_study(
+                    study,
+                    assembly.plan.execution,
+                    evaluator,
+                    tracker=tracker,
+                    on_event=pinning_best(assembly, study, self.run_dir, on_event),
+                    doubt=NothingFound(assembly, study.trials),
+                    is_time_up=is_time_up,
+                    probe=None if is_measured else partial(probe, assembly),
+                )
 
         def timed(summary: StudySummary) -> StudySummary:
             summary = replace(summary, index_wait_s=assembly.builds.seconds)
@@ -281,8 +280,8 @@ def reopen(
             again = len(study.retry_failed())
             none = "no trial failed, so there is none to evaluate again"
             say(f"{counted(again, 'failed trial')} will be evaluated again" if again else none)
-        _remember_failed_indexes(assembly, study)
         content = study.earlier
+        remember_indexes(assembly, study)
         try:
             for told in content.notes:
                 if told.get("kind") == BASELINE_NOTE:
@@ -311,16 +310,6 @@ def reopen(
         )
 
 
-def _remember_failed_indexes(assembly: Assembly, study: Study) -> None:
-    """Let no index be built again that could not be before; failed trials to retry are no more."""
-    indexed = indexed_in(assembly.retriever)
-    if indexed is None:
-        return
-    for trial in study.trials:
-        if has_failed_index(trial) and trial.error is not None and POLICY not in trial.params:
-            indexed.remember_failed({**assembly.fixed, **trial.params}, trial.error)
-
-
 def _is_judged(content: JournalContent) -> bool:
     """Say whether a session of a study came to its end with a verdict, if not the last."""
     summaries = (note for note in content.notes if note.get("kind") == SUMMARY_NOTE)
@@ -334,7 +323,7 @@ def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_header(assembly: Assembly) -> StudyHeader:
     """Describe the study that this assembly would run, with a fresh identity."""
-    config = assembly.config
+    config, searched = assembly.config, assembly.plan.space.index
     return StudyHeader(
         study_id=uuid.uuid4().hex,
         name=config.study.name,
@@ -352,7 +341,7 @@ def make_header(assembly: Assembly) -> StudyHeader:
         fingerprints=assembly.fingerprints(),
         versions=versions(),
         ahead=config.study.ahead,
-        index={"budget": config.index.budget} if assembly.plan.space.index else {},
+        index={"parameters": list(searched), "budget": config.index.budget} if searched else {},
     )
 
 

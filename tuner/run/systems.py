@@ -178,6 +178,7 @@ def _opened(
         first={name: value for name, value in today if name in names},
         identify=None if identify is None else partial(identify, **options),
         limits=config.index.limits,
+        keeps_time="index_timeout_s" in inspect.signature(kind.build).parameters,
         advance=advance,
     )
 

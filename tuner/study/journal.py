@@ -292,10 +292,11 @@ def _checked_same(stored: StudyHeader, current: StudyHeader, *, file: str) -> di
     """
     # Both through JSON: a tuple that was configured comes back from the journal as a list.
     then, now = (json.loads(json.dumps(header.to_record())) for header in (stored, current))
+    # A journal of old does not say all of it.
+    now["index"] = {name: now["index"].get(name) for name in then["index"]}
     differences = [
         f"{subject} was {_short(before)} and is {_short(after)} now"
         for name in _SUBJECTS
-        if name != "index" or then[name]  # a journal of old does not say
         for subject, before, after in _differences(name, then[name], now[name])
     ]
     differences += _lost(stored.arms, current.arms)

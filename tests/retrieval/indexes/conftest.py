@@ -28,7 +28,11 @@ def make(tmp_path: Path) -> Callable[..., Indexed]:
 
         recipe = Make(str(tmp_path / "log"))
         indexed = Indexed(
-            "toy", recipe, CORPUS, tmp_path, knobs=Toy.declare_knobs(), first={}, **options
+            "toy",
+            recipe,
+            CORPUS,
+            tmp_path,
+            **{"knobs": Toy.declare_knobs(), "first": {}, **options},
         )
         indexed.prepare(QUERIES)
         return indexed

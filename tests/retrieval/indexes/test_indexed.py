@@ -19,7 +19,7 @@ import pytest
 
 from tuner.core.brought import name_of
 from tuner.core.corpus import Query
-from tuner.core.errors import InputError, NotBuiltError, OutageError, TunerError
+from tuner.core.errors import InputError, NotBuiltError, OutageError, Problem, TunerError
 from tuner.execution.cluster.folders import archive, unpack
 from tuner.retrieval.indexes import Indexed, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
@@ -172,6 +172,62 @@ def test_an_index_that_takes_too_long_is_stopped(make: Callable[..., Indexed]) -
     with pytest.raises(TunerError, match=r"not built within 0\.2 s \(index\.timeout_s\)"):
         make(limits=IndexLimits(timeout_s=0.2)).ready({"how": "wait"})
     assert time.monotonic() - begin < 55
+
+
+def test_the_first_index_is_stopped_too_and_found_where_it_was_built_in_time(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    begin = time.monotonic()
+    with pytest.raises(TunerError, match=r"^the baseline's index could not be built: .* 0\.2 s"):
+        make(limits=IndexLimits(timeout_s=0.2), first={"how": "wait"})
+    assert time.monotonic() - begin < 55
+    for is_new in (True, False):
+        indexed = make(limits=IndexLimits(timeout_s=50), first={"size": 3})
+        assert ids(indexed, top_k=5) == ["0", "1", "2"]
+        assert indexed.ready({}).is_new is is_new
+    # A kind that looks at the clock itself is built in this process, as without a limit.
+    make(limits=IndexLimits(timeout_s=0.01), first={"size": 4}, keeps_time=True)
+    processes = dict(line.rsplit(" ", 1) for line in (tmp_path / "log").read_text().splitlines())
+    assert processes["4 well"] == str(os.getpid()) != processes["3 well"]
+
+
+def test_what_is_wrong_with_the_options_of_the_first_index_is_told_with_its_key(
+    make: Callable[..., Indexed],
+) -> None:
+    with pytest.raises(InputError) as refused:
+        make(limits=IndexLimits(timeout_s=50), first={"how": "refuse"})
+    assert refused.value.problems == (Problem("no such folder", key=("folder",)),)
+
+
+def test_an_index_says_what_it_is_made_from(make: Callable[..., Indexed]) -> None:
+    code = "code 1"
+    indexed = make(identify=lambda settings: f"{code} {settings['how']}")
+    one, other = (indexed.identity({"size": size, "top_k": 3}) for size in (1, 2))
+    assert one != other
+    assert indexed.identity({"size": 2}) == other
+    code = "code 2"
+    assert make(identify=lambda settings: code).identity({"size": 2}) not in (other, "")
+
+
+def test_what_was_built_for_a_trial_that_was_never_told_is_new_once(
+    make: Callable[..., Indexed],
+) -> None:
+    name = make().ready({"size": 2}).name
+    indexed = make()
+    indexed.remember_built([name])
+    assert [indexed.ready({"size": 2}).is_new for _ in range(2)] == [True, False]
+
+
+def test_the_corpus_is_written_only_for_those_who_may_build(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    indexed = make()
+    indexed.may_build = False
+    copy: Indexed = pickle.loads(pickle.dumps(indexed))
+    assert ids(copy) == ["0"]
+    assert not (tmp_path / "corpora").exists()
+    assert indexed.ready({"size": 2}).is_new
+    assert (tmp_path / "corpora").exists()
 
 
 def test_what_a_builder_prints_is_no_news(make: Callable[..., Indexed]) -> None:

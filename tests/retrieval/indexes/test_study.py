@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import tuner
+from tuner.core.index_costs import index_costs
 from tuner.core.journal import read_journal
 from tuner.retrieval.indexes.record import read_record
 
@@ -129,3 +130,25 @@ def test_a_study_killed_while_it_builds_goes_on(folder: Path) -> None:
     told = trials(folder)
     assert len(told) == 11
     assert all(trial.is_scored for trial in told)
+
+
+@pytest.mark.slow
+def test_what_was_built_before_a_run_was_killed_does_not_count_as_found(folder: Path) -> None:
+    run(folder, "run", "toy.yaml")
+    told = trials(folder)
+    names = [trial.index.name for trial in told if trial.index.is_new]
+    (journal,) = folder.glob("runs/*/journal.jsonl")
+    lines = journal.read_text().splitlines(keepends=True)
+    # As if it was killed once the last index was there, and before its first trial was told.
+    at = next(
+        place
+        for place, line in enumerate(lines)
+        if '"event":"told"' in line and json.loads(line).get("index", {}).get("name") == names[-1]
+    )
+    journal.write_text("".join(lines[:at]))
+    run(folder, "resume", str(journal.parent))
+    costs = index_costs(trials(folder))
+    assert costs is not None
+    assert (costs.built, costs.found) == (len(names), 0)
+    assert [t.index.name for t in trials(folder) if t.index.is_new] == names
+    assert sorted(built(folder)) == sorted({trial.params["size"] for trial in told})

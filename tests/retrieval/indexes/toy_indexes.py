@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.corpus import Corpus, Query
+from tuner.core.errors import InputError
 from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance
 from tuner.core.trial import Params
@@ -31,7 +32,7 @@ class Toy:
 
     @classmethod
     def declare_knobs(cls, *, size: int = 1, how: str = "well", log: str = "") -> tuple[Knob, ...]:
-        choices = ("well", "raise", "die", "wait", "outage", "loud", "exit")
+        choices = ("well", "raise", "refuse", "die", "wait", "outage", "loud", "exit")
         return (
             Knob("size", "integer", size, low=1, high=10, stage="index"),
             Knob("how", "categorical", how, choices=choices, stage="index"),
@@ -49,6 +50,8 @@ class Toy:
             told.write(f"{size} {how} {os.getpid()}\n")
         if how == "raise":
             raise ValueError("no such model")
+        if how == "refuse":
+            raise InputError("no such folder", key=("folder",))
         if how == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "wait":

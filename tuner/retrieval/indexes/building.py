@@ -13,16 +13,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import OutageError, TunerError, one_line
+from tuner.core.errors import InputError, OutageError, Problem, TunerError, one_line
 from tuner.core.files import whole
+from tuner.core.json_text import digest_of
 from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, portion, unheard
 from tuner.core.trial import Params
@@ -51,7 +52,8 @@ _START = (
 class Building:
     """How far an index is that is being built; ``of`` is 0 as long as nobody knows.
 
-    ``settings`` are those that differ from the first index of the retriever.
+    ``settings`` are those that differ from the first index of the retriever. ``is_new``: it is over
+    and the index is there, which it was not before.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Building:
     done: int = 0
     of: int = 0
     is_over: bool = False
+    is_new: bool = False
 
 
 Tell = Callable[[Building], None]
@@ -72,7 +75,9 @@ def untold(building: Building) -> None:
 class Order:
     """What it takes to build one index. Travels to the process that builds it.
 
-    ``corpus`` is the file that holds the pickled corpus.
+    ``made_from`` is empty where the retriever's own fingerprint decides it, and that is still to be
+    built. ``corpus`` is the file that holds the pickled corpus. ``is_first``: its kind finds out
+    itself what of it is there.
     """
 
     folder: Path
@@ -81,6 +86,7 @@ class Order:
     make: Make
     corpus: Path
     queries: Sequence[Query] = field(default=(), repr=False)
+    is_first: bool = False
 
     @property
     def log(self) -> Path:
@@ -91,6 +97,17 @@ class Order:
         """Return the record of the index where it is there, whole, and of this order."""
         record = read_record(folder or self.folder)
         return record if record is not None and record.made_from == self.made_from else None
+
+    def of(self, built: Retriever) -> Order:
+        """Return the same with what the built retriever says that it is made from."""
+        if self.made_from:
+            return self
+        return replace(self, made_from=made_from(built.fingerprint, self.settings))
+
+
+def made_from(own: str, settings: Params) -> str:
+    """Return what an index is made from: what its kind says of it, and its settings."""
+    return digest_of([own, settings], 24)
 
 
 def build_here(
@@ -145,18 +162,26 @@ def cannot_keep(folder: Path, error: OSError) -> TunerError:
     )
 
 
-def write_first(
-    order: Order, built: Retriever, documents: int, seconds: float
-) -> tuple[IndexRecord, bool]:
-    """Write the record of an index that its kind built or found in its folder; say which.
+def build_first(
+    order: Order, corpus: Corpus, advance: Advance = unheard
+) -> tuple[Retriever, IndexRecord, bool]:
+    """Have the kind build the first index of a retriever, or find it; say whether it was built.
 
     Raises:
         TunerError: the folder cannot be written.
+        Exception: whatever the system raises.
     """
-    found = order.found()
-    if found is not None:
-        return found, False
-    return _write(order, built, documents, seconds), True
+    is_there = read_record(order.folder) is not None
+    with nullcontext() if is_there else alone(order.folder):  # another study may build it too
+        order.folder.mkdir(parents=True, exist_ok=True)
+        begin = time.perf_counter()
+        built = order.make(corpus, order.folder, order.settings, advance)
+        seconds = time.perf_counter() - begin
+        order = order.of(built)
+        found = order.found()
+        if found is not None:
+            return built, found, False
+        return built, _write(order, built, len(corpus.documents), seconds), True
 
 
 def prepared_first(folder: Path, record: IndexRecord, seconds: float) -> IndexRecord:
@@ -216,10 +241,14 @@ def build_apart(
     if "built" in told:
         with suppress(OSError):
             order.log.unlink()
-        record = order.found()
-        if record is not None:
+        record = read_record(order.folder)
+        if record is not None and order.made_from in ("", record.made_from):
             return record, bool(told["built"])
         told = {"error": "it was deleted as soon as it was built"}
+    if "problems" in told:
+        raise InputError(
+            problems=[Problem(**{**told, "key": tuple(told["key"])}) for told in told["problems"]]
+        )
     kind = OutageError if told.get("is_outage") else TunerError
     raise kind(str(told["error"]) if "error" in told else _death(builder.returncode, order.log))
 
@@ -243,8 +272,12 @@ def build_for_parent(payload: str) -> None:
         order: Order = pickle.loads(Path(payload).read_bytes())
         say(begun=True)
         corpus: Corpus = pickle.loads(order.corpus.read_bytes())
-        _, is_built = build_here(order, corpus, advance)
+        build = build_first if order.is_first else build_here
+        *_, is_built = build(order, corpus, advance)
         say(built=is_built)
+    except InputError as error:
+        say(problems=[asdict(problem) for problem in error.problems])
+        raise
     except BaseException as error:  # whatever the user's code raises, SystemExit too
         say(error=one_line(error), is_outage=is_outage(error))
         raise

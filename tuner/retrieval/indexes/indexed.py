@@ -5,15 +5,15 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tuner.core.brought import candidates
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import NotBuiltError, OutageError, TunerError
+from tuner.core.errors import InputError, NotBuiltError, OutageError, TunerError
 from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
@@ -37,14 +37,15 @@ from tuner.retrieval.indexes.building import (
     Tell,
     alone,
     build_apart,
+    build_first,
+    made_from,
     prepared_first,
     untold,
-    write_first,
 )
 from tuner.retrieval.indexes.keeping import discard, held, make_room, pin, touch
 from tuner.retrieval.indexes.limits import NO_LIMITS, IndexLimits
 from tuner.retrieval.indexes.opened import OPENED
-from tuner.retrieval.indexes.record import RECORD, IndexRecord, read_record
+from tuner.retrieval.indexes.record import RECORD, IndexRecord
 from tuner.retrieval.knobs import Knob, knob_params
 from tuner.retrieval.wrapped.around import Around
 
@@ -55,10 +56,11 @@ _CORPORA = "corpora"
 class Indexed(Around):
     """Answers each query from the index that its parameters describe, built where it is missing.
 
-    The first is the one that the configuration describes, built when this is made, in this process.
-    The others are built when they are needed, in processes of their own. All lie in folders of the
-    cache, so that processes and studies share them. What cannot be built is not tried again by this
-    process, unless a system did not answer. ``tell`` hears, in this process, what is being built.
+    The first is the one that the configuration describes, built when this is made; in this process,
+    unless it has to be stopped at a time limit. The others are built when they are needed, in
+    processes of their own. All lie in folders of the cache, so that processes and studies share
+    them. What cannot be built is not tried again by this process, unless a system did not answer.
+    ``tell`` hears, in this process, what is being built.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Indexed(Around):
         first: Params,
         identify: Identify | None = None,
         limits: IndexLimits = NO_LIMITS,
+        keeps_time: bool = False,
         advance: Advance = unheard,
     ) -> None:
         """Build or open the first index.
@@ -80,9 +83,10 @@ class Indexed(Around):
         ``first`` the values with which the first one is built. ``identify`` tells, of index
         parameters, what else shapes their index, such as code or the content of a file; without it
         that is the first retriever's fingerprint, and its kind finds out itself whether the first
-        index is there.
+        index is there. ``keeps_time``: the kind itself ends when ``limits.timeout_s`` is over.
 
         Raises:
+            TunerError: the first index took too long.
             Exception: whatever the kind's ``build`` raises.
         """
         self._name = name
@@ -90,6 +94,8 @@ class Indexed(Around):
         self._tells_legs = False
         self._identify = identify
         self._limits = limits
+        # Whether a copy in another process may have to build an index.
+        self.may_build = True
         self._folder = Path(cache_dir).absolute() / FOLDER
         self._corpus: Corpus | None = corpus
         self._corpus_name = (corpus.fingerprint or corpus_fingerprint(corpus))[:24]
@@ -106,29 +112,40 @@ class Indexed(Around):
             self.retriever = OPENED.retriever(place, found.made_from)
             self._first, self._is_first_new = found, False
             return
-        is_there = read_record(place) is not None
-        with nullcontext() if is_there else alone(place):  # another study may build it too
-            place.mkdir(parents=True, exist_ok=True)
-            begin = time.perf_counter()
-            self.retriever = make(corpus, place, self._settings, advance)
-            seconds = time.perf_counter() - begin
-            self._first, self._is_first_new = write_first(
-                self._order(self._settings), self.retriever, len(corpus.documents), seconds
-            )
+        own = "" if identify is None else self._made_from(self._settings)
+        order = Order(place, self._settings, own, make, self._corpus_file, is_first=True)
+        if limits.timeout_s is None or keeps_time:
+            self.retriever, self._first, is_new = build_first(order, corpus, advance)
+        else:
+            self._first, is_new = self._first_apart(order, advance)
+            self.retriever = OPENED.retriever(place, self._first.made_from)
+        self._is_first_new = is_new
+
+    def _first_apart(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
+        self._write_corpus()
+        try:
+            return build_apart(order, timeout_s=self._limits.timeout_s, advance=advance)
+        except (InputError, OutageError):
+            raise
+        except TunerError as error:
+            raise TunerError(f"the baseline's index could not be built: {error}") from error
 
     def _begin(self) -> None:
         self.tell: Tell = untold
         self._lock = threading.Lock()
         self._building: dict[str, threading.Lock] = {}
         self._failed: dict[str, str] = {}
+        # Names of those that were built for a trial which was never told.
+        self._untold: set[str] = set()
         # What names an index is read once: single queries are timed, and files may be large.
         self._orders: dict[str, Order] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the corpus behind: who builds reads it from its file."""
-        self._write_corpus()
+        if self.may_build:
+            self._write_corpus()
         left = {"_corpus": None, "_lock": None, "_building": None, "_is_first_new": False}
-        left |= {"tell": None, "_orders": None}
+        left |= {"tell": None, "_orders": None, "_untold": None}
         return {**self.__dict__, **left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -192,11 +209,14 @@ class Indexed(Around):
             TunerError: it cannot be built, or could not be built before.
         """
         settings = self._settings_of(params)
+        place = self._place(settings)
         if settings == self._settings:
+            folder, record = place, self._first
             is_new, self._is_first_new = self._is_first_new, False
-            return self._first.use(self._place(settings), is_new=is_new)
-        order = self._order(settings)
-        folder, record, is_new = self._built(order, advance)
+        else:
+            folder, record, is_new = self._built(self._order(settings), advance)
+        is_new = is_new or place.name in self._untold
+        self._untold.discard(place.name)
         return record.use(folder, is_new=is_new)
 
     @contextmanager
@@ -233,6 +253,19 @@ class Indexed(Around):
         settings = self._settings_of(params)
         if settings != self._settings:
             self._failed[self._place(settings).name] = reason
+
+    def remember_built(self, names: Iterable[str]) -> None:
+        """Take indexes for new that were built for trials which were never told."""
+        self._untold.update(names)
+
+    @property
+    def new_first(self) -> str | None:
+        """Return the name of the first index, where this process built it; else None."""
+        return self._place(self._settings).name if self._is_first_new else None
+
+    def identity(self, params: Params) -> str:
+        """Return what the index that ``params`` describe is made from."""
+        return self._order(self._settings_of(params)).made_from
 
     def notes(self) -> tuple[str, ...]:
         """Return what the first retriever has to say before it is asked."""
@@ -272,7 +305,7 @@ class Indexed(Around):
 
     def _made_from(self, settings: Params) -> str:
         own = self.retriever.fingerprint if self._identify is None else self._identify(settings)
-        return digest_of([own, settings], 24)
+        return made_from(own, settings)
 
     def _order(self, settings: Params) -> Order:
         key = params_key(settings)
@@ -325,14 +358,16 @@ class Indexed(Around):
         own = self._settings.items()
         told = {name: order.settings[name] for name, v in own if order.settings[name] != v}
 
-        def tell(done: int = 0, of: int = 0, *, is_over: bool = False) -> None:
+        def tell(done: int = 0, of: int = 0, **ended: bool) -> None:
             advance(done, of)
-            self.tell(Building(order.folder.name, told, done, of, is_over))
+            self.tell(Building(order.folder.name, told, done, of, **ended))
 
         self._write_corpus()
+        is_new = False
         tell()
         try:
-            return build_apart(order, timeout_s=self._limits.timeout_s, advance=tell)
+            record, is_new = build_apart(order, timeout_s=self._limits.timeout_s, advance=tell)
+            return record, is_new
         except OutageError:
             raise  # it may answer later
         except TunerError as error:
@@ -342,7 +377,7 @@ class Indexed(Around):
             self._failed[order.folder.name] = reason
             raise NotBuiltError(reason) from error
         finally:
-            tell(is_over=True)
+            tell(is_over=True, is_new=is_new)
 
     @property
     def _corpus_file(self) -> Path:

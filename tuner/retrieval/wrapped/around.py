@@ -14,6 +14,7 @@ from tuner.retrieval.base import (
     at_once_of,
     free_knobs,
     holding,
+    identity,
     pin,
     prepare,
     ready,
@@ -70,3 +71,7 @@ class Around:
     def pin(self, params: Params, *, holder: Path, why: str) -> None:
         """Let the retriever keep it as long as ``holder`` exists."""
         pin(self.retriever, params, holder=holder, why=why)
+
+    def identity(self, params: Params) -> str:
+        """Return what the retriever's index of these parameters is made from."""
+        return identity(self.retriever, params)

@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tuner.core.corpus import Query
+from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy
 from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
@@ -19,14 +21,14 @@ from tuner.retrieval.base import (
     Explains,
     Retriever,
     holding,
+    identity,
+    pin,
     ready,
     serve_one,
     with_reasons,
 )
 from tuner.retrieval.knobs import Knob
 from tuner.retrieval.wrapped.around import Around
-
-"""The parameter by which a baseline says that it is a policy; its value tells policies apart."""
 
 Groups = Sequence[tuple[dict[str, Any], list[int]]]
 
@@ -88,6 +90,16 @@ class PolicyRetriever(Around):
             ]
             yield together(uses)
 
+    def pin(self, params: Params, *, holder: Path, why: str) -> None:  # noqa: ARG002
+        """Keep the index of every type as long as ``holder`` exists."""
+        for number, each in enumerate(self.policy.choices):
+            pin(self.retriever, each, holder=holder, why=f"{why} {number}")
+
+    def identity(self, params: Params) -> str:  # noqa: ARG002
+        """Return what the indexes of all types are made from."""
+        found = [identity(self.retriever, each) for each in self.policy.choices]
+        return digest_of(found) if any(found) else ""
+
     def _groups(self, queries: Sequence[Query]) -> Groups:
         groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
         for row, query in enumerate(queries):
@@ -124,6 +136,14 @@ class WithPolicy(Around):
     def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
         """Have it built, and keep it while the block runs."""
         return holding(self._answering(params), params)
+
+    def pin(self, params: Params, *, holder: Path, why: str) -> None:
+        """Keep it, or that of every type, as long as ``holder`` exists."""
+        pin(self._answering(params), params, holder=holder, why=why)
+
+    def identity(self, params: Params) -> str:
+        """Return what it is, or those of all types are, made from."""
+        return identity(self._answering(params), params)
 
     def _answering(self, params: Params) -> Retriever:
         return PolicyRetriever(self.retriever, self.policy) if POLICY in params else self.retriever

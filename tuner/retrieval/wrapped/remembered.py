@@ -19,7 +19,7 @@ from tuner.core.json_text import digest_of, read_as
 from tuner.core.ledger import Ledger
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.base import Retriever, at_once_of, serve_one
+from tuner.retrieval.base import Retriever, at_once_of, identity, serve_one
 from tuner.retrieval.wrapped.around import Around
 from tuner.retrieval.wrapped.counted import Counted, CountTokens, counted
 
@@ -85,7 +85,9 @@ class Remembered(Around):
         """Answer from the folder, and ask the retriever for the rest."""
         if self._is_quick:
             return self.retriever.retrieve(queries, params)
-        name = digest_of([self.retriever.fingerprint, params], 24)
+        of_index = identity(self.retriever, params)
+        asked = [self.retriever.fingerprint, params, *([of_index] if of_index else [])]
+        name = digest_of(asked, 24)
         path = self._folder / f"{name}.jsonl"
         known = _read(path)
         missing = [query for query in queries if query.id not in known]
