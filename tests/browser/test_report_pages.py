@@ -59,7 +59,31 @@ def abtest_page(tmp_path_factory) -> Path:
     return folder / "page.html"
 
 
-@pytest.fixture(params=["report", "abtest"])
+@pytest.fixture(scope="module")
+def indexes_page(tmp_path_factory) -> Path:
+    """The report of a study with parameters of the index."""
+    folder = tmp_path_factory.mktemp("indexes")
+    config = (
+        "study: {name: indexes}\n"
+        "dataset: {path: 'builtin:atlas'}\n"
+        "space:\n"
+        "  names: {type: categorical, choices: [titles, both]}\n"
+        "  bm25_k1: {type: categorical, choices: [0.9, 1.5]}\n"
+        "  graph_weight: {type: real, low: 0.0, high: 1.0}\n"
+        "objective: {maximize: {recall@10: 1.0}}\n"
+        "baseline: {names: both, bm25_k1: 1.5, graph_weight: 0.1}\n"
+        "backends: [{kind: grid, trials: 8}]\n"
+        "execution: {kind: inline}\n"
+        "tracking: null\n"
+    )
+    (folder / "config.yaml").write_text(config, encoding="utf-8")
+    record = json.loads(run(folder, "-m", "tuner", "run", "config.yaml", "--quiet", "--json"))
+    assert record["indexes"]["built"] + record["indexes"]["found"] == 4
+    page: Path = folder / record["run_dir"] / "report.html"
+    return page
+
+
+@pytest.fixture(params=["report", "abtest", "indexes"])
 def page(request) -> Path:
     found: Path = request.getfixturevalue(f"{request.param}_page")
     return found
@@ -199,6 +223,27 @@ def test_the_report_leads_with_the_verdict(browser, report_page, study):
     # The verdict is seen without scrolling, on a phone too.
     browser.resize(390, 844)
     assert browser.see(".outcome").rect["y"] < 844
+
+
+def test_the_report_lists_the_indexes_best_first(browser, indexes_page):
+    browser.open(indexes_page)
+    browser.see("#indexes h2")
+    rows = browser.script(
+        "return [...document.querySelectorAll('#indexes tbody tr')]"
+        ".map(row => [...row.children].map(cell => cell.innerText))"
+    )
+    assert {row[0] for row in rows} == {
+        f"names {names}, bm25_k1 {k1}" for names in ("titles", "both") for k1 in (0.9, 1.5)
+    }
+    best = [float(row[-1]) for row in rows]
+    assert best == sorted(best, reverse=True)
+    # Figures stand right, one below the other.
+    aligned = browser.script(
+        "return [...document.querySelectorAll('#indexes tbody tr td:last-child')]"
+        ".map(cell => [getComputedStyle(cell).textAlign, cell.getBoundingClientRect().right])"
+    )
+    assert len(set(map(tuple, aligned))) == 1
+    assert aligned[0][0] in ("right", "end")
 
 
 def test_the_report_draws_its_figures(browser, report_page):
