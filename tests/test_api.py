@@ -123,6 +123,20 @@ def test_a_call_with_more_trials_goes_on_as_one_long_study(tmp_path):
         tuner.tune(quality, SPACE, trials=6, **options)
 
 
+def test_known_points_come_first_and_are_learnt_from(tmp_path):
+    known = [{"graph_weight": 0.25, "max_hops": 2}, {"graph_weight": 0.75, "max_hops": 1}]
+    options = {"backends": ["tpe"], "trials": 4, "run_dir": tmp_path / "run"}
+    study = tuner.tune(quality, SPACE, start_from=[*known, known[0]], **options)
+    assert [trial.params for trial in study.trials[:2]] == known
+    assert [trial.arm for trial in study.trials] == ["earlier"] * 2 + ["tpe"] * 4
+    again = tuner.tune(quality, SPACE, start_from=known, **options)
+    assert len(again.trials) == 6
+    with pytest.raises(tuner.InputError, match="start_from: the study in run_dir began with"):
+        tuner.tune(quality, SPACE, **options)
+    with pytest.raises(tuner.InputError, match=r"start_from.1.graph_weight: 7 is outside"):
+        tuner.tune(quality, SPACE, start_from=[known[0], {"graph_weight": 7, "max_hops": 1}])
+
+
 def test_a_metric_that_the_default_weights_lack_is_answered_by_maximize():
     def measure(params):
         return {"recall": params["graph_weight"], "ndcg": 0.5}

@@ -20,14 +20,15 @@ from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
-from tuner.run.lifecycle import carry_through, open_study
+from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.planning import below
 from tuner.run.progress import Progress, progress_here
 from tuner.run.versions import versions
-from tuner.study.arms import Arm
+from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, State, run_study
-from tuner.study.results import summarise
+from tuner.study.results import EARLIER_ARM, summarise
 from tuner.study.spec import StudySpec
+from tuner.study.starting import check_same_start, starting_points
 from tuner.study.study import Study
 from tuner.tracking.base import EXPERIMENT
 
@@ -136,6 +137,7 @@ def tune(
     ahead: int = AHEAD,
     maximize: Mapping[str, float] | Objective | None = None,
     baseline: Params | None = None,
+    start_from: Sequence[Params] = (),
     execution: str | Mapping[str, Any] = "auto",
     trial_timeout_s: float | None = None,
     run_dir: str | Path | None = None,
@@ -156,6 +158,10 @@ def tune(
     ``evaluate`` gets no answer from a service (``ConnectionError``, ``TimeoutError``, and what
     clients raise for them) 5 times in a row, the study is interrupted, with a warning; those trials
     are evaluated when it goes on.
+
+    ``start_from`` are parameters that are known to be good: each is evaluated before the search,
+    beside the ``trials``, and all backends learn from it. They belong to a study: a later call with
+    its ``run_dir`` has the same.
 
     A trial is suggested without the results of the ``ahead`` trials before it, whether they are
     there or not: so the same ``seed`` gives the same trials on any number of workers, and at least
@@ -182,9 +188,9 @@ def tune(
     {'x': 2}
 
     Raises:
-        InputError: an unknown backend, a space or a weight that means nothing, a cluster that does
-            not answer, a ``run_dir`` that holds another study, or tracking that MLflow would
-            refuse.
+        InputError: an unknown backend, a point to start from that the space does not have, a space
+            or a weight that means nothing, a cluster that does not answer, a ``run_dir`` that holds
+            another study, or tracking that MLflow would refuse.
     """
     search_space = _space(space)
     objective = _objective(maximize)
@@ -195,6 +201,7 @@ def tune(
     arms = [_arm(kind, budget) for kind, budget in budgets.items()]
     if not arms:
         raise InputError("no backend; write for example backends=['tpe']")
+    known = starting_points(start_from, search_space)
     runner = _execution(execution, workers=workers, trial_timeout_s=trial_timeout_s)
     header = StudyHeader(
         study_id=uuid.uuid4().hex,
@@ -206,11 +213,16 @@ def tune(
         objective=objective.to_mapping(),
         baseline=baseline,
         versions=versions(),
+        config={"start_from": known} if known else {},
         ahead=_whole("ahead", ahead, least=0),
     )
     shown = progress_here(is_wanted=progress)
     folder = None if run_dir is None else Path(run_dir)
+    if known:
+        arms.insert(0, Arm(EARLIER_ARM, Fixed(tuple(known)), len(known)))
     study = open_study(header, StudySpec(arms, search_space, objective), folder)
+    with closed_on_error(study):
+        check_same_start(study, known)
     begin = time.monotonic()
     heard = _Heard(on_trial, study, shown)
 

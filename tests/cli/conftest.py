@@ -201,7 +201,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     commands = [
         ("run", "config.yaml", "--name", "plain"),
-        ("run", "config.yaml", "--name", "warm", "--set", "warm_start=[runs/plain]"),
+        ("run", "config.yaml", "--name", "warm", "--set", "start_from=[runs/plain]"),
         ("run", "config.yaml", "--name", "slow", *(f"--set={one}" for one in slow)),
         ("policy", "runs/plain"),
         ("nightly", "config.yaml", "--set", "study.runs_dir=nights", "--date", "2026-11-28"),

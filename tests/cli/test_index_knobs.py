@@ -284,7 +284,7 @@ def test_building_does_not_count_towards_the_limit_of_a_trial(tuner_here):
 def test_an_earlier_study_warms_up_one_whose_baseline_has_another_index(tuner_here):
     tuner_here("run", "config.yaml")
     (run_dir,) = tuner_here.runs()
-    other = ("--set", f"warm_start=[{run_dir}]", "--set", "baseline.field=both")
+    other = ("--set", f"start_from=[{run_dir}]", "--set", "baseline.field=both")
     told = tuner_here("run", "config.yaml", *other)
     assert "warm start: " in told.stderr
     assert builds(tuner_here.folder) == ["title well", "both well"]

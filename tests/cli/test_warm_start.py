@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def told(run_dir: Path) -> list[dict]:
 
 
 def warm(tuner, *sources: str) -> None:
-    tuner.edit("tracking:", f"warm_start: {json.dumps(list(sources))}\ntracking:")
+    tuner.edit("tracking:", f"start_from: {json.dumps(list(sources))}\ntracking:")
 
 
 def test_earlier_trials_are_history_and_cost_nothing(tuner):
@@ -83,7 +84,7 @@ def test_a_study_of_something_else_is_refused(tuner):
         tuner.edit(old, new)
         done = tuner("run", "config.yaml", code=2)
         assert reason in done.stderr
-        assert "warm_start.0: " in done.stderr
+        assert "start_from.0: " in done.stderr
         assert tuner.runs() == [first]  # nothing was begun
 
 
@@ -119,3 +120,83 @@ def test_what_is_no_study_is_refused(tuner, source):
     done = tuner("run", "config.yaml", code=2)
     assert f"'{source}' is neither a run directory" in done.stderr
     assert "there is no `tracking:` to look a run up in" in done.stderr
+
+
+def test_known_points_are_asked_first_each_once_and_beside_the_trials(tuner):
+    (tuner.folder / "known.yaml").write_text("params: {title_weight: 0.5, top_k: 4}\n")
+    tuner.edit("  - {kind: grid, trials: 6}\n", "")
+    known = "[{title_weight: 2.5, top_k: 7}, known.yaml, {top_k: 3}, {top_k: 7, title_weight: 2.5}]"
+    tuner.edit("tracking:", f"start_from: {known}\ntracking:")
+    tuner("check", "config.yaml")
+    done = tuner("run", "config.yaml")
+    assert "warm start: 3 known points asked before the search" in done.stderr
+    (run_dir,) = tuner.runs()
+    events = told(run_dir)
+    assert [event["arm"] for event in events] == ["baseline", *["earlier"] * 3, *["random"] * 6]
+    # What a set leaves out is as in the baseline.
+    assert [event["params"] for event in events[1:4]] == [
+        {"title_weight": 2.5, "top_k": 7},
+        {"title_weight": 0.5, "top_k": 4},
+        {"title_weight": 1.0, "top_k": 3},
+    ]
+
+
+def test_best_yaml_and_a_run_directory_beside_each_other(tuner):
+    tuner("run", "config.yaml")
+    (first,) = tuner.runs()
+    # Another space: its trials mean nothing here, but its winner can be asked.
+    tuner.edit("high: 4.0", "high: 3.9")
+    warm(tuner, str(first))
+    refused = tuner("run", "config.yaml", code=2).stderr
+    assert f"start_from: [{first / 'best.yaml'}]" in refused
+    tuner.edit(str(first), str(first / "best.yaml"))
+    tuner("run", "config.yaml")
+    _, second = tuner.runs()
+    winner = yaml.safe_load((first / "best.yaml").read_text())["params"]
+    given = [event["params"] for event in told(second) if event["arm"] == "earlier"]
+    assert given == [{name: winner[name] for name in ("title_weight", "top_k")}]
+    tuner.edit(str(first / "best.yaml"), str(second))
+    done = tuner("run", "config.yaml", "--set", f"start_from=[{second}, {{top_k: 2}}]")
+    assert "warm start: 1 known point asked before the search" in done.stderr
+    assert f"trials of small ({second})" in done.stderr
+    third = tuner.runs()[-1]
+    given = [event["params"] for event in told(third) if event["arm"] == "earlier"]
+    assert {"title_weight": 1.0, "top_k": 2} in given
+    assert len(given) == 2  # and the best of the run
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (
+            "{title_weight: 4.5}",
+            "start_from.0.title_weight: 4.5 is outside what 'title_weight' can be",
+        ),
+        ("{top_k: 13}", "start_from.0.top_k: 13 is outside 1 .. 12"),
+        ("{top_q: 3}", "start_from.0.top_q: the retriever has no parameter 'top_q'; did you mean"),
+        (
+            "{mode: slow}",
+            "start_from.0.mode: it is 'slow' and not searched; in this study it is 'pl",
+        ),
+        ("other.yaml", "start_from.0: other.yaml: top_k: 40 is outside 1 .. 12"),
+        ("none.yaml", "start_from.0: none.yaml: no such file"),
+        ("{types: {}}", "start_from.0: a policy has parameters by query type"),
+        ("3", "start_from.0: should be"),
+    ],
+)
+def test_what_is_no_point_of_the_space_is_refused_by_its_key(tuner, known, message):
+    (tuner.folder / "other.yaml").write_text("{title_weight: 1.0, top_k: 40, mode: plain}\n")
+    tuner.edit("tracking:", f"start_from: [{known}]\ntracking:")
+    for command in ("check", "run"):
+        assert message in tuner(command, "config.yaml", code=2).stderr
+    assert tuner.runs() == []  # nothing was begun
+
+
+def test_the_old_name_is_read_still(tuner):
+    tuner.edit("tracking:", "warm_start: [runs/none]\ntracking:")
+    assert "start_from.0: 'runs/none' is neither" in tuner("run", "config.yaml", code=2).stderr
+    tuner.edit("tracking:", "start_from: [{top_k: 3}]\ntracking:")
+    refused = tuner("run", "config.yaml", code=2).stderr
+    assert "warm_start: the old name of start_from, which is there too" in refused
+    tuner.edit("warm_start: [runs/none]\n", "warm_start: []\n")
+    tuner("run", "config.yaml", code=2)

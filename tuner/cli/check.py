@@ -32,10 +32,12 @@ def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: b
 
     from tuner.cli.console import console
     from tuner.run.estimate import facts_of, probe
+    from tuner.run.known_points import known_points
     from tuner.run.tunable import check_can_tune
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
+    known_points(assembly, assembly.config.start_from)
     facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
     found = None
     if is_probing:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from tuner.config.checking import checked
 from tuner.config.model import Config
 from tuner.config.params import read_params_file
-from tuner.config.source import Source, read_source, with_overrides
+from tuner.config.source import Key, Source, read_source, with_overrides
 from tuner.core.errors import InputError
 
 __all__ = ["Config", "Source", "load_config", "parse_config"]
+
+NAME, OLD_NAME = "start_from", "warm_start"
+Place = TypeVar("Place")
 
 
 def load_config(path: str | Path, settings: Sequence[str] = ()) -> tuple[Config, Source]:
@@ -24,8 +28,31 @@ def load_config(path: str | Path, settings: Sequence[str] = ()) -> tuple[Config,
     Raises:
         InputError: with every problem found, each with file, line and key.
     """
-    source = with_overrides(read_source(path), settings)
+    source = _with_names_of_today(with_overrides(read_source(path), settings))
     return parse_config(source), source
+
+
+def _with_names_of_today(source: Source) -> Source:
+    """Read ``warm_start``, as ``start_from`` was called.
+
+    Raises:
+        InputError: both are there.
+    """
+    if OLD_NAME not in source.data:
+        return source
+    if source.data.get(NAME):
+        message = f"the old name of {NAME}, which is there too; put all of it below {NAME}"
+        raise source.error(InputError(message, key=(OLD_NAME,)))
+
+    def renamed(places: Mapping[Key, Place]) -> dict[Key, Place]:
+        return {
+            (NAME, *key[1:]) if key[:1] == (OLD_NAME,) else key: place
+            for key, place in places.items()
+        }
+
+    data = {NAME if key == OLD_NAME else key: value for key, value in source.data.items()}
+    lines, overridden = renamed(source.lines), renamed(source.overridden)
+    return replace(source, data=data, lines=lines, overridden=overridden)
 
 
 def parse_config(source: Source) -> Config:

@@ -356,10 +356,11 @@ class Config(Section):
         min_length=1,
         description="the arms of the search: each is one search backend with its trials",
     )
-    warm_start: list[str] = Field(
+    start_from: list[dict[str, Any] | StrictStr] = Field(
         default_factory=list,
-        description="earlier studies of the same system to learn from: run directories or "
-        "MLflow run ids",
+        description="what is known already: sets of parameters as mappings or files such as "
+        "`best.yaml`, which are asked first; and earlier studies of the same system, as run "
+        "directories or MLflow run ids, whose trials are learnt from. `warm_start` is its old name",
     )
     index: IndexSection = Field(
         default=IndexSection(),

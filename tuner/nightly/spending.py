@@ -16,6 +16,7 @@ from datetime import date
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from tuner.config import Config
 from tuner.config.model import BackendSection
@@ -115,7 +116,7 @@ def warmed(assembly: Assembly, records: Records, *, say: Say) -> Earlier:
     if found:
         nights = counted(len(found), "earlier night")
         say(f"warm start: {trials} trials of {nights} on the same data")
-        return gather(_from(assembly, [*assembly.config.warm_start, *found]), say=unsaid)
+        return gather(_from(assembly, [*assembly.config.start_from, *found]), say=unsaid)
     again = tuple(starts.values())[:STARTING_POINTS]
     if again:
         best = "best configuration is" if len(again) == 1 else f"{len(again)} best are"
@@ -144,8 +145,8 @@ def _is_apart(assembly: Assembly, records: Records, header: StudyHeader) -> bool
     return len(held_out.intersection(part.digests)) < SHARE_THAT_COUNTS * len(held_out)
 
 
-def _from(assembly: Assembly, sources: list[str]) -> Assembly:
-    config = assembly.config.model_copy(update={"warm_start": sources})
+def _from(assembly: Assembly, sources: Sequence[str | dict[str, Any]]) -> Assembly:
+    config = assembly.config.model_copy(update={"start_from": sources})
     return replace(assembly, config=config)
 
 

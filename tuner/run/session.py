@@ -62,9 +62,10 @@ from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
 from tuner.run.versions import versions
-from tuner.run.warm_start import EARLIER_ARM, Earlier, gather, read_earlier, write_earlier
+from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, State, run_study
+from tuner.study.results import EARLIER_ARM
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study, never
 from tuner.verdict.looks import TunedOn
@@ -350,7 +351,9 @@ def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
     arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
     # The best of the earlier trials is evaluated again, to compete with the new ones.
     best = best_trial(list(earlier.trials))
-    again = earlier.starts if best is None else (best.params, *earlier.starts)
+    again = earlier.starts
+    if best is not None and best.params not in again:
+        again = (best.params, *again)
     if again:
         arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
     return StudySpec(

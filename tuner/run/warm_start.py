@@ -1,4 +1,4 @@
-"""Warm start: trials of earlier studies of the same thing, as history that costs nothing.
+"""Warm start: known points to ask first, and trials of earlier studies as free history.
 
 Where the data changed since, what they measured counts no more, but where they found it does: the
 best of them are asked again.
@@ -17,15 +17,17 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.files import read_lines, write_whole
 from tuner.core.journal import JournalContent, read_journal
 from tuner.core.json_text import json_text, read_as
-from tuner.core.run_files import EARLIER_FILE, JOURNAL_FILE
+from tuner.core.run_files import BEST_FILE, EARLIER_FILE, JOURNAL_FILE
+from tuner.core.shown import counted
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.objective import Objective
 from tuner.run.assembly import Assembly, measuring
+from tuner.run.known_points import START_FROM, is_point, known_points
+from tuner.study.results import EARLIER_ARM
 from tuner.tracking.mlflow.tracker import Mlflow
 
-EARLIER_ARM = "earlier"
 # So many of the best on other data are asked again: the champion's rivals, not the whole search.
 STARTING_POINTS = 5
 # What has to be equal for an earlier objective to mean the same now. The split is among them:
@@ -43,7 +45,8 @@ class Earlier:
     Attributes:
         trials: on the same data, as history. They are scored anew by this study's objective, so
             that it may differ. Their numbers count up to -1, their arm is ``earlier``.
-        starts: the parameters of the best trials on other data, best first; they are asked again.
+        starts: known points, and the parameters of the best trials on other data, best first; they
+            are asked again.
     """
 
     trials: tuple[Trial, ...] = ()
@@ -64,14 +67,20 @@ def gather(
     study with another split whether it was tuned on other queries than those held out now.
 
     Raises:
-        InputError: no such study, or one of another space, split, system or way of measuring.
+        InputError: no such study, or one of another space, split, system or way of measuring; or
+            a known point that is none of the space.
         TunerError: MLflow cannot be reached.
     """
-    sources = list(dict.fromkeys(assembly.config.warm_start))
+    sources = assembly.config.start_from
+    known = known_points(assembly, sources)
+    if known:
+        say(f"warm start: {counted(len(known), 'known point')} asked before the search")
     found: dict[str, Trial] = {}
     starts: dict[str, Params] = {}
     for index, source in enumerate(sources):
-        key = ("warm_start", index)
+        if not isinstance(source, str) or is_point(source) or source in sources[:index]:
+            continue
+        key = (START_FROM, index)
         content = _content(assembly, source, key)
         is_other_data = _check_same(assembly, content, source, key, is_apart)
         scored = list(_rescored(content.trials.values(), assembly.plan.objective))
@@ -90,7 +99,8 @@ def gather(
             if assembly.plan.space.contains(trial.params):
                 found.setdefault(params_key(trial.params), trial)
     new = [params for key_of_it, params in starts.items() if key_of_it not in found]
-    return Earlier(_numbered(list(found.values())), tuple(new[:STARTING_POINTS]))
+    again = [*known, *(params for params in new[:STARTING_POINTS] if params not in known)]
+    return Earlier(_numbered(list(found.values())), tuple(again))
 
 
 def write_earlier(run_dir: Path, earlier: Earlier) -> None:
@@ -168,7 +178,8 @@ def _content(assembly: Assembly, source: str, key: tuple[str | int, ...]) -> Jou
     tracking = assembly.config.tracking
     if folder.exists() or not re.fullmatch(r"[0-9a-f]{32}", source) or tracking is None:
         message = (
-            f"{source!r} is neither a run directory (with a {JOURNAL_FILE}) nor an MLflow run id"
+            f"{source!r} is neither a run directory (with a {JOURNAL_FILE}), nor a file of "
+            "parameters such as best.yaml, nor an MLflow run id"
         )
         if tracking is None:
             message += ", and there is no `tracking:` to look a run up in"
@@ -214,7 +225,8 @@ def _check_same(
         }
         raise InputError(
             f"{source!r} is of something else: {', '.join(reason[name] for name in changed)} "
-            "changed since; its objectives would mislead",
+            "changed since; its objectives would mislead. To ask its winner first, and learn from "
+            f"that alone: {START_FROM}: [{Path(source) / BEST_FILE}]",
             key=key,
         )
     return False

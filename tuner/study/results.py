@@ -14,6 +14,8 @@ from tuner.evaluation.system_metrics import LATENCY_PASS, timed_queries
 from tuner.study.failures import Failures
 
 BASELINE_ARM = "baseline"
+# The arm of what is known before a study begins, and asked first.
+EARLIER_ARM = "earlier"
 
 
 @dataclass(frozen=True)
