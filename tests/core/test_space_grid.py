@@ -9,7 +9,7 @@ import pytest
 from tuner.core.errors import InputError
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
 from tuner.core.space.expression import Constraint
-from tuner.core.space.space import MOST_LOOKED_AT
+from tuner.core.space.grids import MOST_LOOKED_AT
 from tuner.core.trial import Params, Scalar
 
 PLAIN = SearchSpace(
@@ -22,20 +22,34 @@ PLAIN = SearchSpace(
 )
 
 
-def levels(space: SearchSpace, budget: int, named: Any = None) -> dict[str, list[Scalar]]:
-    grid = space.grid(budget, named)
+def levels(
+    space: SearchSpace, budget: int, named: Any = None, *, edges: bool = False
+) -> dict[str, list[Scalar]]:
+    grid = space.grid(budget, named, edges=edges)
     return {name: list(dict.fromkeys(p[name] for p in grid if name in p)) for name in space.names}
 
 
 def test_the_product_fits_the_budget_evenly() -> None:
     # 3 x 3 x 3 x 2 = 54; any fourth level, or a third of the last, makes 72 or 81.
-    assert levels(PLAIN, 60) == {
+    assert levels(PLAIN, 60, edges=True) == {
         "graph_weight": [0.0, 0.5, 1.0],
         "max_hops": [1, 3, 5],
         "top_k": [3, 17, 30],
         "temperature": [0.01, 1.0],
     }
-    assert levels(PLAIN, 81)["temperature"] == [0.01, 0.1, 1.0]
+    assert levels(PLAIN, 81, edges=True)["temperature"] == [0.01, 0.1, 1.0]
+
+
+def test_levels_lie_in_the_middles_of_equal_parts() -> None:
+    # 5 hops own a fifth of the range each: their middles are at .1, .3, .5, .7, .9; 1/6 and 5/6
+    # lie in the first and the last fifth. 28 values of top_k: 2.5 + 28 / 6 = 7.2, 16.5, 25.8.
+    # Temperatures: 10 ** -1.5 and 10 ** -0.5.
+    assert levels(PLAIN, 60) == {
+        "graph_weight": [0.166666666667, 0.5, 0.833333333333],
+        "max_hops": [1, 3, 5],
+        "top_k": [7, 17, 26],
+        "temperature": [0.0316227766017, 0.316227766017],
+    }
 
 
 @pytest.mark.parametrize(("budget", "points"), [(1, 1), (2, 2), (15, 12), (16, 16), (60, 54)])
@@ -49,13 +63,16 @@ def test_one_level_is_the_middle() -> None:
 
 def test_short_ranges_leave_their_share_to_the_others() -> None:
     space = SearchSpace({"flag": Categorical((True, False)), "x": Real(0, 1)})
-    assert levels(space, 10) == {"flag": [True, False], "x": [0.0, 0.25, 0.5, 0.75, 1.0]}
+    assert levels(space, 10) == {"flag": [True, False], "x": [0.1, 0.3, 0.5, 0.7, 0.9]}
 
 
 def test_log_levels_of_small_integers_are_distinct() -> None:
-    # Spaced by the logarithm: 1, 2.1, 4.6, 10.
-    assert levels(SearchSpace({"k": Integer(1, 10, scale="log")}), 4) == {"k": [1, 2, 5, 10]}
-    assert levels(SearchSpace({"k": Integer(1, 6, scale="log")}), 5) == {"k": [1, 2, 3, 4, 6]}
+    ten, six = (SearchSpace({"k": Integer(1, high, scale="log")}) for high in (10, 6))
+    # From .5 to 10.5 by the logarithm, in the middles of four parts: .7, 1.6, 3.4, 7.2.
+    assert levels(ten, 4) == {"k": [1, 2, 3, 7]}
+    # Spaced by the logarithm: 1, 2.1, 4.6, 10; and 1, 1.6, 2.4, 3.8, 6.
+    assert levels(ten, 4, edges=True) == {"k": [1, 2, 5, 10]}
+    assert levels(six, 5, edges=True) == {"k": [1, 2, 3, 4, 6]}
 
 
 def test_levels_keep_to_the_step() -> None:
@@ -88,11 +105,14 @@ def test_constraints_filter_and_the_budget_is_used_again() -> None:
 def test_named_levels_are_taken_as_they_are() -> None:
     found = levels(PLAIN, 24, {"max_hops": [1, 2, 3], "graph_weight": 4})
     assert found == {
-        "graph_weight": [0.0, 0.333333333333, 0.666666666667, 1.0],
+        "graph_weight": [0.125, 0.375, 0.625, 0.875],
         "max_hops": [1, 2, 3],
-        "top_k": [3, 30],
+        "top_k": [9, 23],  # 2.5 + 28 / 4 = 9.5, of two the even step from 3; 23.5
         "temperature": [0.1],
     }
+    ends = levels(PLAIN, 24, {"max_hops": [1, 2, 3], "graph_weight": 4}, edges=True)
+    assert ends["graph_weight"] == [0.0, 0.333333333333, 0.666666666667, 1.0]
+    assert (ends["max_hops"], ends["top_k"]) == ([1, 2, 3], [3, 30])
 
 
 def test_repeated_named_levels_count_once() -> None:
@@ -152,7 +172,7 @@ def test_refining_ends_after_a_number_of_combinations(monkeypatch: pytest.Monkey
         return holds(constraint, params)
 
     monkeypatch.setattr(Constraint, "holds", counted)
-    assert space.grid(60) == [dict.fromkeys("abcd", 1.0)]
+    assert space.grid(60, edges=True) == [dict.fromkeys("abcd", 1.0)]
     assert looked_at <= MOST_LOOKED_AT
 
 

@@ -87,7 +87,7 @@ def test_no_arm_uses_up_the_indexes_of_the_others(toy: ModuleType) -> None:
             first.setdefault(trial.params["hops"], trial.arm)
         return Counter(first.values())
 
-    grid = Arm("grid", Grid(30, levels={"weight": [0.0, 0.3, 0.6]}), 30)
+    grid = Arm("grid", Grid(30, levels={"weight": [0.0, 0.3, 0.6]}, edges=True), 30)
     tpe = Arm("tpe", Tpe(30, initial=3), 30)
     # Two beside the baseline's: one for each arm, although the grid alone would use both.
     assert spent(grid, tpe, most=3) == {"baseline": 1, "grid": 1, "tpe": 1}

@@ -53,7 +53,7 @@ def header(trials: int = 30, *, seed: int = 7, ahead: int = AHEAD) -> StudyHeade
 
 
 def arms(trials: int = 30) -> list[Arm]:
-    grid, random = Grid(budget=trials), Random(budget=trials)
+    grid, random = Grid(budget=trials, coarse=trials), Random(budget=trials)
     return [Arm("grid", grid, trials), Arm("random", random, trials)]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+from scipy.stats import qmc
 
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
@@ -18,7 +19,7 @@ DRAWS = 200
 # Where constraints leave little, draws end after so many (a second); before, where each
 # combination can be looked at instead.
 MOST_DRAWS, MOST_DRAWS_BEFORE_ENUMERATION = 50_000, 5_000
-QUASI_RANDOM_DRAWS = 1_000
+QUASI_RANDOM_DRAWS, BLOCK = 1_000, 20
 
 
 def point_of(params: Params) -> Point:
@@ -94,39 +95,39 @@ def pick_unseen(
     return picks
 
 
-def quasi_random(space: SearchSpace, *, seed: int) -> Iterator[Params]:
-    """Yield evenly spread feasible points, the same for the same seed, with repeats.
+def quasi_random(space: SearchSpace, *, seed: int, start: int = 0) -> Iterator[Params]:
+    """Yield the feasible ones of 1,000 evenly spread points, with repeats, from ``start`` on.
 
-    The additive recurrence with the generalised golden ratio (Roberts, 2018), shifted at random:
-    position i is frac(shift + i / ratio ** k) in dimension k, with ratio ** (d + 1) = ratio + 1.
-    Unlike a Sobol sequence it is even for every number of points.
+    They are a Halton sequence with scrambled digits (Owen, 2017): even for every number of points,
+    and in many dimensions too.
     """
-    dimensions = len(space.names)
-    ratio = 2.0
-    for _ in range(60):  # A contraction: its fixed point is reached to the last digit.
-        ratio = (1.0 + ratio) ** (1.0 / (dimensions + 1))
-    steps = ratio ** -np.arange(1.0, dimensions + 1.0)
-    shift = np.random.default_rng(seed).random(dimensions)
-    for i in range(QUASI_RANDOM_DRAWS):
-        params = space.decode((shift + i * steps) % 1.0)
-        if space.satisfies(params):
-            yield params
+    halton = qmc.Halton(len(space.names), scramble=True, rng=np.random.default_rng(seed))
+    halton.fast_forward(start)
+    for _ in range(0, QUASI_RANDOM_DRAWS, BLOCK):
+        for row in halton.random(BLOCK):
+            params = space.decode(row)
+            if space.satisfies(params):
+                yield params
 
 
 def spread_unseen(
     space: SearchSpace, history: Sequence[Trial], *, count: int, seed: int
 ) -> list[Params]:
-    """Return the next ``count`` points of the quasi-random sequence that the history lacks."""
+    """Return the next ``count`` points of the quasi-random sequence that the history lacks.
+
+    The n-th is looked for from the n-th of the sequence on, so that it takes no longer after a long
+    history, and does not depend on how many are asked for together.
+    """
     taken = points_of(history)
     picks: list[Params] = []
-    for params in quasi_random(space, seed=seed):
-        if len(picks) == count:
-            return picks
-        if point_of(params) not in taken:
-            taken.add(point_of(params))
-            picks.append(params)
-    rng = np.random.default_rng([seed, len(history)])
-    while len(picks) < count and (another := random_unseen(space, taken, rng)) is not None:
-        taken.add(point_of(another))
-        picks.append(another)
+    for place in range(len(history), len(history) + count):
+        spread = quasi_random(space, seed=seed, start=place)
+        unseen = (params for params in spread if point_of(params) not in taken)
+        params = next(unseen, None) or random_unseen(
+            space, taken, np.random.default_rng([seed, place])
+        )
+        if params is None:
+            break
+        taken.add(point_of(params))
+        picks.append(params)
     return picks

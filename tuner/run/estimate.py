@@ -120,6 +120,11 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
     record = assembly.dataset_record()
     size, seed = plan.space.size(), assembly.config.study.seed
     indexes = planned_indexes(assembly)
+    grids = {
+        name: backend.described(plan.space)
+        for name, backend, _ in plan.arms
+        if isinstance(backend, Grid)
+    }
     return {
         "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
         "query_types": dict(dataset.query_types),
@@ -135,6 +140,7 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
         "metrics": ", ".join(plan.metric_names),
         **({} if indexes is None else {"indexes": indexes.sentence}),
         "trials": {name: budget for name, _, budget in plan.arms},
+        **({"grids": grids} if grids else {}),
         "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
         "baseline": assembly.baseline or "none; add one to see what tuning is worth",
     }

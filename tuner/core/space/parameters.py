@@ -102,9 +102,12 @@ class Real:
             return self._rounded(number)
         return self.lattice_value(self.lattice_index(number))
 
-    def levels(self, number: int) -> list[Scalar]:
-        """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return _levels(self, number)
+    def levels(self, number: int, *, edges: bool = False) -> list[Scalar]:
+        """Return up to ``number`` values, in the middles of as many equal parts of the range.
+
+        With ``edges``, they are evenly spaced from end to end; the middle one for 1.
+        """
+        return _levels(self, number, edges=edges)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
@@ -176,9 +179,12 @@ class Integer:
         """Return the value closest to any number."""
         return self.lattice_value(self.lattice_index(number))
 
-    def levels(self, number: int) -> list[Scalar]:
-        """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
-        return _levels(self, number)
+    def levels(self, number: int, *, edges: bool = False) -> list[Scalar]:
+        """Return up to ``number`` values, in the middles of as many equal parts of the range.
+
+        With ``edges``, they are evenly spaced from end to end; the middle one for 1.
+        """
+        return _levels(self, number, edges=edges)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the form in which a configuration writes the parameter."""
@@ -249,7 +255,7 @@ class Categorical:
         last = len(self.choices) - 1
         return self.choices[min(max(int(position * len(self.choices)), 0), last)]
 
-    def levels(self, number: int) -> list[Scalar]:
+    def levels(self, number: int, *, edges: bool = False) -> list[Scalar]:  # noqa: ARG002
         """Return the first ``number`` choices."""
         return list(self.choices[:number])
 
@@ -330,22 +336,23 @@ def _number_at(span: Real | Integer, position: float) -> float:
     return math.exp(place) if span.scale == "log" else place
 
 
-def _levels(span: Real | Integer, number: int) -> list[Scalar]:
-    """Return up to ``number`` evenly spaced values, ends included; the middle one for 1."""
+def _levels(span: Real | Integer, number: int, *, edges: bool) -> list[Scalar]:
+    """Return up to ``number`` values: middles of equal parts, or evenly spaced, ends included."""
     count = span.count
     if count is not None and number >= count:
         return [span.lattice_value(index) for index in range(count)]
     if number == 1:
         return [span.at(0.5)]
-    low = float(span.low)
-    high = low + (count - 1) * (span.step or 0) if count else float(span.high)
-    if span.scale == "log":
-        spaced = np.geomspace(low, high, number)
+    if edges:
+        low = float(span.low)
+        high = low + (count - 1) * (span.step or 0) if count else float(span.high)
+        space = np.geomspace if span.scale == "log" else np.linspace
+        spaced = [float(value) for value in space(low, high, number)]
     else:
-        spaced = np.linspace(low, high, number)
+        spaced = [_number_at(span, (part + 0.5) / number) for part in range(number)]
     if count is None:
-        return list(dict.fromkeys(span.canonical(float(value)) for value in spaced))
-    indices = _distinct([span.lattice_index(float(value)) for value in spaced], count)
+        return list(dict.fromkeys(span.canonical(value) for value in spaced))
+    indices = _distinct([span.lattice_index(value) for value in spaced], count)
     return [span.lattice_value(index) for index in indices]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tuner.core.checks import is_whole
 from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.json_text import fingerprint_of
 from tuner.core.rankings import FloatArray
 from tuner.core.space.expression import Constraint
+from tuner.core.space.grids import Grids, Levels, named_levels
 from tuner.core.space.parameters import Parameter
 from tuner.core.space.problems import is_same
 from tuner.core.space.reading import (
@@ -29,13 +28,8 @@ from tuner.core.trial import Params, Scalar
 
 # Where nothing is found in so many draws, less than about one point in 2,000 is feasible.
 SAMPLE_ATTEMPTS = 10_000
-# Constraints may leave little of a grid, so that it can be refined on and on: refining stops when
-# so many combinations were looked at (half a second), over all grids on the way.
-MOST_LOOKED_AT = 100_000
 # Spaces with up to this many combinations are enumerated to count them or to find what is left.
 MOST_COMBINATIONS = 50_000
-
-Levels = Mapping[str, int | Sequence[object]]
 
 
 @dataclass(frozen=True)
@@ -204,22 +198,25 @@ class SearchSpace:
         for chosen in self._assign(0, {}, levels):
             yield self._in_order(chosen)
 
-    def grid(self, budget: int, levels: Levels | None = None) -> list[Params]:
+    def grid(
+        self, budget: int, levels: Levels | None = None, *, edges: bool = False
+    ) -> list[Params]:
         """Return the points of the finest even grid with at most ``budget`` points.
 
-        Each parameter gets evenly spaced levels on its own scale, ends included. ``levels`` fixes
-        some parameters' levels, by number or by value. The others take turns, the one with the
-        fewest levels first, in adding a level while the grid still fits. Combinations that differ
-        in inactive parameters only are one point.
+        Each parameter's levels lie in the middles of equal parts of its range, on its own scale;
+        with ``edges``, from end to end at even distances. ``levels`` fixes some parameters' levels,
+        by number or by value. The others take turns, the one with the fewest levels first, in
+        adding a level while the grid still fits. Combinations that differ in inactive parameters
+        only are one point.
 
         Raises:
             InputError: a budget below 1, or named levels that are invalid or exceed the budget.
         """
         if budget < 1:
             raise InputError(f"a grid needs a budget of at least 1 trial, got {budget}")
-        named = _named_levels(self, levels or {})
+        named = named_levels(self.parameters, levels or {}, edges=edges)
         numbers = {name: 1 for name in self.names if name not in named}
-        grid = _Grid(self, named, budget)
+        grid = Grids(self, named, budget, edges=edges)
         if not grid.fits(numbers):
             total = grid.total(numbers)
             raise InputError(
@@ -237,6 +234,14 @@ class SearchSpace:
             else:
                 open_names.remove(name)
         return grid.points(numbers)
+
+    def named_levels(self, levels: Levels, *, edges: bool = False) -> dict[str, Sequence[Scalar]]:
+        """Return the values of the parameters whose levels are fixed by number or by value.
+
+        Raises:
+            InputError: every level that is invalid.
+        """
+        return named_levels(self.parameters, levels, edges=edges)
 
     def encode(self, params: Params) -> FloatArray:
         """Return canonical params as positions in [0, 1], one a parameter; inactive ones .5."""
@@ -306,89 +311,6 @@ class SearchSpace:
             part = chosen | {name: value}
             if all(constraint.holds(part) for constraint in constraints):
                 yield from self._assign(depth + 1, part, levels)
-
-
-class _Grid:
-    """Grids by the number of levels of each parameter whose levels are not named."""
-
-    def __init__(
-        self, space: SearchSpace, named: Mapping[str, Sequence[Scalar]], budget: int
-    ) -> None:
-        self.space = space
-        self.named = named
-        self.budget = budget
-        self.is_plain = not space.constraints and not any(
-            parameter.when for parameter in space.parameters.values()
-        )
-        self.looked_at = 0
-        self.last_that_fits: list[Params] = []
-
-    def levels(self, numbers: Mapping[str, int]) -> dict[str, Sequence[Scalar]]:
-        return {
-            name: self.named[name] if name in self.named else parameter.levels(numbers[name])
-            for name, parameter in self.space.parameters.items()
-        }
-
-    def fits(self, numbers: Mapping[str, int]) -> bool:
-        combinations = self._combinations(numbers)
-        if self.is_plain:
-            return combinations <= self.budget
-        if self.looked_at + combinations > max(MOST_LOOKED_AT, self.budget):
-            return False
-        self.looked_at += combinations
-        found = list(islice(self.space.combinations(self.levels(numbers)), self.budget + 1))
-        if len(found) > self.budget:
-            return False
-        self.last_that_fits = found
-        return True
-
-    def points(self, numbers: Mapping[str, int]) -> list[Params]:
-        """Return the points of the last grid that fits, whose numbers of levels these are."""
-        if self.is_plain:
-            return list(self.space.combinations(self.levels(numbers)))
-        return self.last_that_fits
-
-    def total(self, numbers: Mapping[str, int]) -> int:
-        combinations = self._combinations(numbers)
-        if combinations > MOST_LOOKED_AT:
-            return combinations
-        return sum(1 for _ in self.space.combinations(self.levels(numbers)))
-
-    def _combinations(self, numbers: Mapping[str, int]) -> int:
-        return prod(map(len, self.named.values())) * prod(numbers.values())
-
-
-def _named_levels(space: SearchSpace, levels: Levels) -> dict[str, list[Scalar]]:
-    named: dict[str, list[Scalar]] = {}
-    problems: list[Problem] = []
-    for name, wanted in levels.items():
-        key = ("levels", str(name))
-        if name not in space.parameters:
-            problems.append(Problem(f"unknown parameter{did_you_mean(name, space.names)}", key=key))
-            continue
-        parameter = space.parameters[name]
-        if is_whole(wanted):
-            if wanted < 1:
-                problems.append(Problem(f"needs at least 1 level, got {wanted}", key=key))
-            elif parameter.count is not None and wanted > parameter.count:
-                message = f"has {parameter.count} values only, {wanted} levels were asked for"
-                problems.append(Problem(message, key=key))
-            else:
-                named[name] = parameter.levels(wanted)
-            continue
-        if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not wanted:
-            message = f"must be a number of levels or a list of values, got {wanted!r}"
-            problems.append(Problem(message, key=key))
-            continue
-        values: list[Scalar] = []
-        for index, value in enumerate(wanted):
-            try:
-                values.append(parameter.canonical(value))
-            except ValueError as error:
-                problems.append(Problem(str(error), key=(*key, index)))
-        named[name] = list({(type(value), value): value for value in values}.values())
-    refuse(problems)
-    return named
 
 
 def _at(name: object) -> tuple[str, str]:
