@@ -136,43 +136,50 @@ def show(out, ways, on):
     found, optimum = read(out)
     names = [name for name in sorted({name for name, _ in found}) if not on or name in on]
     ways = ways or sorted({way for _, way in found})
+    groups = defaultdict(list)
     for name in names:
-        print(f"\n### {name}\n\nBest value known: {optimum[name]:.4f}\n")
-        heading(["way", "searches"])
+        groups[group_of(name)].append(name)
+    for group, members in [*groups.items(), *((name, [name]) for name in names)]:
+        print(f"\n### {group.split('/')[-1]}\n")
+        heading()
         for way in ways:
-            if (name, way) in found:
-                one = measures(found[name, way], optimum[name])
-                figures([way, str(one["searches"])], one)
-    print("\n### All surfaces\n")
-    heading(["way", "surfaces"])
-    for way in ways:
-        every = [
-            measures(found[name, way], optimum[name]) for name in names if (name, way) in found
-        ]
-        if every:
-            first = np.concatenate([one["first"] for one in every])
-            mean = {
-                key: np.mean([one[key] for one in every], axis=0)
-                for key in ("mean", "median", "area", "reached", "cpu_ms")
-            }
-            figures([way, str(len(every))], {**mean, "first": first})
+            every = [
+                measures(found[name, way], optimum[name])
+                for name in members
+                if (name, way) in found
+            ]
+            if len(every) == len(members):
+                figures(way, every)
 
 
-def heading(begin):
+def group_of(name):
+    """Return what kind of surface it is."""
+    if name.endswith(".npz"):
+        return "recorded"
+    return f"all {name.partition('#')[2]}" if "#" in name else "made up"
+
+
+def heading():
     columns = [f"@{number}" for number in SHOWN] + [
         "median @40",
         "area",
         "within 1 %",
         "median trial",
     ]
-    row_of([*begin, *columns, "ms a suggestion"])
-    print("|" + " --- |" * 1 + " ---: |" * (len(columns) + len(begin)))
+    row_of(["way", "searches", *columns, "ms a suggestion"])
+    print("| --- |" + " ---: |" * (len(columns) + 2))
 
 
-def figures(begin, one):
-    cells = [f"{value:.1f}" for value in one["mean"]] + [f"{one['median'][-1]:.1f}"]
-    cells += [f"{one['area']:.1f}", f"{100 * one['reached']:.0f} %", shown_first(one["first"])]
-    row_of([*begin, *cells, f"{one['cpu_ms']:.3g}"])
+def figures(way, every):
+    """Print the means over surfaces."""
+    first = np.concatenate([one["first"] for one in every])
+    mean = {
+        key: np.mean([one[key] for one in every], axis=0)
+        for key in ("mean", "median", "area", "reached", "cpu_ms")
+    }
+    cells = [f"{value:.1f}" for value in (*mean["mean"], mean["median"][-1], mean["area"])]
+    cells += [f"{100 * mean['reached']:.0f} %", shown_first(first), f"{mean['cpu_ms']:.3g}"]
+    row_of([way, str(sum(one["searches"] for one in every)), *cells])
 
 
 def main():

@@ -11,7 +11,6 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
