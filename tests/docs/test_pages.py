@@ -212,7 +212,7 @@ def _small(command: str, *, is_tracked: bool) -> str:
     if not is_tracked and "tracking" not in command:
         settings += " --set tracking=null"
     if "nightly" in named[0]:
-        settings += f" --set nightly.budget.trials={MOST_TRIALS}"
+        settings += f" --set budget.trials={MOST_TRIALS}"
     return command.replace(named[0], named[0] + settings)
 
 

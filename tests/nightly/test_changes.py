@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from tuner.config import load_config
+from tuner.config.budget import shares
 from tuner.config.nightly import KeepSection
 from tuner.core.corpus import Query
 from tuner.core.journal import read_journal
 from tuner.nightly.night import check_drift, record_score, write_score
 from tuner.nightly.pruning import prune
 from tuner.nightly.records import Part, Records, Score, read_records
-from tuner.nightly.spending import Spending, remember_part, shares
+from tuner.nightly.spending import Spending, remember_part
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
 from tuner.verdict.verdict import Measured
@@ -91,7 +92,7 @@ def test_new_queries_leave_the_best_before_as_starting_points_and_another_split_
 
 
 def test_a_score_by_another_objective_is_no_drift(nights: Any) -> None:
-    nights.configure(nightly={"budget": {"trials": 0}})
+    nights.configure(budget={"trials": 0})
     first = nights("2026-03-01")
     nights.repeat_the_score(days=20)
     nights.configure(objective={"maximize": {"recall@1": 1.0}}, metrics=["recall@1"])

@@ -50,6 +50,6 @@ def test_what_mlflow_missed_is_shown_by_the_next_night_that_has_it(
     assert challenger is not None
     assert challenger.params == third["challenger"]["params"]
 
-    fourth = nights("2026-03-04", *tracked, "nightly.budget.trials=0")
+    fourth = nights("2026-03-04", *tracked, "budget.trials=0")
     assert not any("missed" in note for note in fourth["notes"])
     assert len(nights.events("synced")) == 2

@@ -70,7 +70,7 @@ def test_a_guard_rail_keeps_the_champion(nights: Any) -> None:
 
 
 def test_with_no_trials_only_drift_is_looked_for(nights: Any) -> None:
-    nights.configure(nightly={"budget": {"trials": 0}, "promote": "auto"})
+    nights.configure(budget={"trials": 0}, nightly={"promote": "auto"})
     nights("2026-02-01")
     nights.repeat_the_score(days=13)
     summary = nights("2026-02-02")
@@ -84,11 +84,11 @@ def test_with_no_trials_only_drift_is_looked_for(nights: Any) -> None:
 
 
 def test_the_budget_is_shared_and_the_clock_ends_the_night(nights: Any) -> None:
-    few = nights("2026-03-01", "nightly.budget.trials=4")
+    few = nights("2026-03-01", "budget.trials=4")
     # random 3 : tpe 5 of 4 trials is 1.5 : 2.5, the first of equal remainders gets one more
     assert [trial["budget"] for trial in _header(few)["arms"]] == [2, 2]
     assert few["trials"]["evaluated"] == 5
-    late = nights("2026-03-02", "nightly.budget.minutes=1e-9")
+    late = nights("2026-03-02", "budget.minutes=1e-9")
     assert late["trials"]["evaluated"] == 1
     assert late["outcome"] == "kept"
 

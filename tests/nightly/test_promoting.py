@@ -59,7 +59,7 @@ def test_the_challenger_is_the_version_with_the_alias_and_its_verdict_counts(
     assert registry.get(CHAMPION) is None
 
     # Nothing better was found, so there is no new version, and the challenger is who it was.
-    idle = nights("2026-03-03", "nightly.budget.trials=0")
+    idle = nights("2026-03-03", "budget.trials=0")
     assert idle["challenger"] is None
     assert [one.version for one in registry.versions()] == [2, 1]
 

@@ -212,6 +212,6 @@ def test_a_promotion_that_mlflow_missed_is_shown_by_the_next_night(nights: Any, 
     config, _ = load_config(nights.path)
     promote(config, "baseline", why="", say=pytest.fail)
     assert registry.get("champion") is None
-    third = nights("2026-03-03", "nightly.budget.trials=0")
+    third = nights("2026-03-03", "budget.trials=0")
     assert third["champion"]["source"] == "config"
     assert third["champion"]["params"] == nights.config["baseline"]

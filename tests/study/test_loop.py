@@ -25,10 +25,12 @@ from tuner.execution.call import call
 from tuner.execution.local.inline import Inline
 from tuner.execution.local.threads import Threads
 from tuner.study.interrupt import interruptible
+from tuner.study.limit import GO, Leave
 from tuner.study.loop import Event, run_study
 from tuner.study.study import Study
 
 WAIT_S = 60.0
+OVER = Leave(over="enough is spent")
 
 
 class Tracker:
@@ -413,7 +415,7 @@ def test_when_the_time_is_up_what_is_under_way_ends_and_the_study_is_finished(
     path = tmp_path / "journal.jsonl"
     study = toy.create(path, 30)
     state = run_study(
-        study, execution, toy.evaluate, on_event=take, is_time_up=lambda: len(told) >= 5
+        study, execution, toy.evaluate, on_event=take, limit=lambda: OVER if len(told) >= 5 else GO
     )
     study.close()
     assert state == "finished"
@@ -426,12 +428,10 @@ def test_when_the_time_is_up_what_is_under_way_ends_and_the_study_is_finished(
 def test_without_any_time_the_baseline_is_evaluated_all_the_same(toy: ModuleType) -> None:
     study = toy.create(None, 30)
     events: list[Event] = []
-    state = run_study(
-        study, Inline(), toy.evaluate, on_event=events.append, is_time_up=lambda: True
-    )
+    state = run_study(study, Inline(), toy.evaluate, on_event=events.append, limit=lambda: OVER)
     assert state == "finished"
     assert [trial.arm for trial in study.trials if trial.is_told] == ["baseline"]
-    assert "the time is up" in events[-1].text
+    assert "enough is spent: no further trial" in events[-1].text
 
 
 def test_a_baseline_that_was_under_way_when_a_run_died_is_evaluated_without_time(
@@ -442,6 +442,6 @@ def test_a_baseline_that_was_under_way_when_a_run_died_is_evaluated_without_time
     study.ask(1)
     study.close()
     study = toy.resume(path, 30)
-    assert run_study(study, Inline(), toy.evaluate, is_time_up=lambda: True) == "finished"
+    assert run_study(study, Inline(), toy.evaluate, limit=lambda: OVER) == "finished"
     study.close()
     assert [trial.arm for trial in study.trials if trial.is_told] == ["baseline"]

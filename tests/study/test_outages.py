@@ -15,10 +15,12 @@ from tuner.core.journal import read_journal
 from tuner.core.trial import Blame, Outcome, Params, Trial, TrialState
 from tuner.execution.local.inline import Inline
 from tuner.execution.local.threads import Threads
+from tuner.study.limit import GO, Leave
 from tuner.study.loop import Event, run_study
 from tuner.study.outages import UNANSWERED_IN_A_ROW, without_outages
 
 REFUSED = ConnectionRefusedError("nobody listens")
+OVER = Leave(over="enough is spent")
 
 
 @dataclass
@@ -252,8 +254,8 @@ def test_time_that_is_up_in_an_outage_leaves_the_study_for_later(
 ) -> None:
     path = tmp_path / "journal.jsonl"
     study, service = toy.create(path, 12), Service(toy, answers_left=4)
-    is_up = lambda: service.asked > 5  # noqa: E731
-    assert run_study(study, Inline(), service, is_time_up=is_up) == "interrupted"
+    limit = lambda: OVER if service.asked > 5 else GO  # noqa: E731
+    assert run_study(study, Inline(), service, limit=limit) == "interrupted"
     study.close()
     assert not any(trial.error for trial in read_journal(path).trials.values())
 

@@ -23,6 +23,7 @@ from tuner.core.trial import Outcome, Params, Trial, TrialState
 from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
 from tuner.study.arms import Arm, arm_seed, next_arm, spent
+from tuner.study.limit import Leave
 from tuner.study.loop import run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study
@@ -305,7 +306,7 @@ def test_who_pulls_waits_until_a_trial_is_told(in_thread: Any) -> None:
 def test_who_waits_is_let_go(in_thread: Any, how: str) -> None:
     study, _ = seeing(0, budget=4)
     is_over = threading.Event()
-    pulled = in_thread(study.asks(is_over=is_over.is_set))
+    pulled = in_thread(study.asks(limit=lambda: Leave(over="enough" if is_over.is_set() else "")))
     zero = pulled.get(timeout=WAIT_S)
     match how:
         case "stop":

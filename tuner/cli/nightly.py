@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--date", "day", metavar="YYYY-MM-DD", help="Which night it is. Default: today.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only what needs attention.")
 def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool) -> int:
-    """Tune CONFIG within `nightly.budget`, and test what was found against the champion.
+    """Tune CONFIG within `budget`, and test what was found against the champion.
 
     The champion is what runs today: the one in MLflow's registry, else the last one known, else
     CONFIG's baseline. Prints one JSON object; everything else goes to standard error. A night that

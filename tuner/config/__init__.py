@@ -58,10 +58,12 @@ def _with_names_of_today(source: Source) -> Source:
 def parse_config(source: Source) -> Config:
     """Check plain data against the model of the configuration, and read the baseline's file.
 
+    The trials of a budget are shared out among the backends.
+
     Raises:
         InputError: with every problem found.
     """
-    config = checked(source, Config)
+    config = checked(source, Config).shared_out()
     if not isinstance(config.baseline, str):
         return config
     try:

@@ -18,6 +18,8 @@ Model = TypeVar("Model", bound=BaseModel)
 _SAID_OTHERWISE = {
     "measure_latency": "; latency is timed, in a pass of single queries, where a metric needs it: "
     "write metrics: [latency_p95_ms]",
+    "nightly.budget": "; a budget holds for every run: write `budget:` at the top of the file, not "
+    "below `nightly:`",
 }
 
 
@@ -41,7 +43,8 @@ def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:
     match details["type"]:
         case "extra_forbidden":
             name = str(key[-1])
-            hint = _SAID_OTHERWISE.get(name) or did_you_mean(name, _siblings(key[:-1], top))
+            said = _SAID_OTHERWISE.get(name) or _SAID_OTHERWISE.get(".".join(map(str, key)))
+            hint = said or did_you_mean(name, _siblings(key[:-1], top))
             message = f"unknown key{hint}"
         case "missing":
             message = "this key is required"

@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from tuner.config.budget import BudgetSection, CostSection, shares
 from tuner.config.index import IndexSection
 from tuner.config.nightly import NightlySection
 from tuner.config.section import (
@@ -362,6 +363,15 @@ class Config(Section):
         "`best.yaml`, which are asked first; and earlier studies of the same system, as run "
         "directories or MLflow run ids, whose trials are learnt from. `warm_start` is its old name",
     )
+    budget: BudgetSection = Field(
+        default=BudgetSection(),
+        description="what a run may spend; it ends at the first limit that is reached, with a "
+        "verdict",
+    )
+    cost: CostSection | None = Field(
+        default=None,
+        description="what the system costs; with it a run says what it has spent",
+    )
     index: IndexSection = Field(
         default=IndexSection(),
         description="what indexes may take, where parameters of the index are searched",
@@ -395,3 +405,20 @@ class Config(Section):
     nightly: NightlySection = Field(
         default=NightlySection(), description="what `tuner nightly` does every night"
     )
+
+    def shared_out(self) -> Config:
+        """Return the same with the trials of its budget as those of its backends.
+
+        Each gets the share that its own ``trials`` are of all; one that gets none is left out.
+        """
+        total = self.budget.trials
+        if not total:
+            return self
+        parts = shares([backend.trials for backend in self.backends], total)
+        backends = [
+            backend.model_copy(update={"trials": part})
+            for backend, part in zip(self.backends, parts, strict=True)
+            if part
+        ]
+        budget = self.budget.model_copy(update={"trials": None})
+        return self.model_copy(update={"backends": backends, "budget": budget})

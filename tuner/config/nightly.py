@@ -9,23 +9,6 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from tuner.config.section import Number, Section
 
 
-class NightlyBudgetSection(Section):
-    """How much a night may search; it ends at the first limit that is reached."""
-
-    trials: StrictInt | None = Field(
-        default=None,
-        ge=0,
-        le=1_000_000,
-        description="the trials of all backends together, shared out as their own `trials` are; "
-        "0: only look for drift; left out: what the backends say",
-    )
-    minutes: Number | None = Field(
-        default=None,
-        gt=0,
-        description="no trial is begun after this many minutes; those under way are finished",
-    )
-
-
 class NotifySection(Section):
     """Who is told of a night: a command, with the summary as JSON on its input, or a web hook."""
 
@@ -66,9 +49,6 @@ class KeepSection(Section):
 class NightlySection(Section):
     """What `tuner nightly` does every night."""
 
-    budget: NightlyBudgetSection = Field(
-        default=NightlyBudgetSection(), description="how much a night may search"
-    )
     promote: Literal["auto", "ask", "never"] = Field(
         default="ask",
         description="what happens after the verdict *deploy*. auto: what was found becomes the "

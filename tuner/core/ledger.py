@@ -48,8 +48,7 @@ def heard_by(tell: Tell) -> Iterator[None]:
 def teller() -> Tell:
     """Return what to call with the number of queries just before they are sent.
 
-    In the thread that was asked; what it returns may be called in any. A negative number takes back
-    what could not be sent after all.
+    In the thread that was asked; what it returns may be called in any.
     """
     return _TELL.get()
 

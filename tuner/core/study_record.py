@@ -156,9 +156,10 @@ class StudySummary:
     ``front_notes`` say why the winner is that point of it; ``goals`` lists each goal of winner and
     baseline: goal, winner, baseline, difference, interval, part, reading, sentence.
     ``racing`` is what racing saved, or None where the trials did not race. ``reason`` says why the
-    study failed, or what interrupted it but a signal. ``queries_asked`` counts the queries that the
-    system was asked, by what for (``core.calls``), and ``spent`` what that and all else came to;
-    None where an earlier version counted what was answered alone.
+    study failed, or what interrupted it but a signal; ``ended_by`` which limit ended a search
+    before its arms were done. ``queries_asked`` counts the queries that the system was asked, by
+    what for (``core.calls``), and ``spent`` what that and all else came to; None where an earlier
+    version counted what was answered alone.
 
     ``seconds`` is what the user waited for in the last session, from the start of the command, and
     ``seconds_by_phase`` where it went (``core.steps``); ``seconds_in_all`` adds the sessions before
@@ -184,6 +185,7 @@ class StudySummary:
     goals: tuple[Mapping[str, Any], ...] = ()
     racing: Savings | None = None
     reason: str = ""
+    ended_by: str = ""
     queries_asked: Mapping[str, int] = field(default_factory=dict)
     spent: Spent | None = None
     seconds_by_phase: Mapping[str, float] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from tuner.nightly.history import told_unreadable
 from tuner.nightly.pruning import only_one, prune
 from tuner.nightly.records import Champion, Records, Score, read_records
 from tuner.nightly.showing import check_notify, show_in_mlflow
-from tuner.nightly.spending import Spending, clock, remember_part, warmed, with_budget
+from tuner.nightly.spending import Spending, remember_part, warmed
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.report import write_study_report
 from tuner.run.assembly import Assembly, assemble
@@ -147,7 +147,6 @@ def _run(tonight: _Tonight, follow: Follow, began: float) -> dict[str, Any]:
     tuned = session.run(
         on_event=follow(session),
         say=tonight.note,
-        is_time_up=clock(tonight.config),
         level_of=spending,
         phases=tonight.phases,
         write_report=write_study_report,
@@ -219,9 +218,9 @@ def _baseline(session: Session) -> Trial | None:
 
 
 def _assemble(tonight: _Tonight, champion: Champion) -> Assembly:
-    """Open data and index, with the champion in the baseline's place and tonight's budget."""
+    """Open data and index, with the champion in the baseline's place."""
     # What the night does besides is not the study's; a web hook's address is not for its files.
-    config = with_budget(tonight.config).model_copy(
+    config = tonight.config.model_copy(
         update={"baseline": champion.params, "nightly": NightlySection()}
     )
     source, say = tonight.source, tonight.note
@@ -274,7 +273,7 @@ def _begun(
     if last is not None and last.summary is None and last.night != tonight.night:
         note(f"the night of {last.night} was not finished; its trials help tonight's search")
     earlier = Earlier()
-    if tonight.config.nightly.budget.trials != 0:
+    if tonight.config.budget.trials != 0:
         earlier = warmed(assembly, records, say=note)
     session = begin(assembly, earlier=earlier)
     records.write(

@@ -1,4 +1,4 @@
-"""What a night may spend: budgets, the clock, and what earlier looks have left of alpha.
+"""What a night starts from, and what earlier looks have left of alpha.
 
 Every look at the same queries has its share of alpha. Where the challengers of earlier nights met
 the same champion, the looks are alike, and what those have spent on the same luck is handed out
@@ -8,9 +8,8 @@ again (``levels_of_looks``).
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -18,8 +17,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from tuner.config import Config
-from tuner.config.model import BackendSection
 from tuner.core.errors import TunerError
 from tuner.core.rankings import FloatArray
 from tuner.core.run_files import JOURNAL_FILE
@@ -37,48 +34,6 @@ from tuner.verdict.verdict import Measured
 
 # So many trials tell a search where to look; the model of a Gaussian process costs their cube.
 MOST_EARLIER_TRIALS = 300
-
-
-def with_budget(config: Config) -> Config:
-    """Return the configuration with the night's trials shared among its backends.
-
-    Each gets the share that its own ``trials`` are of all; one that gets none is left out.
-    """
-    trials = config.nightly.budget.trials
-    if not trials:
-        return config
-    parts = shares([backend.trials for backend in config.backends], trials)
-    backends: list[BackendSection] = [
-        backend.model_copy(update={"trials": part})
-        for backend, part in zip(config.backends, parts, strict=True)
-        if part
-    ]
-    return config.model_copy(update={"backends": backends})
-
-
-def shares(weights: list[int], total: int) -> list[int]:
-    """Divide a whole number in proportion to weights, by largest remainders, first ones first.
-
-    >>> shares([60, 40, 40], 12)
-    [5, 4, 3]
-    """
-    exact = [total * weight / sum(weights) for weight in weights]
-    parts = [int(share) for share in exact]
-    order = sorted(range(len(weights)), key=lambda place: parts[place] - exact[place])
-    for place in order[: total - sum(parts)]:
-        parts[place] += 1
-    return parts
-
-
-def clock(config: Config) -> Callable[[], bool]:
-    """Return what says that the time is up, from now on; at once where nothing is to be tuned."""
-    budget = config.nightly.budget
-    if budget.trials == 0:
-        return lambda: True
-    if budget.minutes is None:
-        return lambda: False
-    end = time.monotonic() + 60.0 * float(budget.minutes)
-    return lambda: time.monotonic() >= end
 
 
 def warmed(assembly: Assembly, records: Records, *, say: Say) -> Earlier:

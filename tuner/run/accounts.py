@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tuner.core.calls import OF_TRIALS, TRIALS
@@ -13,21 +14,31 @@ from tuner.core.spent import Spent, spent_on
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
+from tuner.run.budget import Budget
+from tuner.run.needs import keeps_answers, needed
 from tuner.study.results import BASELINE_ARM, asked_in_trials
 from tuner.study.study import Study
 
 LEDGER_DIR = "asked"
+# Below it, what was asked, and the indexes that were begun.
+_QUERIES, _INDEXES = "queries", "indexes"
 
 
 def accounting(assembly: Assembly, run_dir: Path) -> Assembly:
     """Let what is asked from here on be counted in the run directory, with what was before."""
-    folder = (run_dir / LEDGER_DIR).resolve()
-    folder.mkdir(exist_ok=True)
-    ledger = Ledger(folder)
-    for purpose, asked in assembly.ledger.by_purpose().items():
+    assembly.builds.ledger = _moved(assembly.builds.ledger, run_dir / LEDGER_DIR / _INDEXES)
+    return replace(assembly, ledger=_moved(assembly.ledger, run_dir / LEDGER_DIR / _QUERIES))
+
+
+def _moved(before: Ledger, folder: Path) -> Ledger:
+    """Return a ledger in a folder, with what was added up in memory so far."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(folder.resolve())
+    for purpose, asked in before.by_purpose().items():
         ledger.add(purpose, asked)
-    return replace(assembly, ledger=ledger)
+    return ledger
 
 
 def reopened(
@@ -58,7 +69,43 @@ def spent(assembly: Assembly, study: Study) -> Spent:
     baselines = [trial for trial in study.trials if trial.arm == BASELINE_ARM]
     keys = {key_of_evaluation(trial.params) for trial in baselines}
     baseline = sum((by_key.get(key, NOTHING_ASKED) for key in keys), NOTHING_ASKED)
-    return spent_on(_by_purpose(assembly, study), baseline)
+    section = assembly.config.cost
+    return spent_on(
+        _by_purpose(assembly, study),
+        baseline,
+        cost=None if section is None else section.cost,
+        indexes=assembly.builds.ledger.total.sent,
+        index_money=index_money(assembly, study),
+    )
+
+
+def index_money(assembly: Assembly, study: Study) -> float:
+    """Return what indexes have cost: what the system says of those it built, else by ``cost``."""
+    section = assembly.config.cost
+    if section is None:
+        return 0.0
+    told: dict[str, float] = {}
+    for trial in study.trials:
+        for use in () if trial.index is None else trial.index.each:
+            if use.is_new and use.money is not None:
+                told[use.name] = use.money
+    others = max(0, assembly.builds.ledger.total.sent - len(told))
+    return sum(told.values()) + float(section.per_index) * others
+
+
+def budget_of(assembly: Assembly, study: Study, elapsed_s: Callable[[], float]) -> Budget:
+    """Return the limits of a configured study, and what it has spent of them."""
+    section = assembly.config.cost
+    return Budget(
+        assembly.config.budget,
+        study,
+        assembly.ledger,
+        elapsed_s,
+        lambda: needed(assembly, keeps=keeps_answers(assembly)),
+        None if section is None else section.cost,
+        partial(index_money, assembly, study),
+        keeps_answers=isinstance(assembly.retriever, Remembered),
+    )
 
 
 def _by_purpose(assembly: Assembly, study: Study) -> Mapping[str, Asked]:

@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 
+from tuner.core.ledger import Asked, Ledger
 from tuner.core.shown import shortened
 from tuner.core.steps import Step
 from tuner.retrieval.indexes.building import Building
 
 _LONGEST_LABEL = 60
+# What a build is counted as.
+INDEXES = "indexes"
 
 
 def unnoted(name: str) -> None:
@@ -36,12 +39,16 @@ class Builds:
         self._numbers: dict[str, int] = {}
         self._since = 0.0
         self._seconds = 0.0
+        # Adds up the builds that began, those that failed or were killed among them.
+        self.ledger = Ledger()
 
     def take(self, told: Building) -> None:
         """Hear how far one is."""
         with self._lock:
             if not self._under_way:
                 self._since = self._clock()
+            if told.name not in self._under_way:
+                self.count()
             self._numbers.setdefault(told.name, len(self._numbers) + 2)
             self._under_way[told.name] = told
             steps = [self._step()]
@@ -56,6 +63,10 @@ class Builds:
                     self._seconds += self._clock() - self._since
         for step in steps:
             self._listen(step)
+
+    def count(self) -> None:
+        """Count one that begins to be built."""
+        self.ledger.add(INDEXES, Asked(sent=1))
 
     @property
     def seconds(self) -> float:

@@ -74,6 +74,7 @@ class Conclusion:
             summary = self._interrupted("Ctrl-C after the search, before there was a verdict")
         return replace(
             summary,
+            ended_by=study.ended_by if summary.state == "finished" else "",
             queries_asked=queries_asked(self.assembly, study),
             spent=spent(self.assembly, study),
         )

@@ -138,9 +138,32 @@ def remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> list
     ]
 
 
+def most_inspected(assembly: Assembly) -> int:
+    """Return how many queries are asked at most to find parameters without effect.
+
+    None by default where the run has a budget of queries or of money.
+    """
+    setting, knobs = assembly.config.inspection, len(assembly.plan.space.names)
+    if setting == "off" or (setting == "auto" and _is_rationed(assembly)):
+        return 0
+    places = 1 + OTHER_PLACES  # the chosen configuration, and others for a parameter that is dead
+    return PROBED_QUERIES * (places * (1 + OTHER_VALUES) * knobs)
+
+
+def _is_rationed(assembly: Assembly) -> bool:
+    budget = assembly.config.budget
+    return budget.query_evaluations is not None or budget.money is not None
+
+
 def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> Iterator[str]:
     setting = assembly.config.inspection
     if setting == "off" or isinstance(assembly.retriever, Measures):
+        return
+    if setting == "auto" and _is_rationed(assembly):
+        yield (
+            "parameters without effect were not looked for, since the run has a budget of queries "
+            "or of money. To look all the same, write inspection: on"
+        )
         return
     took_ms = 0.0 if setting == "on" else query_ms(assembly, chosen, trials)
     if setting == "auto" and took_ms >= SLOW_QUERY_MS:

@@ -18,6 +18,7 @@ from tuner.config.model import (
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 from tuner.core.space import SearchSpace
+from tuner.core.spent import Cost
 from tuner.core.trial import Params
 from tuner.evaluation.evaluator import metric_problems as name_problems
 from tuner.evaluation.objective import COMPOSITE, Bounds, Objective, paid_metric
@@ -66,6 +67,7 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     if config.dataset is not None:  # else the system's metrics have names of its own
         problems += _metric_name_problems(config)
     arms = _arms(config, problems)
+    problems += _budget_problems(config)
     if (racing := config.racing) is not None:
         _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
     execution = _collect(problems, ("execution",), lambda: _execution(config))
@@ -192,6 +194,23 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
         yield Problem(message, key=("racing",))
     for index, name in enumerate(config.metrics):
         yield from metric_problems(name, ("metrics", index))
+
+
+def _budget_problems(config: Config) -> Iterator[Problem]:
+    budget, cost = config.budget, config.cost
+    if budget.money is not None and (cost is None or cost.cost == Cost()):
+        yield Problem(
+            "nobody knows what the system costs: add `cost: {per_query: …}`, or per_1000_tokens, "
+            "or per_index",
+            key=("budget", "money"),
+        )
+    if config.dataset is not None:
+        return
+    message = "the retriever measures itself, so its queries are not known; limit trials or minutes"
+    if budget.query_evaluations is not None:
+        yield Problem(message, key=("budget", "query_evaluations"))
+    if cost is not None:
+        yield Problem(f"{message}, and leave this out", key=("cost",))
 
 
 def _arms(config: Config, problems: list[Problem]) -> tuple[tuple[str, Backend, int], ...]:

@@ -29,7 +29,8 @@ from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
 from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
 from tuner.retrieval.base import Measures
-from tuner.run.accounts import accounting, reopened
+from tuner.retrieval.indexes import indexed_in
+from tuner.run.accounts import accounting, budget_of, reopened
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
@@ -67,7 +68,7 @@ from tuner.study.arms import Arm, Fixed
 from tuner.study.loop import Event, State, run_study
 from tuner.study.results import EARLIER_ARM
 from tuner.study.spec import StudySpec
-from tuner.study.study import Study, never
+from tuner.study.study import Study
 from tuner.verdict.looks import TunedOn
 
 # Says what the baseline was tuned on, where it came from a file that does.
@@ -120,15 +121,14 @@ class Session:
         *,
         on_event: Callable[[Event], None],
         say: Say,
-        is_time_up: Callable[[], bool] = never,
         level_of: LevelOf | None = None,
         phases: Phases | None = None,
         write_report: WriteReport | None = None,
     ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
-        The winner meets the held-out queries only after the search has ended. ``is_time_up`` ends
-        it before its budget is spent. ``level_of`` is for the verdict: see ``Conclusion``.
+        The winner meets the held-out queries only after the search has ended. ``level_of``
+        is for the verdict: see ``Conclusion``.
         ``phases`` is the clock of the command that this is part of, and tells how far each phase
         is. ``write_report`` is called when all else stands in the run directory; MLflow is shown
         what it wrote.
@@ -137,6 +137,9 @@ class Session:
         tracker = tracker_of(self.assembly.config, say)
         study, assembly = self.study, self.assembly
         is_measured = isinstance(assembly.retriever, Measures)
+        budget = budget_of(assembly, study, lambda: self.earlier_s + phases.total)
+        if budget.sentence:
+            say(budget.sentence)
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
         def search() -> State:
@@ -149,7 +152,7 @@ class Session:
                     tracker=tracker,
                     on_event=pinning_best(assembly, study, self.run_dir, on_event),
                     doubt=NothingFound(assembly, study.trials),
-                    is_time_up=is_time_up,
+                    limit=budget,
                     probe=None if is_measured else partial(probe, assembly),
                 )
 
@@ -243,6 +246,9 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
             # The study's own copy of the configuration holds the parameters, not their file.
             study.note(BASELINE_NOTE, tuned_on=assembly.baseline_tuned_on.to_record())
         assembly = remembering(accounting(assembly, run_dir), run_dir)
+        indexed = indexed_in(assembly.retriever)
+        if indexed is not None and indexed.new_first is not None:
+            assembly.builds.count()
         return Session(assembly, study, run_dir)
 
 

@@ -1,21 +1,25 @@
-"""Whether the data of a study can tell one configuration from another."""
+"""Whether a study can find anything: by its data, and within its budget."""
 
 from __future__ import annotations
 
 from tuner.core.errors import InputError, Problem, refuse
+from tuner.core.ledger import Asked
 from tuner.evaluation.evaluator import undefined_metrics
 from tuner.run.assembly import Assembly
+from tuner.run.needs import needed
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 
 
 def check_can_tune(assembly: Assembly) -> None:
-    """Refuse to search by what can tell no configuration from another.
+    """Refuse to search by what can tell no configuration from another, or with too little to spend.
 
     Raises:
-        InputError: the data set has one query, or a metric is undefined for every query of it.
+        InputError: the data set has one query, a metric is undefined for every query of it, or the
+            budget does not reach to the verdict of one trial.
     """
     if assembly.config.dataset is None:
         return
+    _check_budget(assembly)
     if len(assembly.dataset.queries) < 2:
         raise InputError(
             "the data set has 1 query, by which no configuration can be told from another: at "
@@ -44,4 +48,23 @@ def check_can_tune(assembly: Assembly) -> None:
             scale=data.scale,
         )
     ]
+    refuse(problems)
+
+
+def _check_budget(assembly: Assembly) -> None:
+    budget, section = assembly.config.budget, assembly.config.cost
+    need = needed(assembly, keeps=True)
+    first = 2 if assembly.baseline is not None and budget.trials != 0 else 1
+    queries = first * need.trial + need.verdict
+    what = "one trial" if first == 1 else "the baseline, one trial"
+    problems = []
+    if budget.query_evaluations is not None and budget.query_evaluations < queries:
+        message = f"too few: {what} and the verdict ask {queries:,} of this data set"
+        problems.append(Problem(message, key=("budget", "query_evaluations")))
+    if budget.money is not None and section is not None:
+        # What the contexts cost is known when there are some.
+        money = section.cost.of(Asked(sent=queries))
+        if budget.money < money:
+            message = f"too little: {what} and the verdict cost {money:,.2f}, contexts not counted"
+            problems.append(Problem(message, key=("budget", "money")))
     refuse(problems)

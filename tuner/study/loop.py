@@ -16,8 +16,9 @@ from tuner.execution.base import Evaluate, Execution, Outcomes
 from tuner.execution.call import call_within
 from tuner.study.failures import Failures
 from tuner.study.interrupt import interruptible
+from tuner.study.limit import GO, Leave, Limit, no_limit
 from tuner.study.outages import is_answering, without_outages
-from tuner.study.study import Study, never
+from tuner.study.study import Study
 from tuner.tracking.base import Tracker
 
 # So many failures, without a success before them, are no accident.
@@ -34,7 +35,7 @@ class Event:
     """Something to show. ``trial`` is there for ``told``, ``text`` for all other kinds.
 
     Kinds: ``told``; ``execution`` (where evaluations run, and why, whenever that changes);
-    ``stopping`` (a signal came, too many trials failed, or the time is up).
+    ``stopping`` (a signal came, too many trials failed, or a limit is reached).
     """
 
     kind: Literal["told", "execution", "stopping"]
@@ -58,7 +59,7 @@ def run_study(
     tracker: Tracker | None = None,
     on_event: Callable[[Event], None] = _ignore,
     doubt: Callable[[Trial], str | None] = _no_doubt,
-    is_time_up: Callable[[], bool] = never,
+    limit: Limit = no_limit,
     probe: Callable[[Params], object] | None = None,
     grace_s: float = GRACE_S,
 ) -> State:
@@ -69,13 +70,13 @@ def run_study(
     First is by number, not by time, so that this ends a study at the same trial wherever it runs;
     others may be under way then. In a run that resumes a study which ended so, or one with a
     success, the count begins anew; where one succeeded, those that had failed before and are asked
-    again are not counted. From where ``is_time_up`` on, no trial is asked but a first one,
-    those under way end, and the study with them. ``"interrupted"``: by Ctrl-C or SIGTERM (or by
-    ``study.stop`` from elsewhere); no trial is asked from then on, those under way have
-    ``grace_s`` seconds to end, and a second signal does not wait. What did not end is evaluated
-    when the study is resumed. So is what got no answer when the system does not answer any more:
-    ``probe`` asks it something with params that it has answered (by default a whole evaluation),
-    and raises where it cannot. What ended a run early, but for a signal, is told by
+    again are not counted. Once ``limit`` says that it is over, no trial is asked but a first one,
+    those under way end, and the study with them; ``study.ended_by`` says why. ``"interrupted"``: by
+    Ctrl-C or SIGTERM (or by ``study.stop`` from elsewhere); no trial is asked from then on, those
+    under way have ``grace_s`` seconds to end, and a second signal does not wait. What did not end
+    is evaluated when the study is resumed. So is what got no answer when the system does not answer
+    any more: ``probe`` asks it something with params that it has answered (by default a whole
+    evaluation), and raises where it cannot. What ended a run early, but for a signal, is told by
     ``study.stopped_by``. The tracker is only given trials; starting and finishing it is the
     caller's.
     """
@@ -86,7 +87,7 @@ def run_study(
         text = f"{name}: ending after the evaluations under way; once more to end at once"
         on_event(Event("stopping", text=text))
 
-    asking = _Asking(study, is_time_up, on_event)
+    asking = _Asking(study, limit, on_event)
     is_hopeless, is_out = False, False
     try:
         with interruptible(study.stop, say_signal, grace_s=grace_s):
@@ -106,9 +107,10 @@ def run_study(
             study.stopped_by = str(error)
             on_event(Event("stopping", text=study.stopped_by))
     study.stop()
-    is_over = study.is_done or (asking.is_time_over and not signals and not is_out)
+    is_over = study.is_done or (asking.is_over and not signals and not is_out)
     state = _state(study, is_hopeless=is_hopeless, is_over=is_over)
-    detail = {"reason": study.stopped_by} if study.stopped_by else {}
+    reason = study.stopped_by or (study.ended_by if state == "finished" else "")
+    detail = {"reason": reason} if reason else {}
     if signals and state == "interrupted":
         detail = {"signal": signals[0]}
     study.note(ENDING, state=state, **detail)
@@ -116,32 +118,31 @@ def run_study(
 
 
 class _Asking:
-    """A study's trials for as long as there is time for another; ``is_time_over`` once not."""
+    """A study's trials for as long as its limit leaves another; ``is_over`` once it does not."""
 
-    def __init__(
-        self, study: Study, is_time_up: Callable[[], bool], on_event: Callable[[Event], None]
-    ) -> None:
+    def __init__(self, study: Study, limit: Limit, on_event: Callable[[Event], None]) -> None:
         self.study = study
-        self.is_time_over = False
-        self._is_time_up = is_time_up
+        self.is_over = False
+        self._limit = limit
         self._on_event = on_event
         self._teller = threading.get_ident()
         # Without its first trial, the baseline where there is one, a study has nothing to say.
         self._has_first = any(trial.is_told for trial in study.trials[:1])
 
     def __iter__(self) -> Iterator[Trial]:
-        for trial in self.study.asks(is_over=self._is_over, teller=self._teller):
+        for trial in self.study.asks(limit=self._leave, teller=self._teller):
             self._has_first = True
             yield trial
 
-    def _is_over(self) -> bool:
-        if not self._has_first or not self._is_time_up():
-            return False
-        if not self.is_time_over and not self.study.is_done:
-            text = "the time is up: no further trial, those under way are waited for"
-            self._on_event(Event("stopping", text=text))
-        self.is_time_over = True
-        return True
+    def _leave(self) -> Leave:
+        leave = self._limit() if self._has_first else GO
+        if leave.over and self.study.has_more:
+            self.study.ended_by = leave.over
+            if not self.is_over:
+                rest = "no further trial, those under way are waited for"
+                self._on_event(Event("stopping", text=f"{leave.over}: {rest}"))
+            self.is_over = True
+        return leave
 
 
 class _InOrder:

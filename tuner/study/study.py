@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +19,7 @@ from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
 from tuner.execution.call import plain
 from tuner.study.arms import Arm, next_arm, spent
 from tuner.study.journal import Journal
+from tuner.study.limit import Limit, no_limit
 from tuner.study.rival import Rival, leaders
 from tuner.study.scoring import with_result, with_shared_result
 from tuner.study.spec import StudySpec
@@ -26,11 +27,6 @@ from tuner.study.spec import StudySpec
 # Who waits for an outcome looks so often whether the study was stopped: ``stop`` may be called by a
 # signal's handler, which can wake nobody.
 LONGEST_WAIT_S = 0.2
-
-
-def never() -> bool:
-    """Return False: nothing ends it."""
-    return False
 
 
 class Study:
@@ -83,6 +79,8 @@ class Study:
         # Why a run ended early, but for a signal: the system gave no answer, or nothing is to hope
         # for. Empty where it did not.
         self.stopped_by = ""
+        # Which limit ended it before its arms were done; empty where none did.
+        self.ended_by = ""
         self._trials = list(content.trials.values())
         # Every trial with a number below it is told.
         self._told_before = 0
@@ -166,10 +164,26 @@ class Study:
             is_told = all(trial.is_told for trial in self._trials)
             return is_told and self._next_arm() is None
 
-    def asks(
-        self, *, is_over: Callable[[], bool] = never, teller: int | None = None
-    ) -> Iterator[Trial]:
-        """Yield trials to evaluate until the arms are done, ``is_over``, or ``stop`` is called.
+    @property
+    def has_more(self) -> bool:
+        """Say whether any trial is left to ask for."""
+        with self._lock:
+            return bool(self._unfinished) or self._next_arm() is not None
+
+    @property
+    def under_way(self) -> list[Trial]:
+        """Return the trials that were sent out and have not come back."""
+        with self._lock:
+            return [self._trials[number] for number in sorted(self._sent_out)]
+
+    @property
+    def upcoming(self) -> Trial | None:
+        """Return the trial that was asked before and is asked again next; None where it is new."""
+        with self._lock:
+            return self._unfinished[-1] if self._unfinished else None
+
+    def asks(self, *, limit: Limit = no_limit, teller: int | None = None) -> Iterator[Trial]:
+        """Yield trials to evaluate until the arms are done, ``limit``, or ``stop`` is called.
 
         Waits where the next trial can be suggested only once another is told; where each of those
         is held back, it ends. ``teller`` is the identity of the thread that tells, which would wait
@@ -178,11 +192,11 @@ class Study:
         Raises:
             TunerError: that thread asks for a trial which has to wait.
         """
-        while not is_over():
+        while not (leave := limit()).over:
             with self._lock:
-                trial = self._ask()
+                trial = None if leave.waits and self._sent_out else self._ask()
                 if trial is None:
-                    if self._is_stopped or self._next_arm() is None or not self._sent_out:
+                    if self._is_stopped or not self.has_more or not self._sent_out:
                         return
                     if threading.get_ident() == teller:
                         raise TunerError(
@@ -190,7 +204,7 @@ class Study:
                             f"{self._told_before} was told, in the thread that would tell it; an "
                             "execution pulls trials ahead from a thread of its own"
                         )
-                    self.has_kept_waiting = True
+                    self.has_kept_waiting |= not leave.waits
                     self._changed.wait(LONGEST_WAIT_S)
                     continue
             yield trial

@@ -65,6 +65,11 @@ class Remembered(Around):
         self._is_quick = False
         self._query_s = math.inf  # of the last call; unknown, so the first one asks few
 
+    @property
+    def keeps(self) -> bool:
+        """Say whether answers are kept, as far as that is known: some are, or will be."""
+        return self._is_service or (self._folder.is_dir() and any(self._folder.iterdir()))
+
     def asked_again(self) -> Remembered:
         """Return the retriever past what is remembered; its second answers are kept apart."""
         folder = self._folder / AGAIN

@@ -23,9 +23,11 @@ TOO_MANY = 429
 NOT_THERE = (404, 410)
 # Longer than this nobody waits: the trial fails and says what the server asked for.
 LONGEST_WAIT_S = 60.0
+# What httpcore tells just before a request's body goes to a connection that is there.
+SENT = "http11.send_request_body.started"
 
 
-def _unheard(tries: int) -> None:  # noqa: ARG001  # what hears of tries
+def _unheard() -> None:
     return None
 
 
@@ -93,11 +95,11 @@ class Connection:
         )
 
     async def send(
-        self, body: Any, places: Mapping[str, Any], on_try: Callable[[int], None] = _unheard
+        self, body: Any, places: Mapping[str, Any], on_try: Callable[[], None] = _unheard
     ) -> tuple[Any, float]:
         """Send one body, None for none; return the decoded response, and the seconds until its
-        last try. ``places`` are the values of the places in the URL. ``on_try`` is called with 1
-        just before each try, and with -1 where there was nobody to take it.
+        last try. ``places`` are the values of the places in the URL. ``on_try`` is called
+        just before each try that finds somebody to take it.
 
         429, 5xx and broken connections are tried again, after a wait that doubles each time, with
         jitter, or after what Retry-After says. A time-out is not: what was slow is slow again.
@@ -130,21 +132,26 @@ class Connection:
             await asyncio.sleep(max(wait_s, min(back_off_s, LONGEST_WAIT_S)))
 
     async def _attempt(
-        self, body: Any, places: Mapping[str, Any], on_try: Callable[[int], None]
+        self, body: Any, places: Mapping[str, Any], on_try: Callable[[], None]
     ) -> _Attempt:
         import httpx
 
         await self._wait_for_turn()
         url = resolve_url(fill_places(self.service.url, places, partial(quote, safe="")))
-        on_try(1)
+
+        async def hear(event: str, _: Any) -> None:
+            if event == SENT:
+                on_try()
+
+        heard = {"trace": hear}
         try:
             async with asyncio.timeout(self.service.timeout_s):
-                response = await self._client.request(self.service.method, url, json=body)
+                response = await self._client.request(
+                    self.service.method, url, json=body, extensions=heard
+                )
         except TimeoutError:
             return _Attempt(f"no answer within {self.service.timeout_s:g} s", is_outage=True)
         except httpx.TransportError as error:
-            if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol):
-                on_try(-1)
             is_refused = isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
             problem = f"no answer: {one_line(error)}"
             return _Attempt(problem, None if is_refused else 0.0, is_outage=not is_refused)

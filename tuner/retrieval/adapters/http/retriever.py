@@ -275,7 +275,7 @@ class Http:
         try:
             body = fill(template, values)
             response, tried_again_s = await connect(self.service).send(
-                body, index, lambda tries: tell(tries * len(batch))
+                body, index, lambda: tell(len(batch))
             )
             found = search(self.response, response)
             if self.batch_size == 1:

@@ -1,0 +1,239 @@
+"""What a run says that it spent is what a paid service counted, to the query, whatever happened."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOKENS = 500.0
+CONFIG = """\
+study: {name: paid, seed: 3}
+dataset: {path: data, split: {holdout: 0.5}}
+retriever:
+  kind: http
+  url: URL
+  request: {query: query, params: params}
+  response: "@"
+  concurrency: 2
+  retry_wait_s: 0.01
+space:
+  title_weight: {type: real, low: 0.0, high: 4.0}
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {title_weight: 3.0, top_k: 4}
+backends: [{kind: random, trials: 8}]
+execution: {kind: threads, workers: 2}
+tracking: null
+"""
+
+
+class Paid(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        service: Service = self.server.service  # type: ignore[attr-defined]
+        number = service.count()
+        time.sleep(service.answer_s)
+        words = asked["query"].removesuffix("?").split()
+        part, city = words[4], words[6]
+        found = [f"{city}-{part}", f"{city}-{'market' if part == 'river' else 'river'}"]
+        worse = asked["params"]["title_weight"] > 2
+        answer = {"results": found[::-1] if worse else found, "context_tokens": TOKENS}
+        body = json.dumps(answer).encode()
+        self.send_response(503 if number in service.fails_at else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Service:
+    """A server that counts what it is asked, and does something when it has been asked so often."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.fails_at: set[int] = set()
+        self.answer_s = 0.004
+        self.at: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Paid)
+        self._server.daemon_threads = True
+        self._server.service = self  # type: ignore[attr-defined]
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign,assignment]
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/"
+
+    def count(self) -> int:
+        with self._lock:
+            self.asked += 1
+            number = self.asked
+        self.at.get(number, lambda: None)()
+        return number
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.close()
+
+
+def configure(folder: Path, service: Service, *lines: str) -> None:
+    text = CONFIG.replace("URL", service.url) + "".join(f"{line}\n" for line in lines)
+    (folder / "config.yaml").write_text(text, encoding="utf-8")
+
+
+def parts(record: dict[str, Any]) -> dict[str, int]:
+    return {part["name"]: part["queries"] for part in record["spent"]["parts"]}
+
+
+def test_tries_that_failed_are_counted(tuner_here, service: Service) -> None:
+    configure(tuner_here.folder, service)
+    service.fails_at = {3, 50}
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert record["failed_trials"] == 0
+    # 9 trials of 10 queries, two of which were tried twice.
+    assert record["queries_asked"]["trials"] == 92
+    assert sum(parts(record).values()) == sum(record["queries_asked"].values()) == service.asked
+    assert parts(record)["baseline"] in (11, 10)  # the third is perhaps the first trial's
+    assert record["spent"]["kept"] > 0  # the verdict asks nothing that scoring has asked
+
+
+def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: Service) -> None:
+    configure(tuner.folder, service)
+    started = subprocess.Popen(
+        tuner.command("run", "config.yaml", "--quiet"), cwd=tuner.folder, env=tuner.environment
+    )
+    service.at = {47: lambda: started.send_signal(signal.SIGKILL)}
+    assert started.wait(120) == -signal.SIGKILL
+    before = service.asked
+    assert 47 <= before < 90
+    (run_dir,) = tuner.runs()
+    record = json.loads(tuner("resume", str(run_dir), "--json").stdout)
+    assert record["state"] == "finished"
+    assert service.asked > before
+    assert sum(record["queries_asked"].values()) == sum(parts(record).values()) == service.asked
+
+
+@pytest.mark.parametrize("racing", [(), ("racing: {}",)], ids=["whole", "racing"])
+def test_a_budget_of_queries_is_never_passed_and_leaves_a_verdict(
+    tuner_here, service: Service, racing: tuple[str, ...]
+) -> None:
+    # The baseline asks 10, and 30 are kept for the verdict, so there is room for 3 trials of 10.
+    configure(tuner_here.folder, service, "budget: {query_evaluations: 75}", *racing)
+    done = tuner_here("run", "config.yaml")
+    (run_dir,) = tuner_here.runs()
+    assert service.asked <= 75
+    assert "budget: 75 query evaluations; what the verdict needs is kept aside: up to 30" in (
+        done.stderr
+    )
+    assert "the budget of 75 query evaluations is used up" in done.stderr
+    asked = service.asked
+    record = json.loads(tuner_here("resume", str(run_dir), "--json").stdout)
+    assert service.asked == asked  # nothing more is spent without a word
+    assert record["state"] == "finished"
+    assert record["ended_by"].startswith("the budget of 75 query evaluations is used up")
+    assert record["verdict"]["outcome"] == "deploy"
+    assert record["finished_trials"] + record["raced_out_trials"] >= 4
+    assert racing or record["finished_trials"] == 4  # 10 + 3 * 10 + 30 = 70, and 80 > 75
+    assert sum(parts(record).values()) == asked
+
+
+def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: Service) -> None:
+    # A query costs 0.01 and 500 tokens at 0.02 a thousand: 0.02 in all. The baseline 0.20, the
+    # verdict 0.60 at most, and so 3 trials of 0.20 fit into 1.50.
+    lines = (
+        "budget: {money: 1.5, minutes: 60}",
+        "cost: {per_query: 0.01, per_1000_tokens: 0.02}",
+    )
+    configure(tuner_here.folder, service, *lines)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert record["finished_trials"] == 4
+    assert record["spent"]["money"] == pytest.approx(0.02 * service.asked)
+    assert record["spent"]["money"] <= 1.5
+    tokens = sum(part["tokens"] for part in record["spent"]["parts"])
+    assert tokens == TOKENS * service.asked
+    assert record["ended_by"].startswith("the budget of 1.5 money is used up")
+
+
+def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(tuner, service: Service) -> None:
+    configure(tuner.folder, service, "budget: {query_evaluations: 75}")
+    whole = json.loads(tuner("run", "config.yaml", "--json").stdout)
+    begun = service.asked
+    started = subprocess.Popen(
+        tuner.command("run", "config.yaml", "--quiet", "--name", "killed"),
+        cwd=tuner.folder,
+        env=tuner.environment,
+    )
+    service.at = {begun + 23: lambda: started.send_signal(signal.SIGKILL)}
+    assert started.wait(120) == -signal.SIGKILL
+    (run_dir,) = [path for path in tuner.runs() if path.name.startswith("killed")]
+    record = json.loads(tuner("resume", str(run_dir), "--json").stdout)
+    assert record["winner"]["params"] == whole["winner"]["params"]
+    assert sum(record["queries_asked"].values()) == service.asked - begun
+    # What was under way was lost, at most two calls of two queries each, and may be missing now.
+    assert whole["finished_trials"] - record["finished_trials"] in (0, 1)
+    assert service.asked - begun <= 75
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (("budget: {money: 5}",), "budget.money: nobody knows what the system costs: add `cost:"),
+        (
+            ("budget: {query_evaluations: 40}",),
+            "budget.query_evaluations: too few: the baseline, one trial and the verdict ask 50",
+        ),
+        (
+            ("budget: {money: 0.4}", "cost: {per_query: 0.01}"),
+            "budget.money: too little: the baseline, one trial and the verdict cost 0.50",
+        ),
+        (("nightly: {budget: {trials: 3}}",), "write `budget:` at the top of the file"),
+    ],
+)
+def test_a_budget_that_cannot_be_kept_is_refused(
+    tuner_here, service: Service, lines: tuple[str, ...], said: str
+) -> None:
+    configure(tuner_here.folder, service, *lines)
+    for command in ("run", "check"):
+        assert said in tuner_here(command, "config.yaml", code=2).stderr
+    assert service.asked == 0
+
+
+def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: Service) -> None:
+    configure(tuner_here.folder, service, "budget: {trials: 5}")
+    tuner_here.edit(
+        "[{kind: random, trials: 8}]", "[{kind: random, trials: 6}, {kind: grid, trials: 4}]"
+    )
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    (run_dir,) = tuner_here.runs()
+    header = json.loads((run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert [arm["budget"] for arm in header["arms"]] == [3, 2]
+    assert record["finished_trials"] + record["shared_trials"] == 6
+
+
+def test_minutes_end_a_search_with_a_verdict(tuner_here, service: Service) -> None:
+    service.answer_s = 0.05
+    configure(tuner_here.folder, service, "budget: {minutes: 1.0e-6}")
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert (record["state"], record["finished_trials"]) == ("finished", 1)
+    assert record["ended_by"] == "the budget of 0.0 s is used up"
+    assert record["verdict"]["outcome"]

@@ -1,0 +1,186 @@
+"""What a run may still spend: asked before each trial, with what the verdict needs kept aside.
+
+What is spent is read off the ledger. Trials that are under way count as if each asked all of its
+queries; where that alone decides, they are waited for. So the last trial does not depend on how
+many run at once, and no limit of queries or money is passed, but by tries that failed and are
+repeated. Seconds decide when a study ends, and nothing else.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tuner.config.budget import BudgetSection
+from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
+from tuner.core.shown import counted
+from tuner.core.spent import Cost
+from tuner.core.steps import duration
+from tuner.core.trial import Trial
+from tuner.study.limit import GO, Leave
+from tuner.study.study import Study
+
+
+@dataclass(frozen=True)
+class Need:
+    """What is needed at most.
+
+    Attributes:
+        trial: queries of one trial.
+        verdict: queries that are asked after the search, as far as answers are kept by then.
+        per_index: money for one more index; 0 where no trial can need one.
+    """
+
+    trial: int
+    verdict: int
+    per_index: float = 0.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a run is with one of its limits; ``aside`` is kept for the verdict."""
+
+    name: str
+    spent: float
+    limit: float
+    aside: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """The limits of a run, and what it has spent; called before each trial, as a ``Limit``.
+
+    Attributes:
+        section: the limits.
+        elapsed_s: tells how long all sessions have taken so far.
+        need: tells what a trial and the verdict need at most.
+        index_money: tells what indexes have cost so far.
+        keeps_answers: whether a trial that was interrupted is not asked again what it was answered.
+    """
+
+    section: BudgetSection
+    study: Study
+    ledger: Ledger
+    elapsed_s: Callable[[], float]
+    need: Callable[[], Need]
+    cost: Cost | None = None
+    index_money: Callable[[], float] = lambda: 0.0
+    keeps_answers: bool = False
+
+    def __call__(self) -> Leave:
+        """Say whether another trial may be asked."""
+        if self.section.trials == 0:
+            return Leave(over="budget.trials is 0")
+        if self.section.minutes is not None and self._is_late():
+            return Leave(over=f"the budget of {self._called('minutes')} is used up")
+        for name in ("query_evaluations", "money"):
+            leave = self._leave(name)
+            if leave != GO:
+                return leave
+        return GO
+
+    def standings(self) -> list[Standing]:
+        """Return how far the run is with each of its limits."""
+        limits = {
+            "minutes": (self.section.minutes, self.elapsed_s() / 60.0, self._verdict_s() / 60.0),
+            "query_evaluations": (
+                self.section.query_evaluations,
+                self.ledger.total.sent,
+                self.need().verdict,
+            ),
+            "money": (self.section.money, self._money(), self._price(self.need().verdict)),
+        }
+        return [
+            Standing(name, spent, float(limit), aside)
+            for name, (limit, spent, aside) in limits.items()
+            if limit is not None
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """Say what may be spent, and what of it is kept aside; empty where nothing is limited."""
+        limits = [
+            self._called(name)
+            for name in ("minutes", "query_evaluations", "money")
+            if getattr(self.section, name) is not None
+        ]
+        if not limits:
+            return ""
+        told, verdict = f"budget: {', or '.join(limits)}", self.need().verdict
+        if not verdict:
+            return told
+        aside = f"up to {counted(verdict, 'query', 'queries')}"
+        return f"{told}; what the verdict needs is kept aside: {aside}"
+
+    def _is_late(self) -> bool:
+        minutes = self.section.minutes
+        assert minutes is not None
+        return self.elapsed_s() + self._trial_s() + self._verdict_s() > 60.0 * float(minutes)
+
+    def _trial_s(self) -> float:
+        """Return how long a trial takes: the median of those that were evaluated whole."""
+        return _median([trial.seconds.get("total", 0.0) for trial in self._whole()])
+
+    def _verdict_s(self) -> float:
+        """Return how long the queries after the search take, if one takes as long as in trials."""
+        need = self.need()
+        spent = _median([trial.seconds.get("retrieve", 0.0) for trial in self._whole()])
+        return spent * need.verdict / max(need.trial, 1)
+
+    def _whole(self) -> list[Trial]:
+        return [trial for trial in self.study.trials if trial.is_scored and not trial.shared_from]
+
+    def _leave(self, name: str) -> Leave:
+        limit = getattr(self.section, name)
+        if limit is None:
+            return GO
+        need = self.need()
+        asked = self.ledger.by_key()
+        left = self._left(self.study.upcoming, need.trial, asked)
+        under_way = sum(
+            max(0, need.trial - asked.get(key_of_evaluation(trial.params), NOTHING_ASKED).sent)
+            for trial in self.study.under_way
+        )
+        if name == "money":
+            more, later = self._price(left) + need.per_index, self._price(under_way)
+            spent, verdict = self._money(), self._price(need.verdict)
+        else:
+            more, later = left, under_way
+            spent, verdict = self.ledger.total.sent, need.verdict
+        if spent + more + verdict > limit:
+            aside = " but for what the verdict may need" if verdict else ""
+            return Leave(over=f"the budget of {self._called(name)} is used up{aside}")
+        if spent + later + more + verdict > limit:
+            return Leave(waits=True)
+        return GO
+
+    def _left(self, upcoming: Trial | None, full: int, asked: Mapping[str, Asked]) -> int:
+        """Return how many queries the next trial may ask."""
+        if upcoming is None or not self.keeps_answers:
+            return full
+        before = asked.get(key_of_evaluation(upcoming.params), NOTHING_ASKED)
+        return max(0, full - before.answered)
+
+    def _money(self) -> float:
+        if self.cost is None:
+            return 0.0
+        return self.cost.of(self.ledger.total) + self.index_money()
+
+    def _price(self, queries: int) -> float:
+        """Return what so many queries cost, each with as many tokens as those of any trial."""
+        if self.cost is None:
+            return 0.0
+        found = [one for one in self.ledger.by_key().values() if one.answered]
+        tokens = max((one.tokens / one.answered for one in found), default=0.0)
+        return self.cost.of(Asked(sent=queries, tokens=queries * tokens))
+
+    def _called(self, name: str) -> str:
+        limit = getattr(self.section, name)
+        if name == "minutes":
+            return duration(60.0 * float(limit))
+        return f"{limit:,} query evaluations" if name == "query_evaluations" else f"{limit:,} money"
+
+
+def _median(values: list[float]) -> float:
+    return statistics.median(values) if values else 0.0
