@@ -46,7 +46,7 @@ SPENT_ON: Mapping[str, tuple[str, ...]] = {
     "search": OF_TRIALS,
     "held-out queries": (HOLDOUT, TIMED),
     "verdict": (VERDICT, ASKED_TWICE, LATENCY, SIDE_BY_SIDE),
-    "probing": (PREPARING, NOTHING_FOUND, PROBE, QUERY_TIME, DEAD_KNOBS),
+    "probing": (PREPARING, CHECKED, NOTHING_FOUND, PROBE, QUERY_TIME, DEAD_KNOBS),
     "evaluation": (EVALUATION,),
 }
 
