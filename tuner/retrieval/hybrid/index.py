@@ -194,10 +194,9 @@ class Index:
                 (counted, (rows, np.arange(len(rows)))), shape=(len(texts), len(rows))
             )
             seeds = sparse.csr_array(seeds + share @ walks)
-        *_, total = cumulative_scores(
+        return cumulative_scores(
             self.graph, seeds, hops=settings.max_hops, decay=settings.hop_decay
         )
-        return total
 
     def save(self, directory: Path) -> None:
         """Write the index into an empty directory."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,14 @@ from tuner.retrieval.hybrid.fusion import Groups, best, normalise_graph, normali
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.knobs import Settings
 from tuner.retrieval.hybrid.mixture import corners, mixed, passage_weights, scaled
-from tuner.retrieval.hybrid.propagation import MOST_HOPS, cumulative_scores, hop_weights
+from tuner.retrieval.hybrid.propagation import (
+    DECAY,
+    MOST_HOPS,
+    Roads,
+    add_scaled,
+    hop_weights,
+    walks,
+)
 from tuner.retrieval.hybrid.rerank import Questions
 from tuner.retrieval.hybrid.seeds import softmax
 
@@ -36,13 +43,14 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 # Measured: products are quickest where a matrix of walks and documents stays in the cache, and 16
-# walks fill one of its lines.
+# walks fill one of its lines; beyond it, the more walks, the fewer jumps in memory for each.
 _BLOCK_BYTES = 6 * 1024 * 1024
 _LEAST_WALKS = 16
-# Passages from which on a product is quicker row by row: their matrix of walks leaves the cache.
-_BEYOND_CACHE = 400_000
+_LEAST_WALKS_BEYOND = 32
+# Passages from which on a matrix of that many walks leaves the cache.
+_BEYOND_CACHE = 50_000
 # Of all blocks that are worked on at once, however many cores there are.
-_MOST_BYTES = 2 * 1024**3
+_MOST_BYTES = 5 * 1024**3 // 2
 
 
 class Recent(Generic[Key, Value]):
@@ -210,15 +218,14 @@ def write_prepared(
     walks_shape = (MOST_HOPS, len(queries), starts, width)
     graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
 
-    from_entities: Any = index.graph.to_passages.T
-    if documents > _BEYOND_CACHE:
-        from_entities = from_entities.tocsr()
+    roads_of = Roads.ordered if documents > _BEYOND_CACHE else Roads.of
+    roads = roads_of(index.graph)
 
     def work(block: slice) -> Float32Array | None:
         lexical, dense = index.text_parts(list(queries[block]))
-        hops = _walks(index, entities[block], index.best_passages(lexical, dense), from_entities)
+        found = _walks(index, entities[block], index.best_passages(lexical, dense), roads)
         for row, scores in enumerate(lexical):
-            reached = hops[-1][row]
+            reached = found.total(row)
             if dense is None:
                 by_text, _ = best(scores[None, :], options.text_pool)
             else:
@@ -231,22 +238,20 @@ def write_prepared(
             is_further[at, span] = ~np.isin(members, usual)
             if dense is not None:
                 vectors[at, span] = dense[row, members]
-            for hop, values in enumerate(hops):
-                graph[hop, at, :, span] = values[row][:, members]
+            for hop, values in enumerate(found.by_hop(row, members)):
+                graph[hop, at, :, span] = values
             graph[:, at, :seeds, span] *= ~is_further[at, span]
         return None if dense is None else corners(lexical, dense)
 
-    size = max(1, -(-_LEAST_WALKS // starts), _BLOCK_BYTES // (4 * documents * starts))
-    blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
+    blocks, at_once = _blocks(index, len(queries))
     ends: list[Float32Array] = []
-    walk_bytes = 4 * (documents * (MOST_HOPS + 3) + len(index.graph.names))
-    threads = max(1, min(cpu_count(), _MOST_BYTES // (walk_bytes * size * starts)))
+    threads = min(cpu_count(), at_once)
     work_of = Parallel(n_jobs=threads, prefer="threads", return_as="generator")
     advance(0, len(blocks))
-    for number, found in enumerate(work_of(delayed(work)(block) for block in blocks), 1):
+    for number, done in enumerate(work_of(delayed(work)(block) for block in blocks), 1):
         advance(number, len(blocks))
-        if found is not None:
-            ends.append(found)
+        if done is not None:
+            ends.append(done)
     graph.flush()
     write_array(directory, "pool", pool)
     if index.owners is not None:
@@ -264,26 +269,69 @@ def write_prepared(
     (directory / "texts.json").write_text(texts, encoding="utf-8")
 
 
-def _walks(
-    index: Index, entities: IntArray, passages: IntArray, from_entities: Any
-) -> list[Float32Array]:
-    """Return cumulative scores by hop, each of shape (queries, seeds + passages, documents)."""
+def _blocks(index: Index, queries: int) -> tuple[list[slice], int]:
+    """Cut queries into blocks; returns them, and how many of them memory has room for at once."""
+    documents, starts = index.passage_count, index.options.seed_room + index.passage_starts
+    # Hops are kept until the passages of the pool are known.
+    bytes_each = 4 * starts * (documents * (MOST_HOPS + 1) + len(index.graph.names))
+    if documents > _BEYOND_CACHE:
+        size = min(-(-_LEAST_WALKS_BEYOND // starts), _MOST_BYTES // bytes_each)
+    else:
+        size = max(-(-_LEAST_WALKS // starts), _BLOCK_BYTES // (4 * documents * starts))
+    size = max(1, size)
+    blocks = [slice(start, start + size) for start in range(0, queries, size)]
+    return blocks, max(1, _MOST_BYTES // (bytes_each * size))
+
+
+@dataclass(frozen=True)
+class _Walks:
+    """Where the walks of some queries have been, ``starts`` of each.
+
+    Attributes:
+        hops: where they are after each hop but the last, each of shape (passages, walks).
+        totals: cumulative scores after the last hop, same shape.
+    """
+
+    hops: list[Float32Array]
+    totals: Float32Array
+    starts: int
+
+    def total(self, row: int) -> Float32Array:
+        """Return a query's cumulative scores after the last hop, shape (starts, passages)."""
+        return np.ascontiguousarray(self.totals[:, self._columns(row)].T)
+
+    def by_hop(self, row: int, members: IntArray) -> Iterator[Float32Array]:
+        """Yield cumulative scores of some passages after each hop, shape (starts, members)."""
+        columns = self._columns(row)
+        so_far = np.zeros((len(members), self.starts), dtype=np.float32)
+        for hop, places in enumerate(self.hops, 1):
+            add_scaled(so_far, places[members, columns], np.float32(DECAY**hop))
+            yield so_far.T
+        yield self.totals[members, columns].T
+
+    def _columns(self, row: int) -> slice:
+        return slice(row * self.starts, (row + 1) * self.starts)
+
+
+def _walks(index: Index, entities: IntArray, passages: IntArray, roads: Roads) -> _Walks:
+    """Walk from each query's seeds, and then from its best passages."""
     names = np.pad(entities, [(0, 0), (0, passages.shape[1])], constant_values=-1)
     queries, width = names.shape
-    walks = np.flatnonzero(names.ravel() >= 0)
+    numbers = np.flatnonzero(names.ravel() >= 0)
     starts = sparse.csr_array(
-        (np.ones(len(walks), dtype=np.float32), (walks, names.ravel()[walks])),
+        (np.ones(len(numbers), dtype=np.float32), (numbers, names.ravel()[numbers])),
         shape=(queries * width, len(index.graph.names)),
     )
     rows, places = np.nonzero(passages >= 0)
-    walks = rows * width + entities.shape[1] + places
-    starts = starts + index.names_of(passages[rows, places], walks, queries * width)
-    return [
-        scores.reshape(queries, width, -1)
-        for scores in cumulative_scores(
-            index.graph, starts, hops=MOST_HOPS, from_entities=from_entities
-        )
-    ]
+    numbers = rows * width + entities.shape[1] + places
+    starts = starts + index.names_of(passages[rows, places], numbers, queries * width)
+    hops: list[Float32Array] = []
+    totals = np.zeros((index.passage_count, queries * width), dtype=np.float32)
+    for hop, reached in enumerate(walks(index.graph, starts, hops=MOST_HOPS, roads=roads), 1):
+        add_scaled(totals, reached, np.float32(DECAY**hop))
+        if hop < MOST_HOPS:
+            hops.append(reached)
+    return _Walks(hops, totals, width)
 
 
 def _side_by_side(blocks: Sequence[Float32Array]) -> Float32Array:

@@ -3,18 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from tuner.core.rankings import Float32Array, IntArray
 from tuner.retrieval.hybrid.graph import Graph
 
 DECAY = 0.7
 MOST_HOPS = 6
-# Measured: at this share of all passages or names sparse and dense products take the same time.
-THIN = 0.001
+# Where walks have reached fewer rows, those are picked out ahead of a product.
+MOST_PICKED = 0.3
+# Names that most passages hold: their rows stay in a processor's cache.
+HUBS = 10_000
+# Walks that are added up at once, so that both sides stay in the cache.
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Roads:
+    """The graph's matrices as products with dense walks take them.
+
+    Whichever way they are made, the numbers that come out are the same to the last digit.
+
+    Attributes:
+        from_passages: shape (entities, passages).
+        from_entities: shape (passages, entities).
+        entities: the graph's entity of each row of the one and column of the other; None where
+            they are in the graph's own order.
+    """
+
+    from_passages: Any
+    from_entities: Any
+    entities: IntArray | None
+
+    @classmethod
+    def of(cls, graph: Graph) -> Roads:
+        """Take the graph's matrices as they are, which is quick where walks stay in the cache."""
+        return cls(graph.to_entities.T, graph.to_passages.T, None)
+
+    @classmethod
+    def ordered(cls, graph: Graph) -> Roads:
+        """Make matrices for walks that no cache holds: they jump about in memory less.
+
+        Names that many passages hold stand together, the others in the order of the first passages
+        that hold them. A passage's names stay in the graph's order, in which sums are added up.
+        """
+        to_entities = graph.to_entities
+        passages, count = to_entities.shape
+        first = np.full(count, passages, dtype=np.int64)
+        rows = np.repeat(np.arange(passages), np.diff(to_entities.indptr))
+        # Backwards, as of several values the last one is kept.
+        first[to_entities.indices[::-1]] = rows[::-1]
+        del rows
+        hubs = np.argsort(-graph.degrees, kind="stable")[:HUBS]
+        first[hubs] = np.arange(-len(hubs), 0)
+        entities = np.argsort(first, kind="stable")
+        place = np.empty(count, dtype=to_entities.indices.dtype)
+        place[entities] = np.arange(count)
+        from_entities = graph.to_passages.T.tocsr()
+        return cls(
+            _renamed(to_entities, place).T,
+            _renamed(from_entities, place),
+            entities,
+        )
+
+
+def _renamed(matrix: Any, place: npt.NDArray[np.integer]) -> sparse.csr_array:
+    """Return the matrix with other numbers for its columns; the order within rows is kept."""
+    arrays = (matrix.data, place[matrix.indices], matrix.indptr)
+    return sparse.csr_array(arrays, shape=matrix.shape)
+
+
+def walks(
+    graph: Graph, seeds: sparse.csr_array, *, hops: int, roads: Roads | None = None
+) -> Iterator[Float32Array]:
+    """Yield where walks are after h = 1 to ``hops`` hops, each of shape (passages, walks).
+
+    ``seeds`` has shape (walks, entities). The first hop goes from the seeds to their passages; each
+    further one goes from passages to their entities and on to those entities' passages.
+    """
+    roads = Roads.of(graph) if roads is None else roads
+    at = np.unique(seeds.indices)
+    # Sparse times dense is quick one way only, so walks run down the columns.
+    passages: Float32Array = graph.to_passages[at].T @ seeds[:, at].T.toarray(order="C")
+    yield passages
+    # Who has reached many goes on to as many: each passage leads back to itself.
+    is_few = True
+    for _ in range(1, hops):
+        few = _reached(passages) if is_few else None
+        if few is None:
+            entities = roads.from_passages @ passages
+        else:
+            entities = roads.from_passages.T[few].T @ passages[few]
+            few = _reached(entities)
+        is_few = few is not None
+        if few is None:
+            passages = roads.from_entities @ entities
+        else:
+            passages = _from_few(graph, roads, entities, few)
+        yield passages
+
+
+def _reached(places: Float32Array) -> IntArray | None:
+    """Return the rows that any walk has reached, or None where they are many."""
+    found = np.flatnonzero(places.any(axis=1))
+    return found if len(found) < MOST_PICKED * len(places) else None
+
+
+def _from_few(graph: Graph, roads: Roads, entities: Float32Array, few: IntArray) -> Float32Array:
+    names = few
+    if roads.entities is not None:
+        # In the graph's order, so that sums are added up as elsewhere.
+        names = roads.entities[few]
+        order = np.argsort(names)
+        names, few = names[order], few[order]
+    passages: Float32Array = graph.to_passages[names].T @ entities[few]
+    return passages
 
 
 def cumulative_scores(
@@ -23,49 +131,24 @@ def cumulative_scores(
     *,
     hops: int,
     decay: float = DECAY,
-    from_entities: Any = None,
-) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield, for h = 1 to ``hops``, the sum of ``decay^i * p_i`` over i <= h.
+    roads: Roads | None = None,
+) -> Float32Array:
+    """Return the sum of ``decay^h * p_h`` over h = 1 to ``hops``, shape (walks, passages).
 
-    ``seeds`` has shape (walks, entities). p_1 is where the walk goes from its seeds; each further
-    hop goes from passages to their entities and on to those entities' passages. Yielded arrays
-    have shape (walks, passages) and are the caller's to keep. ``from_entities`` is
-    ``graph.to_passages.T`` in whichever form is quick; the numbers are the same.
+    p_h is what ``walks`` yields.
     """
-    to_passages, to_entities = graph.to_passages, graph.to_entities
-    # Sparse times dense is quick one way only, so walks run down the columns.
-    from_passages = to_entities.T
-    from_entities = to_passages.T if from_entities is None else from_entities
-    at_passages = seeds @ to_passages
-    passages = _down_columns(at_passages)
-    thin: sparse.csr_array | None = at_passages
-    total = decay * passages
-    yield total.T
-    for hop in range(2, hops + 1):
-        if thin is not None and _is_thin(thin):
-            # Sorted, so that sums are added up in one order, whichever way they are computed.
-            thin.sort_indices()
-            at_entities = thin @ to_entities
-            thin = None
-            if _is_thin(at_entities):
-                at_entities.sort_indices()
-                thin = at_entities @ to_passages
-                passages = _down_columns(thin)
-            else:
-                passages = from_entities @ _down_columns(at_entities)
-        else:
-            passages = from_entities @ (from_passages @ passages)
-        total = total + np.float32(decay**hop) * passages
-        yield total.T
+    reached = walks(graph, seeds, hops=hops, roads=roads)
+    total = np.float32(decay) * next(reached)
+    for hop, places in enumerate(reached, 2):
+        add_scaled(total, places, np.float32(decay**hop))
+    return total.T
 
 
-def _is_thin(walks: sparse.csr_array) -> bool:
-    """Say whether walks have reached so little that sparse products are the quicker ones."""
-    return walks.nnz < THIN * walks.shape[0] * walks.shape[1]
-
-
-def _down_columns(walks: sparse.csr_array) -> npt.NDArray[np.float32]:
-    return walks.T.toarray().astype(np.float32)
+def add_scaled(total: Float32Array, places: Float32Array, share: np.float32) -> None:
+    """Add ``share * places`` to ``total``, in place."""
+    for start in range(0, len(total), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        total[rows] += share * places[rows]
 
 
 def hop_weights(decay: float, hops: int) -> list[tuple[int, float]]:
