@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,26 @@ def test_options_are_given_as_in_a_configuration(tuner):
     printed = tuner("knobs", "function", "--set", "function=own:search").stdout
     assert "# top_k: integer, 10 by default; choose low and high" in printed
     assert "any parameters" in tuner("knobs", "http").stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("http", ["url=http://h/s", "index={url: 'http://h/i', body: {size: params.chunk_words}}"]),
+        ("command", ["command=[cat]", "index={command: [cat, '{chunk_words}', '{folder}']}"]),
+    ],
+)
+def test_the_parameters_of_an_index_are_known_by_their_names(tuner, kind, options):
+    given = [part for option in options for part in ("--set", option)]
+    printed = tuner("knobs", kind, *given).stdout
+    assert re.search(r"chunk_words +any +– +any +index +any values: name them in", printed)
+    assert f"besides, {kind} can be tuned by any parameters" in printed
+    assert "  # chunk_words: {type: …}   # an index for each value" in printed
+    record = json.loads(tuner("knobs", kind, *given, "--json").stdout)
+    assert [(knob["name"], knob["stage"]) for knob in record["knobs"]] == [("chunk_words", "index")]
+    assert record["space"] == {}
+    plain = tuner("knobs", kind).stdout
+    assert "those of an index are the ones that `index` names: give it by --set index=…" in plain
 
 
 FIXTURE = Path(__file__).resolve().parents[1] / "retrieval" / "data" / "ms_graphrag"

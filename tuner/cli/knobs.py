@@ -63,11 +63,18 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
         }
         echo(json_text(record, indent=2))
         return
+    built = options_of(kind)
     if knobs:
         _print_table(knobs)
-    else:
-        echo(f"{kind} can be tuned by any parameters: those that `space:` and `baseline:` name")
-    if built := options_of(kind):
+    if all(knob.is_guess for knob in knobs):
+        besides = "besides, " if knobs else ""
+        echo(
+            f"{besides}{kind} can be tuned by any parameters: those that `space:` and `baseline:` "
+            "name"
+        )
+        if not knobs and any(option.name == "index" for option in built):
+            echo("those of an index are the ones that `index` names: give it by --set index=…")
+    if built:
         echo("\noptions of the `retriever:` section, fixed for a study:")
         _print_options(built)
     if knobs:
@@ -143,7 +150,8 @@ def _print_table(knobs: Sequence[Knob]) -> None:
     table = Table(*columns, box=None)
     for knob in knobs:
         conditions = [_condition(knob)] if has_conditions else []
-        cells = (knob.name, knob.kind, str(knob.default), _values(knob), knob.stage, *conditions)
+        kind = "any" if _is_unvalued(knob) else knob.kind
+        cells = (knob.name, kind, _shown(knob.default), _values(knob), knob.stage, *conditions)
         table.add_row(*cells, knob.description)
     console().print(table)
 
@@ -154,11 +162,18 @@ def _condition(knob: Knob) -> str:
 
 
 def _values(knob: Knob) -> str:
+    if _is_unvalued(knob):
+        return "any"
     if knob.kind == "categorical":
         return ", ".join(map(str, knob.choices))
     low = "any" if knob.low is None else f"{knob.low:g}"
     high = "any" if knob.high is None else f"{knob.high:g}"
     return f"{low} to {high}" + (", log" if knob.scale == "log" else "")
+
+
+def _is_unvalued(knob: Knob) -> bool:
+    """Say whether a parameter is known by its name alone."""
+    return knob.kind == "categorical" and not knob.choices and not knob.is_open
 
 
 def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
@@ -169,12 +184,15 @@ def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
     space = space_of(knobs)
     for knob in knobs:
         name = yaml.safe_dump(knob.name).split("\n")[0]
+        stage = "   # an index for each value" if knob.stage == "index" else ""
+        if _is_unvalued(knob):
+            yield f"  # {name}: {{type: …}}{stage}"
+            continue
         if knob.name not in space:
             is_open = knob.kind != "categorical" and None in (knob.low, knob.high)
             remark = "choose low and high" if is_open else "it has this value only"
             yield f"  # {name}: {knob.kind}, {knob.default} by default; {remark}"
             continue
-        stage = "   # an index for each value" if knob.stage == "index" else ""
         yield f"  {name}: {_in_one_line(space[knob.name])}{stage}"
 
 

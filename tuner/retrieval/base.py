@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import Rankings
@@ -80,6 +81,13 @@ class RetrieverKind(Protocol):
 
 Identify = Callable[[Params], str]
 """Tells, of index parameters, what else shapes their index, such as code or a file's content."""
+
+
+def with_knobs(retriever: Retriever, knobs: Sequence[Knob]) -> Retriever:
+    """Return a retriever that was kept, with these knobs where they are the configuration's."""
+    if isinstance(retriever, TakesKnobs):
+        retriever = replace(cast(Any, retriever), knobs=tuple(knobs))
+    return retriever
 
 
 def prepare(retriever: Retriever, queries: Sequence[Query], advance: Advance) -> None:
@@ -218,11 +226,9 @@ class IdentifiesIndex(Protocol):
 
 @runtime_checkable
 class TakesKnobs(Protocol):
-    """A retriever whose knobs are the configuration's, and so no part of what is kept of it."""
+    """A dataclass whose ``knobs`` are the configuration's, and so no part of what is kept of it."""
 
-    def with_knobs(self, knobs: Sequence[Knob]) -> Retriever:
-        """Return the same retriever, asked with these knobs of stage ``"query"``."""
-        ...
+    takes_knobs: ClassVar[bool]
 
 
 @runtime_checkable

@@ -152,6 +152,12 @@ def space_knobs(
     return tuple(knobs)
 
 
+def unvalued(name: str, *, stage: Literal["query", "index"] = "query") -> Knob:
+    """Return the knob of a parameter that is known by its name alone, without a configuration."""
+    told = "any values: name them in `space:`, or one in `baseline:`"
+    return Knob(name, "categorical", None, stage=stage, description=told, is_guess=True)
+
+
 def of_kind(value: Any, knob: Knob) -> Any:
     """Return a checked value in the type that the knob declares: 2.0 hops are 2 hops."""
     match knob.kind:

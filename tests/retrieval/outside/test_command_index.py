@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 import time
@@ -139,7 +140,8 @@ def test_an_index_is_built_once_and_polled_until_it_is_ready(
     for _ in range(2):
         command = built("print_it.py", "{field}", poll={**poll, "interval_s": 0.01})
         assert command.index == "index title"
-    assert (folder / "polls").read_text() == "index title\n" * 3
+    # Three times until it was ready, and once whether it is still there.
+    assert (folder / "polls").read_text() == "index title\n" * 4
 
 
 @pytest.mark.parametrize(
@@ -222,3 +224,49 @@ def _is_alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+KNOWN = """
+import pathlib, sys
+
+known = pathlib.Path("known").read_text().splitlines()
+if sys.argv[1] not in known:
+    sys.exit(f"no index called {sys.argv[1]}")
+print('{"state": "ready"}')
+"""
+
+
+def test_a_name_that_the_system_has_lost_is_built_again(
+    built: Callable[..., Command], folder: Path
+) -> None:
+    (folder / "known_it.py").write_text(KNOWN, encoding="utf-8")
+    (folder / "known").write_text("index title\n", encoding="utf-8")
+    (folder / "log").unlink(missing_ok=True)
+    status = [sys.executable, "known_it.py", "{index}"]
+    poll = {"command": status, "ready_when": "state == 'ready'", "interval_s": 0.01}
+    for _ in range(2):
+        assert built("print_it.py", "{field}", poll=poll).is_there()
+    assert (folder / "log").read_text() == "title\n"
+    command = built("print_it.py", "{field}", poll=poll)
+    (folder / "known").write_text("", encoding="utf-8")
+    assert not command.is_there()
+    with pytest.raises(TunerError, match="no index called index title"):  # once it was built again
+        built("print_it.py", "{field}", poll=poll)
+    assert (folder / "log").read_text() == "title\ntitle\n"
+
+
+def test_an_answer_that_says_so_and_a_folder_that_is_gone_are_losses_too(
+    built: Callable[..., Command], folder: Path
+) -> None:
+    code = "print(open('state').read())"
+    poll = {"command": [sys.executable, "-c", code], "ready_when": "@ == 'ready'"}
+    (folder / "state").write_text("ready", encoding="utf-8")
+    command = built("print_it.py", "{field}", poll={**poll, "failed_when": "@ == 'gone'"})
+    for state, is_there in (("ready", True), ("busy", True), ("gone", False)):
+        (folder / "state").write_text(state, encoding="utf-8")
+        assert command.is_there() is is_there
+    written = built(*FORMS["a folder"])
+    assert written.is_there()
+    assert written.kept is not None
+    shutil.rmtree(written.kept / "folder")
+    assert not written.is_there()

@@ -7,10 +7,8 @@ it is brought to other machines as all folders of the cache are.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from tuner.core.brought import MANIFEST
@@ -18,7 +16,7 @@ from tuner.core.corpus import Corpus, corpus_fingerprint
 from tuner.core.files import write_whole
 from tuner.core.json_text import digest_of
 from tuner.core.trial import Params
-from tuner.retrieval.indexes.building import alone, cannot_keep
+from tuner.retrieval.indexes.building import alone, cannot_keep, empty
 from tuner.retrieval.indexes.record import OWN, files_of
 
 
@@ -55,14 +53,7 @@ def made_once(
         told = _told(folder, made_from)
         if told is not None and is_there(told):
             return told
-        try:
-            if folder.exists():
-                with suppress(OSError):
-                    (folder / MANIFEST).unlink()
-                shutil.rmtree(folder)
-            folder.mkdir()
-        except OSError as error:
-            raise cannot_keep(folder, error) from error
+        empty(folder)
         told = make()
         # The time tells it from another one that was made from the same.
         record = {"made_from": made_from, "told": told, "at": time.time()}

@@ -14,7 +14,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.answers import shown
 from tuner.retrieval.adapters.mapping import expression_problems, holds
-from tuner.retrieval.knobs import Knob, space_knobs
+from tuner.retrieval.knobs import Knob, space_knobs, unvalued
 
 INDEX = "index"
 INTERVAL_S = 2.0
@@ -71,6 +71,29 @@ def index_knobs(
     """Return the parameters of an index as knobs, with the values that a configuration has."""
     found = space_knobs(space, baseline, names=names)
     return tuple(replace(knob, stage="index") for knob in found)
+
+
+def declares_index(params_of: Callable[[Any], Collection[str]]) -> Any:
+    """Return a ``declare_knobs`` of the parameters that the option ``index`` names.
+
+    Without a configuration they have no values. Queries are sent whatever a configuration names.
+    """
+
+    def declare_knobs(
+        _: type,
+        /,
+        *,
+        index: Any = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
+        **options: Any,  # noqa: ARG001
+    ) -> tuple[Knob, ...]:
+        names = params_of(index)
+        if space is None and baseline is None:
+            return tuple(unvalued(name, stage="index") for name in names)
+        return index_knobs(names, space, baseline)
+
+    return classmethod(declare_knobs)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, TellsIndexCost, prepare
 from tuner.retrieval.indexes.pickling import Pickler
 from tuner.retrieval.indexes.record import (
+    RECORD,
     RETRIEVER,
     IndexRecord,
     files_of,
@@ -125,9 +126,7 @@ def build_here(
         found = order.found()
         if found is not None:
             return found, False
-        if order.folder.exists():
-            shutil.rmtree(order.folder)
-        order.folder.mkdir()
+        empty(order.folder)
         begin = time.perf_counter()
         built = order.make(corpus, order.folder, order.settings, portion(advance, 0.0, 0.7))
         prepare(built, order.queries, portion(advance, 0.7, 1.0))
@@ -152,6 +151,22 @@ def alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def empty(folder: Path) -> None:
+    """Make an empty folder, whatever was there.
+
+    Raises:
+        TunerError: it cannot be written.
+    """
+    try:
+        if folder.exists():
+            with suppress(OSError):
+                (folder / RECORD).unlink()  # from now on nobody takes it for whole
+            shutil.rmtree(folder)
+        folder.mkdir()
+    except OSError as error:
+        raise cannot_keep(folder, error) from error
 
 
 def cannot_keep(folder: Path, error: OSError) -> TunerError:

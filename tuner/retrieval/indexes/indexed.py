@@ -24,9 +24,9 @@ from tuner.retrieval.base import (
     LivesElsewhere,
     Notes,
     Retriever,
-    TakesKnobs,
     serve_one,
     telling_legs,
+    with_knobs,
     with_reasons,
 )
 from tuner.retrieval.base import prepare as prepare_one
@@ -288,9 +288,8 @@ class Indexed(Around):
         order = self._order(settings)
         folder, _, _ = self._built(order, unheard)
         opened = OPENED.retriever(folder, order.made_from)
-        if isinstance(opened, TakesKnobs):  # another study may have kept it, with other knobs
-            opened = opened.with_knobs(self.retriever.knobs)
-        return opened, rest
+        # Another study may have kept it, with other knobs.
+        return with_knobs(opened, self.retriever.knobs), rest
 
     def _settings_of(self, params: Params) -> Params:
         given = {name: params[name] for name in self._settings if name in params}

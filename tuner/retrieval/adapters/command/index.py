@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import InputError, Problem, TunerError
+from tuner.core.errors import InputError, OutageError, Problem, TunerError
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.command.process import run_once
+from tuner.retrieval.adapters.mapping import holds
 from tuner.retrieval.adapters.waiting import (
     INDEX,
     Limit,
@@ -79,6 +80,27 @@ class IndexCommand:
             asked = {**values, INDEX: name or folder}
             poll.wait(lambda: _answer(self._run(words, asked, limit)), limit)
         return name
+
+    def is_there(self, name: str, params: Params, folder: Path, timeout_s: float) -> bool:
+        """Say whether an index that was built is still there, as far as ``poll`` tells.
+
+        It is not where the command of ``poll`` fails, or says so, or the folder is gone.
+
+        Raises:
+            OutageError: the command cannot be started, or does not end in time.
+        """
+        if self.writes_folder and not folder.is_dir():
+            return False
+        if self.poll is None:
+            return True
+        words, poll = self.poll
+        values = {**params, FOLDER: folder, INDEX: name or folder}
+        done = run_once([fill_places(word, values) for word in words], self.working_dir, timeout_s)
+        if done is None:
+            raise OutageError(f"{words[0]}: no answer to `poll` within {timeout_s:g} s")
+        if done.problem:
+            return False
+        return poll.failed_when is None or not holds(poll.failed_when, _answer(done.output))
 
     def _run(self, words: Sequence[str], values: Mapping[str, Any], limit: Limit) -> str:
         filled = [fill_places(word, values) for word in words]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from tuner.core.checks import option_problems
 from tuner.core.corpus import Corpus, Query
@@ -39,7 +39,7 @@ from tuner.retrieval.adapters.command.index import (
 from tuner.retrieval.adapters.command.process import Process, idle_processes
 from tuner.retrieval.adapters.options import path_from_root
 from tuner.retrieval.adapters.own_index import made_once, place_of
-from tuner.retrieval.adapters.waiting import INDEX, index_knobs
+from tuner.retrieval.adapters.waiting import INDEX, declares_index, index_knobs
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 
@@ -57,6 +57,8 @@ class Command:
     the index is a folder in ``kept``. ``index_params`` are what it was built with.
     """
 
+    takes_knobs: ClassVar[bool] = True
+    declare_knobs = declares_index(params_of)
     resolve_options = path_from_root("working_dir", default=".")
 
     command: tuple[str, ...]
@@ -69,6 +71,7 @@ class Command:
     index: str | None = None
     index_params: Params = field(default_factory=dict)
     kept: Path | None = None
+    asking: IndexCommand | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the options, and see whether this machine has the program and the folder.
@@ -145,30 +148,20 @@ class Command:
         params = knob_params(index_params or {}, shaping)
         told = json.dumps([index, built.fingerprint], sort_keys=True)
         place = place_of(cache_dir, "command", json.dumps([index, words]), corpus, params)
-        build = partial(asking.built, params, place / FOLDER, index_timeout_s)
-        name = made_once(place, told, build)
-        return replace(built, index=name, index_params=params, kept=place)
+        name = made_once(
+            place,
+            told,
+            partial(asking.built, params, place / FOLDER, index_timeout_s),
+            lambda name: asking.is_there(name, params, place / FOLDER, built.start_timeout_s),
+        )
+        return replace(built, index=name, index_params=params, kept=place, asking=asking)
 
-    @classmethod
-    def declare_knobs(
-        cls,
-        *,
-        index: Any = None,
-        space: SearchSpace | None = None,
-        baseline: Params | None = None,
-        **options: Any,  # noqa: ARG003
-    ) -> tuple[Knob, ...]:
-        """Return those of the index; else the command is sent whatever the configuration names."""
-        return index_knobs(params_of(index), space, baseline)
-
-    def with_knobs(self, knobs: Sequence[Knob]) -> Command:
-        """Return the same, asked with these knobs."""
-        return replace(self, knobs=tuple(knobs))
-
-    @property
-    def tells_each_query(self) -> bool:
-        """Say that it tells of each query."""
-        return True
+    def is_there(self) -> bool:
+        """Say whether the index is still there, as far as ``poll`` tells."""
+        if self.asking is None or self.index is None or self.kept is None:
+            return True
+        folder = self.kept / FOLDER
+        return self.asking.is_there(self.index, self.index_params, folder, self.start_timeout_s)
 
     @property
     def queries_at_once(self) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
@@ -65,6 +65,8 @@ class Function:
 
     ``index_params`` are those of the index, which is ``index`` where the object built one.
     """
+
+    takes_knobs: ClassVar[bool] = True
 
     target: Target
     knobs: tuple[Knob, ...]
@@ -181,10 +183,6 @@ class Function:
     ) -> tuple[Knob, ...]:
         """Return the knobs that the function has by itself, and those that a space names."""
         return Target.read(function, search_path, index=index).knobs(space, baseline)
-
-    def with_knobs(self, knobs: Sequence[Knob]) -> Function:
-        """Return the same, asked with these knobs."""
-        return replace(self, knobs=tuple(knobs))
 
     @property
     def queries_at_once(self) -> int | None:

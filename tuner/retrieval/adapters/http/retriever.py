@@ -44,7 +44,7 @@ from tuner.retrieval.adapters.mapping import (
     template_problems,
 )
 from tuner.retrieval.adapters.own_index import made_once, place_of
-from tuner.retrieval.adapters.waiting import INDEX, index_knobs, without_places
+from tuner.retrieval.adapters.waiting import INDEX, declares_index, index_knobs, without_places
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs
 
 RESULTS = "results"
@@ -64,6 +64,8 @@ class Http:
     """
 
     waits: ClassVar[bool] = True
+    takes_knobs: ClassVar[bool] = True
+    declare_knobs = declares_index(params_of)
 
     service: Service
     request: str = field(repr=False)  # as JSON: a frozen record holds no mapping
@@ -191,27 +193,6 @@ class Http:
         )
         named = json.loads(name)
         return replace(built, index=named, index_params=params, kept=kept, asking=asking)
-
-    @classmethod
-    def declare_knobs(
-        cls,
-        *,
-        index: Any = None,
-        space: SearchSpace | None = None,
-        baseline: Params | None = None,
-        **options: Any,  # noqa: ARG003
-    ) -> tuple[Knob, ...]:
-        """Return those of the index; else the service is sent whatever the configuration names."""
-        return index_knobs(params_of(index), space, baseline)
-
-    def with_knobs(self, knobs: Sequence[Knob]) -> Http:
-        """Return the same, asked with these knobs."""
-        return replace(self, knobs=tuple(knobs))
-
-    @property
-    def tells_each_query(self) -> bool:
-        """Say that it tells of each query, tries that failed included."""
-        return True
 
     @property
     def queries_at_once(self) -> int:
