@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,13 @@ class Legs:
     scores: npt.NDArray[np.floating]
     tokens: FloatArray | None = None
     spans: npt.NDArray[np.signedinteger] | None = None
+
+    @cached_property
+    def has_passages(self) -> bool:
+        """Say whether a document stands several times among what was found for a query."""
+        documents = self.documents
+        is_again = (documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] != NO_DOCUMENT)
+        return bool(is_again.any())
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,9 +51,8 @@ def mixed(
     """Return the first ``count`` documents by the mixed scores."""
     shares = shares_of(mixing, legs, params)
     total = _added(mixing, legs, shares)
-    is_cut = has_passages(legs)
     if mixing.step > 0:
-        groups = Groups.of(legs.documents) if is_cut else None
+        groups = Groups.of(legs.documents) if legs.has_passages else None
         columns, scores = best_by_steps(np.asarray(total, dtype=np.float32), count, groups)
     else:
         columns, scores = _best(total, legs.documents, count, mixing.least)
@@ -79,12 +78,6 @@ def mixed(
         tokens=tokens,
         graph_used=used,
     )
-
-
-def has_passages(legs: Legs) -> bool:
-    """Say whether a document can stand several times among what the legs found."""
-    documents = legs.documents
-    return bool(((documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] >= 0)).any())
 
 
 def full_scores(mixing: Mixing, legs: Legs) -> Scores:

@@ -14,7 +14,7 @@ from tuner.evaluation.free.sweep import Lines, Worth
 from tuner.evaluation.objective import Objective, paid_metric
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.metrics.names import depth_needed
-from tuner.retrieval.computed import full_scores, has_passages
+from tuner.retrieval.computed import full_scores
 from tuner.retrieval.free import Mixing
 
 
@@ -89,7 +89,7 @@ def lines_of(
     and nobody knows those of each passage.
     """
     legs = rankings.legs
-    if legs is None or has_passages(legs):
+    if legs is None or legs.has_passages:
         return None
     documents = legs.documents
     is_there = documents != NO_DOCUMENT

@@ -105,7 +105,7 @@ class _One:
     def _of_prefix(self) -> tuple[Params, Profile]:
         name = self.free.prefixes[0]
         values = prefix_values(self.space, name)
-        table = self._table([{**self.start, name: value} for value in values])
+        table = self._prefix_table(self.start, values)
         at = table.best
         chosen = self.space.canonical({**self.start, name: values[at]})
         curve = _table_curve(name, values, table, at)
@@ -117,7 +117,10 @@ class _One:
         curves: dict[str, Curve] = {}
         for name in (*self.weights, *self.free.prefixes, *self.weights):
             values = self._values(name)
-            table = self._table([{**setting, name: value} for value in values])
+            if name in self.free.prefixes:
+                table = self._prefix_table(setting, values)
+            else:
+                table = self._table(self._at({**setting, name: value}) for value in values)
             at = table.best
             setting[name] = values[at]
             looked_at += len(values)
@@ -134,18 +137,25 @@ class _One:
         count = WEIGHTS if parameter.count is None else min(parameter.count, WEIGHTS)
         return parameter.levels(count)
 
-    def _table(self, settings: Sequence[Params]) -> Table:
-        """Evaluate settings one by one, each as if the system had answered it."""
-        rows = [self._row(setting) for setting in settings]
+    def _prefix_table(self, setting: Params, values: Sequence[Scalar]) -> Table:
+        """Evaluate the beginnings of one answer."""
+        whole = self._at({**setting, **self._prefixes(int(values[-1]))})  # type: ignore[arg-type]
+        return self._table(whole.first(int(value)) for value in values)  # type: ignore[arg-type]
+
+    def _at(self, setting: Params) -> Rankings:
+        return answer_at(self.free, self.rankings, {**self.evaluator.fixed, **setting})
+
+    def _table(self, answers: Iterable[Rankings]) -> Table:
+        """Evaluate answers one by one, each as if the system had given it."""
+        rows = [self._row(answer) for answer in answers]
         return Table(
             np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]),
             np.stack([row[2] for row in rows]),
         )
 
-    def _row(self, setting: Params) -> tuple[float, float, FloatArray]:
-        complete = {**self.evaluator.fixed, **setting}
-        measured = self.evaluator.measure(answer_at(self.free, self.rankings, complete))
+    def _row(self, answer: Rankings) -> tuple[float, float, FloatArray]:
+        measured = self.evaluator.measure(answer)
         score = self.objective.score(measured.metrics)
         by_query = self.objective.by_query(measured.per_query, measured.metrics)
         return score.objective, score.violation, by_query
@@ -259,7 +269,7 @@ class _One:
         ]
         for setting in settings:
             try:
-                objective = self._row(setting)[0]
+                objective = self._row(self._at(setting))[0]
             except (ValueError, ZeroDivisionError):  # no leg is left
                 continue
             if objective > found.objective:
@@ -281,7 +291,7 @@ class _One:
 
     def _depth_curve(self, name: str, setting: Params) -> Curve:
         values = prefix_values(self.space, name)
-        table = self._table([{**setting, name: value} for value in values])
+        table = self._prefix_table(setting, values)
         return _table_curve(name, values, table, values.index(setting[name]))
 
 

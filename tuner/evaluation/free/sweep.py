@@ -19,12 +19,14 @@ from tuner.core.rankings import BoolArray, FloatArray, IntArray
 from tuner.metrics.base import Judged
 from tuner.metrics.names import Metric
 
-# Weights at which the best are looked at, to leave out what never comes near them.
-_LOOKS = 5
+# Weights at which the best are looked at, to leave out what never comes near them: few of all, then
+# more of what is left.
+_LOOKS = (4, 17)
 # Below all scores, for what is not there; its line crosses no other.
 _NOWHERE = -1e12
-# Pairs of documents that are held at once.
-_MOST_PAIRS = 4_000_000
+# Queries that are looked at together, and pairs of their documents.
+_BLOCK = 32
+_MOST_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,13 @@ class Lines:
     high: float
 
     def near_the_top(self, depth: int) -> Lines:
+        """Return the lines that may be among the best ``depth``; see ``nearer_the_top``."""
+        near = self
+        for looks in _LOOKS:
+            near = near.nearer_the_top(depth, looks)
+        return near
+
+    def nearer_the_top(self, depth: int, looks: int) -> Lines:
         """Return the lines that may be among the best ``depth`` of their query, and perhaps more.
 
         Between two weights the documents that are best at one stay above the lowest of their own
@@ -56,11 +65,11 @@ class Lines:
         usable = np.where(self.is_there, self.intercept, _NOWHERE)
         slope = np.where(self.is_there, self.slope, 0.0)
         depth = min(depth, usable.shape[1])
-        weights = np.linspace(self.low, self.high, _LOOKS)
+        weights = np.linspace(self.low, self.high, looks)
         scores = [usable + slope * weight for weight in weights]
         least = [_least_of_best(one, depth) for one in scores]
         is_near = np.zeros(usable.shape, dtype=bool)
-        for place in range(_LOOKS - 1):
+        for place in range(looks - 1):
             here, there = scores[place], scores[place + 1]
             low_here, low_there = least[place], least[place + 1]
             later = np.where(here >= low_here, there, np.inf).min(axis=1, keepdims=True)
@@ -297,21 +306,25 @@ def _moves(lines: Lines, depth: int) -> _Moves:
 
 def _crossings(lines: Lines) -> Iterator[tuple[IntArray, IntArray, IntArray, FloatArray]]:
     """Yield, by blocks of queries: rows, who falls, who rises, and where their lines cross."""
-    queries, width = lines.intercept.shape
-    first, second = np.triu_indices(width, 1)
-    size = max(1, _MOST_PAIRS // max(len(first), 1))
-    for start in range(0, queries, size):
-        block = slice(start, start + size)
-        intercept, slope = lines.intercept[block], lines.slope[block]
-        apart = intercept[:, first] - intercept[:, second]
-        closing = slope[:, first] - slope[:, second]
-        before, behind = apart + lines.low * closing, apart + lines.high * closing
-        rows, pairs = np.nonzero(before * behind < 0.0)
-        is_above = before[rows, pairs] > 0.0
-        at = -apart[rows, pairs] / closing[rows, pairs]
-        one, other = first[pairs], second[pairs]
-        falling, rising = np.where(is_above, one, other), np.where(is_above, other, one)
-        yield rows + start, falling, rising, np.clip(at, lines.low, lines.high)
+    at_low = lines.intercept + lines.low * lines.slope
+    at_high = lines.intercept + lines.high * lines.slope
+    # What is there stands at the left of a row: queries with few are not looked at as wide.
+    counts = lines.is_there.sum(axis=1)
+    order = np.argsort(counts, kind="stable")
+    start = 0
+    while start < len(order):
+        most = int(counts[order[min(start + _BLOCK, len(order)) - 1]])
+        size = max(1, min(_BLOCK, _MOST_PAIRS // max(most * most, 1)))
+        block = order[start : start + size]
+        start += size
+        low, high = at_low[block, :most], at_high[block, :most]
+        is_crossing = low[:, :, None] > low[:, None, :]
+        is_crossing &= high[:, :, None] < high[:, None, :]
+        places, falling, rising = np.nonzero(is_crossing)
+        rows = block[places]
+        apart = lines.intercept[rows, falling] - lines.intercept[rows, rising]
+        closing = lines.slope[rows, rising] - lines.slope[rows, falling]
+        yield rows, falling, rising, np.clip(apart / closing, lines.low, lines.high)
 
 
 @dataclass(frozen=True, eq=False)
