@@ -221,6 +221,9 @@ def sweep(lines: Lines, worth: Worth, depths: Sequence[int], looks_to: int) -> l
     states = _states(near, moves, counted)
     values = {depth: _values(states, worth, depth) for depth in dict.fromkeys(ranked)}
     defined = int((worth.relevant_count > 0).sum())
+    # Both parts are sorted by weight once, so that to sort them together is to merge two runs.
+    by_depth = np.lexsort((moves.at, moves.boundary))
+    ends = np.searchsorted(moves.boundary[by_depth], np.arange(deepest + 2))
     steps = []
     for depth, rank in zip(depths, ranked, strict=True):
         rows, at, change, first = values[rank]
@@ -229,8 +232,8 @@ def sweep(lines: Lines, worth: Worth, depths: Sequence[int], looks_to: int) -> l
         counts = np.full(len(rows), 1.0 / max(defined, 1))
         is_there = (moves.first_ranks <= depth) & near.is_there
         tokens = np.where(is_there, near.tokens, 0.0).sum(axis=1)
-        of_depth = moves.boundary == depth
-        if worth.token_price and of_depth.any():
+        of_depth = by_depth[ends[depth] : ends[depth + 1]]
+        if worth.token_price and of_depth.size:
             price = -worth.token_price * moves.tokens[of_depth]
             rows = np.concatenate([rows, moves.rows[of_depth]])
             at = np.concatenate([at, moves.at[of_depth]])
@@ -332,7 +335,8 @@ class _States:
     """The grades of the first ranks of each query, before any and after each change.
 
     Sorted by query and weight; ``is_first`` marks the state of a query before its first change, and
-    ``differs_from`` the first rank, from 0, that differs from the state before.
+    ``differs_from`` the first rank, from 0, that differs from the state before. ``by_weight`` is
+    their order by weight alone.
     """
 
     rows: IntArray
@@ -340,6 +344,7 @@ class _States:
     gains: FloatArray
     is_first: BoolArray
     differs_from: IntArray
+    by_weight: IntArray
 
 
 def _states(lines: Lines, moves: _Moves, depth: int) -> _States:
@@ -375,20 +380,27 @@ def _states(lines: Lines, moves: _Moves, depth: int) -> _States:
     differs_from = np.full(len(rows), 0)
     differs_from[1:] = np.where(differs.any(axis=1), differs.argmax(axis=1), depth)
     differs_from[is_first] = 0
-    return _States(rows, at, gains, is_first, differs_from)
+    by_weight = np.argsort(at, kind="stable")
+    return _States(rows, at, gains, is_first, differs_from, by_weight)
 
 
 def _values(
     states: _States, worth: Worth, depth: int
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return rows, weights and changes of the metrics' part, and each query's first value."""
+    """Return rows, weights and changes of the metrics' part, and each query's first value.
+
+    Changes are sorted by weight.
+    """
     kept = np.flatnonzero(states.differs_from < depth)
     rows, is_first = states.rows[kept], states.is_first[kept]
     values = worth.of(states.gains[kept, :depth], rows)
     first = values[is_first]
-    change = np.diff(values, prepend=0.0)
-    is_change = ~is_first & ~np.isnan(values)
-    return rows[is_change], states.at[kept][is_change], change[is_change], first
+    change = np.zeros(len(states.rows))
+    change[kept] = np.diff(values, prepend=0.0)
+    is_change = np.zeros(len(states.rows), dtype=bool)
+    is_change[kept] = ~is_first & ~np.isnan(values)
+    order = states.by_weight[is_change[states.by_weight]]
+    return states.rows[order], states.at[order], change[order], first
 
 
 def _by_group(groups: IntArray, weights: FloatArray, lines: Lines) -> IntArray:
