@@ -227,11 +227,14 @@ def test_check_with_a_probe_tells_time_and_room_of_the_study(tuner_here):
     record = json.loads(tuner_here("check", "config.yaml", "--probe", "--json").stdout)["system"]
     assert record["queries"] == 10
     # 5 trials one at a time, and one index beside the baseline's.
-    expected = 5 * record["evaluation_seconds"] + record["index_seconds"]
+    assert record["index_starting_seconds"] > 0.0
+    another = record["index_seconds"] + record["index_starting_seconds"]
+    expected = 5 * record["evaluation_seconds"] + another
     assert record["study_seconds"] == pytest.approx(expected)
     assert record["study_index_mb"] == pytest.approx(2 * record["index_mb"])
     shown = tuner_here("check", "config.yaml", "--probe").stdout
     assert "one evaluation of 10 queries took " in shown
+    assert " kB, and a process for another one starts in " in shown
     assert "5 trials, 1 at a time and 2 indexes " in shown
 
 

@@ -17,6 +17,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.steps import duration
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import Measures
+from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly
 from tuner.run.planning import decided_by_clock, fitted_arms
 
@@ -53,8 +54,9 @@ class PlannedIndexes:
 class Probe:
     """What one evaluation took, and what a study would by that.
 
-    ``seconds`` is the evaluation's, without its index. ``study_s`` and ``megabytes`` take
-    every trial for evaluated and every index for built; starting processes is not counted.
+    ``seconds`` is the evaluation's, without its index; ``starting_s`` what it takes until a process
+    is there that builds another one. ``study_s`` and ``megabytes`` take every trial for evaluated
+    and every index for built.
     """
 
     queries: int
@@ -63,6 +65,7 @@ class Probe:
     trials: int
     at_once: int
     indexes: PlannedIndexes | None
+    starting_s: float = 0.0
 
     @property
     def study_s(self) -> float:
@@ -82,6 +85,8 @@ class Probe:
             of_it = (
                 f"; its index took {duration(self.index.seconds)} and {size(self.index.megabytes)}"
             )
+            if self.starting_s:
+                of_it += f", and a process for another one starts in {duration(self.starting_s)}"
         asked = f" of {counted(self.queries, 'query', 'queries')}" if self.queries else ""
         told = [f"one evaluation{asked} took {duration(self.seconds)}{of_it}"]
         parts = [f"{counted(self.trials, 'trial')}, {self.at_once} at a time"]
@@ -99,6 +104,7 @@ class Probe:
             "queries": self.queries,
             "evaluation_seconds": self.seconds,
             "index_seconds": None if self.index is None else self.index.seconds,
+            "index_starting_seconds": self.starting_s,
             "index_mb": None if self.index is None else self.index.megabytes,
             "study_seconds": self.study_s,
             "study_index_mb": self.megabytes,
@@ -111,7 +117,8 @@ class Probe:
     @property
     def _index_s(self) -> float:
         # One index is there already, and waiting for several at once is no quicker on one machine.
-        return 0.0 if self.index is None else (self._built - 1) * self.index.seconds
+        one_s = 0.0 if self.index is None else self.index.seconds + self.starting_s
+        return (self._built - 1) * one_s
 
 
 def facts_of(assembly: Assembly) -> dict[str, Any]:
@@ -121,9 +128,9 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
     size, seed = plan.space.size(), assembly.config.study.seed
     indexes = planned_indexes(assembly)
     grids = {
-        name: backend.described(plan.space)
-        for name, backend, _ in plan.arms
-        if isinstance(backend, Grid)
+        arm.name: arm.backend.described(plan.space)
+        for arm in fitted_arms(plan, assembly.baseline, assembly.config.index.budget)
+        if isinstance(arm.backend, Grid)
     }
     return {
         "dataset": {**record, "fingerprint": record["fingerprint"][:12]} if record else "none",
@@ -208,13 +215,16 @@ def probe(assembly: Assembly) -> Probe:
         raise TunerError(f"the baseline could not be evaluated: {outcome.error}")
     plan = assembly.plan
     at_once = min(plan.execution.slots, assembly.config.study.ahead + 1)
+    indexed, indexes = indexed_in(assembly.retriever), planned_indexes(assembly)
+    builds_others = indexed is not None and indexes is not None and indexes.most > 1
     return Probe(
         0 if isinstance(assembly.retriever, Measures) else len(assembly.tune_queries),
         outcome.seconds["total"],
         index,
         1 + sum(budget for _, _, budget in plan.arms),
         max(1, at_once),
-        planned_indexes(assembly),
+        indexes,
+        indexed.starting_s() if indexed is not None and builds_others else 0.0,
     )
 
 

@@ -199,6 +199,14 @@ def test_what_is_wrong_with_the_options_of_the_first_index_is_told_with_its_key(
     assert refused.value.problems == (Problem("no such folder", key=("folder",)),)
 
 
+def test_a_process_is_started_to_know_how_long_that_takes(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    before = time.perf_counter()
+    assert 0.0 < make().starting_s() < time.perf_counter() - before
+    assert builds(tmp_path) == ["1 well"]
+
+
 def test_an_index_says_what_it_is_made_from(make: Callable[..., Indexed]) -> None:
     code = "code 1"
     indexed = make(identify=lambda settings: f"{code} {settings['how']}")

@@ -1,30 +1,20 @@
-"""Build one index: here, or in a process of its own whose death or delay costs nothing else."""
+"""Build one index in this process: what it takes, and who is alone with its folder."""
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
 
 from filelock import FileLock
 
 from tuner.core.corpus import Corpus, Query
-from tuner.core.errors import InputError, OutageError, Problem, TunerError, one_line
+from tuner.core.errors import TunerError
 from tuner.core.files import whole
 from tuner.core.json_text import digest_of
-from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, portion, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, TellsIndexCost, prepare
@@ -40,13 +30,6 @@ from tuner.retrieval.indexes.record import (
 
 Make = Callable[[Corpus, Path, Params, Advance], Retriever]
 """Builds a retriever: over a corpus, into a folder, with parameters of stage ``"index"``."""
-
-# A builder that was stopped is given so long to end.
-_ENDING_S = 5.0
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from tuner.retrieval.indexes.building import build_for_parent; build_for_parent(sys.argv[2])"
-)
 
 
 @dataclass(frozen=True)
@@ -233,150 +216,3 @@ def _write(order: Order, built: Retriever, documents: int, seconds: float) -> In
     except OSError as error:
         raise cannot_keep(folder, error) from error
     return record
-
-
-def build_apart(
-    order: Order, *, timeout_s: float | None, advance: Advance = unheard
-) -> tuple[IndexRecord, bool]:
-    """Build the index in a process of its own, unless it is there; say whether it was built.
-
-    The process ends with this one, whatever ends it, and leaves nothing that would be taken for an
-    index. ``timeout_s`` counts from where it begins to build.
-
-    Raises:
-        TunerError: why it could not be built; an OutageError where a system did not answer.
-    """
-    order.folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="index-") as scratch:
-        payload = Path(scratch) / "order"
-        payload.write_bytes(_dumps(order))
-        with order.log.open("wb") as log:
-            builder = _start(payload, log)
-            told = _listen(builder, timeout_s, advance)
-    if "built" in told:
-        with suppress(OSError):
-            order.log.unlink()
-        record = read_record(order.folder)
-        if record is not None and order.made_from in ("", record.made_from):
-            return record, bool(told["built"])
-        told = {"error": "it was deleted as soon as it was built"}
-    if "problems" in told:
-        raise InputError(
-            problems=[Problem(**{**told, "key": tuple(told["key"])}) for told in told["problems"]]
-        )
-    kind = OutageError if told.get("is_outage") else TunerError
-    raise kind(str(told["error"]) if "error" in told else _death(builder.returncode, order.log))
-
-
-def build_for_parent(payload: str) -> None:
-    """Build in this process, which is the builder's, and tell the parent how far it is."""
-    tell = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the user's code prints goes to the log
-    os.environ.pop("PYTHONSAFEPATH", None)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-    def say(**message: Any) -> None:
-        tell.write(json.dumps(message) + "\n")
-        tell.flush()
-
-    def advance(done: int, of: int) -> None:
-        say(done=done, of=of)
-
-    try:
-        order: Order = pickle.loads(Path(payload).read_bytes())
-        say(begun=True)
-        corpus: Corpus = pickle.loads(order.corpus.read_bytes())
-        build = build_first if order.is_first else build_here
-        *_, is_built = build(order, corpus, advance)
-        say(built=is_built)
-    except InputError as error:
-        say(problems=[asdict(problem) for problem in error.problems])
-        raise
-    except BaseException as error:  # whatever the user's code raises, SystemExit too
-        say(error=one_line(error), is_outage=is_outage(error))
-        raise
-
-
-def _start(payload: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _START, json.dumps(sys.path), str(payload)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        # A group of its own: ending it also ends whatever the system started.
-        start_new_session=True,
-    )
-
-
-def _listen(
-    builder: subprocess.Popen[bytes], timeout_s: float | None, advance: Advance
-) -> dict[str, Any]:
-    """Return the last that a builder tells, once it has ended, or was ended at the time limit."""
-    assert builder.stdout is not None
-    assert builder.stdin is not None
-    told: dict[str, Any] = {}
-    is_late = threading.Event()
-
-    def stop_late() -> None:
-        is_late.set()
-        _end(builder)
-
-    limit = None if timeout_s is None else threading.Timer(timeout_s, stop_late)
-    try:
-        for line in builder.stdout:
-            message = json.loads(line)
-            if "done" in message:
-                advance(message["done"], message["of"])
-            elif "begun" in message and limit is not None:
-                limit.start()
-            elif "begun" not in message:
-                told = message
-        builder.wait()
-    finally:
-        if limit is not None:
-            limit.cancel()
-        _end(builder)
-        builder.stdin.close()
-        builder.stdout.close()
-    if is_late.is_set() and "built" not in told:
-        return {"error": f"it was not built within {timeout_s:g} s (index.timeout_s)"}
-    return told
-
-
-def _end(builder: subprocess.Popen[bytes]) -> None:
-    if builder.poll() is not None:
-        return
-    try:
-        os.killpg(builder.pid, signal.SIGKILL)
-    except (AttributeError, ProcessLookupError, PermissionError):
-        builder.kill()
-    with suppress(subprocess.TimeoutExpired):
-        builder.wait(_ENDING_S)
-
-
-def _end_with_parent() -> None:
-    """End this process, and what it started, when the parent is gone: its end of stdin closes."""
-    with suppress(OSError):
-        while os.read(0, 1024):
-            pass
-    if hasattr(os, "killpg"):
-        os.killpg(os.getpgid(0), signal.SIGKILL)
-    os._exit(1)
-
-
-def _death(code: int | None, log: Path) -> str:
-    """Say how a builder died that told nothing."""
-    how = f"its process ended with exit code {code}"
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
-        memory = ", as where memory runs out" if name == "SIGKILL" else ""
-        how = f"its process was ended by {name}{memory}"
-    return f"{how}; what it printed is in {log}"
-
-
-def _dumps(thing: object) -> bytes:
-    # joblib's own pickler takes lambdas and functions of a notebook too.
-    from joblib.externals.loky.backend.reduction import dumps
-
-    return bytes(dumps(thing))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tuner.core.brought import candidates
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import InputError, NotBuiltError, OutageError, TunerError
+from tuner.core.errors import NotBuiltError, OutageError, TunerError
 from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
@@ -30,13 +30,13 @@ from tuner.retrieval.base import (
     with_reasons,
 )
 from tuner.retrieval.base import prepare as prepare_one
+from tuner.retrieval.indexes.apart import build_apart, build_first_apart
 from tuner.retrieval.indexes.building import (
     Building,
     Make,
     Order,
     Tell,
     alone,
-    build_apart,
     build_first,
     made_from,
     prepared_first,
@@ -107,28 +107,18 @@ class Indexed(Around):
             replace(knob, default=self._settings[knob.name]) for knob in knobs
         )
         place = self._place(self._settings)
-        found = None if identify is None else self._order(self._settings).found()
+        made = "" if identify is None else self._made_from(self._settings)
+        order = Order(place, self._settings, made, make, self._corpus_file, is_first=True)
+        found = order.found() if made else None
         if found is not None:
             self.retriever = OPENED.retriever(place, found.made_from)
             self._first, self._is_first_new = found, False
-            return
-        own = "" if identify is None else self._made_from(self._settings)
-        order = Order(place, self._settings, own, make, self._corpus_file, is_first=True)
-        if limits.timeout_s is None or keeps_time:
-            self.retriever, self._first, is_new = build_first(order, corpus, advance)
+        elif limits.timeout_s is None or keeps_time:
+            self.retriever, self._first, self._is_first_new = build_first(order, corpus, advance)
         else:
-            self._first, is_new = self._first_apart(order, advance)
+            self._write_corpus()
+            self._first, self._is_first_new = build_first_apart(order, limits.timeout_s, advance)
             self.retriever = OPENED.retriever(place, self._first.made_from)
-        self._is_first_new = is_new
-
-    def _first_apart(self, order: Order, advance: Advance) -> tuple[IndexRecord, bool]:
-        self._write_corpus()
-        try:
-            return build_apart(order, timeout_s=self._limits.timeout_s, advance=advance)
-        except (InputError, OutageError):
-            raise
-        except TunerError as error:
-            raise TunerError(f"the baseline's index could not be built: {error}") from error
 
     def _begin(self) -> None:
         self.tell: Tell = untold
@@ -262,6 +252,17 @@ class Indexed(Around):
     def new_first(self) -> str | None:
         """Return the name of the first index, where this process built it; else None."""
         return self._place(self._settings).name if self._is_first_new else None
+
+    def starting_s(self) -> float:
+        """Start a process as for another index, which finds the first one; return the seconds.
+
+        Raises:
+            TunerError: it could not be started.
+        """
+        self._write_corpus()
+        begin = time.perf_counter()
+        build_apart(self._order(self._settings), timeout_s=None)
+        return time.perf_counter() - begin
 
     def identity(self, params: Params) -> str:
         """Return what the index that ``params`` describe is made from."""
