@@ -13,6 +13,9 @@ What is counted:
   engine's own search for names, walks over dicts of neighbours, fusion, a sort. Its dicts are made
   beforehand and not counted. It runs on 20 queries spread over the set and is **scaled** to all;
   its answers are checked against the engine's.
+- knobs: processor time of a trial of all queries with a new value of one knob, beside the same
+  trial without that knob; both have a temperature not seen before, and take turns. ``dense_weight``
+  is measured on an index with ``embedder: lsa``.
 - serve: one query at a time from the index alone, nothing prepared.
 - cold: a process that builds the index and prepares all queries; warm: one that opens both from
   the cache. Each runs in a process of its own, for an honest peak of memory; "process" includes
@@ -51,6 +54,25 @@ from tuner.retrieval.hybrid.text import analyse, full_text
 
 HOTPOTQA = Path(__file__).resolve().parents[3] / "shared" / "data" / "hotpotqa"
 PLAIN_QUERIES = 20
+KNOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # name -> (parameters of both trials, those of the one with the knob); a pair is a range
+    "hop_decay, 1 hop": ({"max_hops": 1}, {"hop_decay": (0.05, 1.0)}),
+    "hop_decay, 2 hops": ({"max_hops": 2}, {"hop_decay": (0.05, 1.0)}),
+    "hop_decay, 3 hops": ({"max_hops": 3}, {"hop_decay": (0.05, 1.0)}),
+    "hop_decay, 5 hops": ({"max_hops": 5}, {"hop_decay": (0.05, 1.0)}),
+    "hop_decay, 1 to 6 hops": ({"max_hops": (1, 6)}, {"hop_decay": (0.05, 1.0)}),
+    "seeds": ({}, {"seeds": (1, 8)}),
+    "passage_weight": ({}, {"passage_weight": (0.1, 2.0)}),
+    "rerank: lexical, 20 deep": ({}, {"rerank": "lexical"}),
+    "rerank: lexical, 50 deep": ({}, {"rerank": "lexical", "rerank_depth": 50}),
+}
+DENSE_KNOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "dense_weight": ({}, {"dense_weight": (0.0, 1.0)}),
+    "dense_weight, passage_weight": (
+        {},
+        {"dense_weight": (0.0, 1.0), "passage_weight": (0.1, 2.0)},
+    ),
+}
 EXPECTED = {"new temperature": 500.0, "new graph_weight and top_k": 2000.0}
 
 
@@ -202,6 +224,47 @@ def engine_times(
     return times
 
 
+def drawn(params: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+    """Return parameters with a value drawn from each range."""
+    found = {"temperature": float(np.exp(random.uniform(np.log(0.01), 0)))}
+    for name, value in params.items():
+        match value:
+            case (int(low), int(high)):
+                found[name] = int(random.integers(low, high + 1))
+            case (low, high):
+                found[name] = float(random.uniform(low, high))
+            case _:
+                found[name] = value
+    return found
+
+
+def knob_times(
+    engine: Hybrid,
+    queries: Sequence[Query],
+    knobs: dict[str, tuple[dict[str, Any], dict[str, Any]]],
+    repeats: int,
+    random: np.random.Generator,
+) -> dict[str, dict[str, float]]:
+    """Return by knob the milliseconds without and with it, and their ratio."""
+    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in knobs}
+    for _ in range(repeats + 1):
+        for name, (both, knob) in knobs.items():
+            for place, params in enumerate((both, {**both, **knob})):
+                chosen = drawn(params, random)
+                begin = time.process_time()
+                engine.retrieve(queries, chosen)
+                times[name][place].append(time.process_time() - begin)
+    # The first round brings what is read once into memory.
+    medians = {
+        name: [1000 * statistics.median(values[1:]) for values in pair]
+        for name, pair in times.items()
+    }
+    return {
+        name: {"without_ms": without, "with_ms": with_it, "ratio": with_it / without}
+        for name, (without, with_it) in medians.items()
+    }
+
+
 def measure(path: str, repeats: int) -> dict[str, Any]:
     dataset = open_dataset(path)
     queries = dataset.queries
@@ -210,6 +273,10 @@ def measure(path: str, repeats: int) -> dict[str, Any]:
         engine = Hybrid.build(dataset.corpus, cache_dir=Path(cache))
         engine.prepare(queries)
         times = engine_times(engine, queries, repeats, np.random.default_rng(0))
+        knobs = knob_times(engine, queries, KNOBS, repeats, np.random.default_rng(0))
+        with_vectors = Hybrid.build(dataset.corpus, cache_dir=Path(cache), embedder="lsa")
+        with_vectors.prepare(queries)
+        knobs |= knob_times(with_vectors, queries, DENSE_KNOBS, repeats, np.random.default_rng(0))
         plain = PlainLoop(dataset, engine)
         step = max(1, len(queries) // PLAIN_QUERIES)
         sample = queries[::step][:PLAIN_QUERIES]
@@ -235,6 +302,7 @@ def measure(path: str, repeats: int) -> dict[str, Any]:
         "cold": cold,
         "warm": warm,
         "engine_ms": {name: value * 1000 for name, value in medians.items()},
+        "knobs": knobs,
         "plain_queries": len(sample),
         "plain_scaled_s": plain_s,
         "plain_agreement": statistics.mean(agreement),
@@ -262,6 +330,11 @@ def show(result: dict[str, Any]) -> None:
         expected = EXPECTED.get(name)
         wanted = f"  (expected at least {expected:,.0f})" if expected else ""
         print(f"{name:<40} {value:9,.0f} x{wanted}")
+    print(f"\n{'knob, processor time of a trial':<36} {'without':>9} {'with':>9}    ratio")
+    for name, row in result["knobs"].items():
+        print(
+            f"{name:<36} {row['without_ms']:6.2f} ms {row['with_ms']:6.2f} ms {row['ratio']:8.2f}"
+        )
     print(
         f"\nserve, one query: median {result['serve_ms']['median']:.2f} ms, "
         f"p95 {result['serve_ms']['p95']:.2f} ms"

@@ -52,3 +52,31 @@ def test_what_walks_from_passages_bring_counts_for_them_alone(build):
         found = engine.retrieve(queries, {**few, "passage_weight": weight})
         for row in range(len(queries)):
             assert found.ids(row) == expected.ids(row)
+
+
+def test_walks_from_the_best_passage_are_told(build):
+    engine = build(DOCUMENTS)
+    engine.prepare(QUERIES)
+    params = {**GRAPH, "passage_weight": 0.5}
+    told = engine.explain(QUERIES, params, engine.retrieve(QUERIES, params))
+    assert told.entities == [["ada holm"]]
+    without = engine.explain(QUERIES, GRAPH, engine.retrieve(QUERIES, GRAPH))
+    assert without.entities == [[]]
+
+
+def test_what_walks_from_passages_weigh_decides_their_place(build):
+    documents = [
+        Document("1", "Holm", "the red ferry from Holm goes daily to Lissa"),
+        Document("2", "Lissa", "a town with a mill"),
+        Document("3", "Brenna", "the mill of Brenna"),
+    ]
+    engine = build(documents)
+    queries = [Query("q", "Which red ferry goes daily to Brenna?")]
+
+    def names(weight):
+        params = {"graph_weight": 0.5, "top_k": 3, "passage_weight": weight}
+        return engine.explain(queries, params, engine.retrieve(queries, params)).entities[0]
+
+    assert names(0.0) == ["brenna"]
+    assert names(0.1)[0] == "brenna"
+    assert set(names(0.1)) == set(names(2.0)) > {"brenna"}

@@ -19,6 +19,7 @@ from tuner.core.rankings import BoolArray, FloatArray, IntArray, Legs, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
+from tuner.retrieval.hybrid.batch import Batch
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.embedders import NONE as NO_EMBEDDER
 from tuner.retrieval.hybrid.embedders import identity
@@ -34,7 +35,7 @@ from tuner.retrieval.hybrid.index import Index, open_index
 from tuner.retrieval.hybrid.knobs import Settings, knobs_of, read_params
 from tuner.retrieval.hybrid.mixture import mixed
 from tuner.retrieval.hybrid.options import HybridOptions, read_options
-from tuner.retrieval.hybrid.prepared import Batch, open_prepared, write_prepared
+from tuner.retrieval.hybrid.prepared import open_prepared, write_prepared
 from tuner.retrieval.hybrid.rerank import LEXICAL, NONE, Questions, by_coverage, model_scores
 from tuner.retrieval.hybrid.sources import code_digest
 from tuner.retrieval.hybrid.trace import read_relations, trace, write_relations
@@ -180,8 +181,8 @@ class Hybrid:
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
         """Return ``rankings``, its own answer to the batch, with names and paths of the graph.
 
-        Both are empty where ``graph_weight`` is 0. Walks that start from the best passage by text
-        (``passage_weight``) are not told.
+        Both are empty where ``graph_weight`` is 0. With ``passage_weight``, walks that start from
+        the names of the best passage by text are among them.
         """
         settings = read_params(params, knobs_of(self.options))
         if settings.graph_weight == 0:
@@ -190,7 +191,7 @@ class Hybrid:
             trace(
                 self._index(),
                 read_relations(self.directory),
-                [query.text for query in queries],
+                queries,
                 rankings.documents,
                 settings=settings,
             )

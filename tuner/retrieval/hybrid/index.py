@@ -172,10 +172,10 @@ class Index:
         )
         return sparse.csr_array(place @ self.graph.to_entities)
 
-    def graph_scores(
+    def starts(
         self, texts: list[str], settings: Settings, passages: IntArray | None = None
-    ) -> Float32Array:
-        """Return the raw graph scores of every passage, shape (queries, documents).
+    ) -> sparse.csr_array:
+        """Return where walks start and what they count, shape (queries, entities).
 
         ``passages`` are those of ``best_passages``; None where no walk starts from them.
         """
@@ -194,6 +194,16 @@ class Index:
                 (counted, (rows, np.arange(len(rows)))), shape=(len(texts), len(rows))
             )
             seeds = sparse.csr_array(seeds + share @ walks)
+        return seeds
+
+    def graph_scores(
+        self, texts: list[str], settings: Settings, passages: IntArray | None = None
+    ) -> Float32Array:
+        """Return the raw graph scores of every passage, shape (queries, documents).
+
+        ``passages`` are as in ``starts``.
+        """
+        seeds = self.starts(texts, settings, passages)
         return cumulative_scores(
             self.graph, seeds, hops=settings.max_hops, decay=settings.hop_decay
         )

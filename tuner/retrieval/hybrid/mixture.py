@@ -43,9 +43,12 @@ def scaled(mixture: Float32Array, ends: Float32Array) -> Float32Array:
     """
     low = ends.min(axis=1, keepdims=True)
     span = ends.max(axis=1, keepdims=True) - low
-    shares: Float32Array = np.divide(mixture - low, span, out=np.ones_like(mixture), where=span > 0)
+    is_flat = span <= 0
+    shares: Float32Array = mixture - low
+    shares /= np.where(is_flat, np.float32(1), span)
+    shares[is_flat[:, 0]] = 1
     np.maximum(shares, np.float32(TRACE), out=shares)
-    shares[mixture <= 0] = 0.0
+    shares *= mixture > 0
     return shares
 
 

@@ -21,6 +21,7 @@ RERANKERS = (NONE, LEXICAL)
 COVERAGE = 0.4
 """What it adds to a passage's score to cover the whole question."""
 MOST_TERMS = 64
+_MANY = 0.4
 
 Masks = npt.NDArray[np.uint64]
 Reranker = Callable[[str, list[str]], Any]
@@ -78,31 +79,50 @@ def by_coverage(
     question's information in terms that the column holds and none before does. Of equal ones the
     earlier comes first. Returns the order of columns and their new scores, ``count`` of each.
     """
-    depth = min(depth, scores.shape[1])
+    width = scores.shape[1]
+    depth = min(depth, width)
     terms = max(_used(questions.weights), 1)
-    octets = np.ascontiguousarray(questions.covered[:, :depth, None], dtype="<u8").view(np.uint8)
+    covered = np.ascontiguousarray(questions.covered[:, :depth], dtype="<u8")
     # In the order of bits, whatever the machine's order of bytes is.
+    octets = covered[:, :, None].view(np.uint8)
     holds = np.unpackbits(octets, axis=2, count=terms, bitorder="little").astype(np.float64)
     left = questions.weights[:, :terms].copy()
-    order = np.tile(np.arange(scores.shape[1]), (len(scores), 1))
+    order = np.tile(np.arange(width), (len(scores), 1))
     ranked = scores.copy()
     open_scores = np.where(scores[:, :depth] > 0, scores[:, :depth], -np.inf)
     rows = np.arange(len(scores))
-    picked = np.zeros((len(scores), depth), dtype=np.int64)
+    told = np.zeros(len(scores), dtype=np.uint64)
+    gains = _gains(open_scores, holds, left)
     for place in range(min(depth, count)):
-        # Rounded, because equal sums of shares in another order differ in the last digit.
-        gains = np.round(open_scores + COVERAGE * np.matmul(holds, left[:, :, None])[:, :, 0], 9)
         pick = gains.argmax(axis=1)
-        picked[:, place] = pick
-        is_some = np.isfinite(open_scores[rows, pick])
-        ranked[:, place] = np.where(is_some, gains[rows, pick], 0.0)
-        # What has no score fills the end, and has none now either.
-        picked[~is_some, place] = scores.shape[1] - 1
-        left *= 1 - holds[rows, pick] * is_some[:, None]
-        open_scores[rows, pick] = -np.inf
-    done = min(depth, count)
-    order[:, :done] = picked[:, :done]
+        order[:, place] = pick
+        ranked[:, place] = gains[rows, pick]
+        gains[rows, pick] = open_scores[rows, pick] = -np.inf
+        adds = covered[rows, pick]
+        changed = np.flatnonzero(adds & ~told)
+        told |= adds
+        # Measured: some rows are copied first, which pays where they are few.
+        if len(changed) > _MANY * len(rows):
+            left *= 1 - holds[rows, pick]
+            gains = _gains(open_scores, holds, left)
+        elif len(changed):
+            rest = left[changed] * (1 - holds[changed, pick[changed]])
+            left[changed] = rest
+            gains[changed] = _gains(open_scores[changed], holds[changed], rest)
+    # What has no score fills the end, and has none now either.
+    is_none = np.isneginf(ranked)
+    order[is_none], ranked[is_none] = width - 1, 0.0
     return order[:, :count], ranked[:, :count]
+
+
+def _gains(open_scores: FloatArray, holds: FloatArray, left: FloatArray) -> FloatArray:
+    """Return what each column is worth next, shape (queries, columns).
+
+    Rounded, because equal sums of shares in another order differ in the last digit.
+    """
+    shares = np.matmul(holds, left[:, :, None])[:, :, 0]
+    gains: FloatArray = np.round(open_scores + COVERAGE * shares, 9)
+    return gains
 
 
 def _used(weights: FloatArray) -> int:

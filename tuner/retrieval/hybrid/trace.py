@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.corpus import Corpus
+from tuner.core.corpus import Corpus, Query
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, IntArray, Step
 from tuner.core.words import name_words
 from tuner.retrieval.hybrid.graph import Graph
 from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.knobs import Settings
-from tuner.retrieval.hybrid.seeds import softmax
 
 MOST_NAMES = 50
 """Names that a query reports at most."""
@@ -55,30 +54,35 @@ def read_relations(directory: Path) -> Relations:
 def trace(
     index: Index,
     relations: Relations,
-    texts: Sequence[str],
+    queries: Sequence[Query],
     documents: IntArray,
     *,
     settings: Settings,
 ) -> Iterator[tuple[list[str], list[tuple[Step, ...]]]]:
     """Yield for each query its names and its paths, best first.
 
-    Only walks through the returned passages count: from a seed to a passage that mentions it and
-    on to another name there, up to ``max_hops`` times. Names are ranked by the walks' weight that
+    Only walks through the returned passages count: from a seed, or a name of the best passage by
+    text where walks start there too, to a passage that mentions it and on to another name there,
+    up to ``max_hops`` times. Names are ranked by the walks' weight that
     reaches them, discounted by hop as passages are; paths by the weight that follows them. A step
     has the corpus's relation between the two names, or "" where it names none.
 
     ``documents`` has shape (queries, depth), positions in the index.
     """
-    entities, scores = index.candidates(list(texts), count=settings.seeds)
-    weights = softmax(scores, settings.temperature)
+    passages = None
+    if settings.passage_weight > 0:
+        passages = index.best_passages(*index.text_parts(list(queries)))
+    starts = index.starts([query.text for query in queries], settings, passages)
+    starts.sort_indices()
     max_hops = settings.max_hops
     for row, returned in enumerate(documents):
-        is_seed = weights[row] > 0
+        span = slice(starts.indptr[row], starts.indptr[row + 1])
+        is_seed = starts.data[span] > 0
         members, start, steps = _neighbourhood(
             index.graph,
             index.passages_of(returned[returned != NO_DOCUMENT]),
-            entities[row][is_seed],
-            weights[row][is_seed],
+            starts.indices[span][is_seed],
+            starts.data[span][is_seed],
         )
         names = [index.graph.names[entity] for entity in members.tolist()]
         reached = [names[place] for place in _reached(start, steps, max_hops, settings.hop_decay)]
@@ -87,7 +91,10 @@ def trace(
 
 
 def _neighbourhood(
-    graph: Graph, documents: IntArray, seeds: IntArray, weights: FloatArray
+    graph: Graph,
+    documents: IntArray,
+    seeds: npt.NDArray[np.signedinteger],
+    weights: npt.NDArray[np.floating],
 ) -> tuple[IntArray, FloatArray, npt.NDArray[np.float32]]:
     """Return the names at hand, each one's weight as a seed, and the steps between them."""
     mentioned = graph.to_entities[documents]

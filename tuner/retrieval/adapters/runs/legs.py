@@ -15,8 +15,8 @@ import numpy.typing as npt
 from tuner.core.checks import LARGEST_NUMBER
 from tuner.core.errors import Problem, refuse
 from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray
+from tuner.retrieval.hybrid.batch import Recent
 from tuner.retrieval.hybrid.cache import read_array, write_array
-from tuner.retrieval.hybrid.prepared import Recent
 
 Answer = Mapping[str, float] | Sequence[str]
 """What a run says of one query: document -> score, or the documents, best first."""
