@@ -171,7 +171,7 @@ def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: Servic
     assert record["spent"]["money"] <= 1.5
     tokens = sum(part["tokens"] for part in record["spent"]["parts"])
     assert tokens == TOKENS * service.asked
-    assert record["ended_by"].startswith("the budget of 1.5 money is used up")
+    assert record["ended_by"].startswith("the budget of money 1.50 is used up")
 
 
 def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(tuner, service: Service) -> None:

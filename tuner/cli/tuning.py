@@ -10,7 +10,7 @@ from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
 from tuner.core.steps import Phases, duration
-from tuner.core.study_facts import NextStep, StudyFacts, asked_told, study_facts
+from tuner.core.study_facts import NextStep, StudyFacts, asked_told, spent_told, study_facts
 from tuner.report import write_study_report
 from tuner.run.progress import Progress, progress_for
 
@@ -40,6 +40,7 @@ def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json:
             say=progress.say,
             phases=phases,
             write_report=write_study_report,
+            watch=progress.watch,
         )
     if as_json:
         echo(json_text(_record(tuned), indent=2))
@@ -77,6 +78,7 @@ def _print(tuned: Tuned, session: Session) -> None:
         _times(summary),
         ", ".join(facts.trials),
         *_reason(summary),
+        *(f"{label:<15}{words}" for label, words in spent_told(summary)),
         *_savings(summary),
         *([facts.indexes] if facts.indexes else []),
         *_exhausted(tuned, session),
@@ -97,9 +99,10 @@ def _times(summary: StudySummary) -> str:
 
 
 def _reason(summary: StudySummary) -> list[str]:
-    """Say what interrupted a study, where it was not the user."""
-    is_interrupted = summary.state == "interrupted" and summary.reason
-    return [f"stopped        {summary.reason}"] if is_interrupted else []
+    """Say what interrupted a study, where it was not the user, or which limit ended it."""
+    if summary.state == "interrupted" and summary.reason:
+        return [f"stopped        {summary.reason}"]
+    return [f"ended          {summary.ended_by}"] if summary.ended_by else []
 
 
 def _savings(summary: StudySummary) -> list[str]:
@@ -113,9 +116,9 @@ def _exhausted(tuned: Tuned, session: Session) -> list[str]:
     """Say which arms asked for less than their budget although the study went to its end."""
     if tuned.summary.state != "finished":
         return []
+    why = "" if tuned.summary.ended_by else ": it has no further point to try"
     return [
-        f"{arm.name:<14} {session.asked(arm.name)} of {arm.budget} trials: "
-        "it has no further point to try"
+        f"{arm.name:<14} {session.asked(arm.name)} of {arm.budget} trials{why}"
         for arm in session.study.header.arms
         if session.asked(arm.name) < arm.budget
     ]

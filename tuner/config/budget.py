@@ -39,6 +39,16 @@ class BudgetSection(Section):
         "verdict needs is kept aside",
     )
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """Return what is limited, but for trials: those are the arms' own."""
+        given = {
+            "minutes": self.minutes,
+            "query_evaluations": self.query_evaluations,
+            "money": self.money,
+        }
+        return {name: float(limit) for name, limit in given.items() if limit is not None}
+
 
 class CostSection(Section):
     """What the system costs, in a currency of yours."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tuner.core.calls import SPENT_ON, TRIALS
 from tuner.core.ledger import NOTHING_ASKED, Asked
 from tuner.core.shown import counted
+from tuner.core.steps import duration
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,16 @@ class Spent:
         parts: by what on: baseline, search, held-out queries, verdict, probing, indexes; only those
             on which something was spent.
         kept: queries that were not sent, since their answers were kept.
+        computed: evaluations of queries that were computed from others, for free parameters.
         money: in all; None where no cost is known.
+        limits: what may be spent: minutes, query_evaluations, money; only those that are limited.
     """
 
-    parts: tuple[SpentOn, ...] = field(default=())
+    parts: tuple[SpentOn, ...] = ()
     kept: int = 0
+    computed: int = 0
     money: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def queries(self) -> int:
@@ -69,6 +74,93 @@ class Spent:
         """Return the tokens of all contexts that were returned."""
         return sum(part.tokens for part in self.parts)
 
+    def in_all(self, seconds: float | None = None) -> str:
+        """Return what was spent in all, and of how much, for people; empty where nothing is known.
+
+        ``seconds`` are those of all sessions; they are told where they are limited.
+
+        >>> spent = Spent((SpentOn("search", 70, 35_000.0, 1.4),), money=1.4, limits={"money": 1.5})
+        >>> spent.in_all()
+        '70 queries, 35,000 tokens, money 1.40 of 1.50'
+        """
+        limits, told = self.limits, list[str]()
+        if self.queries:
+            most = limits.get("query_evaluations")
+            of = f"{self.queries:,} of {most:,.0f}" if most is not None else f"{self.queries:,}"
+            noun = "query" if self.queries == 1 and most is None else "queries"
+            told.append(f"{of} {noun}")
+        if self.tokens:
+            told.append(f"{self.tokens:,.0f} tokens")
+        if self.money is not None:
+            most = limits.get("money")
+            told.append(f"money {amount(self.money)}{_of(most, amount)}")
+        if seconds is not None and "minutes" in limits:
+            told.append(f"{duration(seconds)} of {duration(60.0 * limits['minutes'])}")
+        return ", ".join(told)
+
+    @property
+    def by_part(self) -> str:
+        """Return what was spent on what, for people; empty where nothing was.
+
+        >>> Spent((SpentOn("baseline", 10), SpentOn("search", 30))).by_part
+        'baseline 10, search 30'
+        >>> Spent((SpentOn("search", 30, 0.0, 0.6), SpentOn("2 indexes", 0, 0.0, 3.0))).by_part
+        'search 30 (0.60), 2 indexes (3.00)'
+        """
+        return ", ".join(_part(part) for part in self.parts)
+
+    @property
+    def saved(self) -> str:
+        """Return what was not asked, since it was known, for people; empty where nothing was.
+
+        >>> Spent(kept=4, computed=800).saved
+        '4 queries not asked again, as their answers were kept; 800 computed for free parameters'
+        """
+        told = []
+        if self.kept:
+            queries = counted(self.kept, "query", "queries")
+            told.append(f"{queries} not asked again, as their answers were kept")
+        if self.computed:
+            noun = "" if told else " query evaluations"
+            told.append(f"{self.computed:,}{noun} computed for free parameters")
+        return "; ".join(told)
+
+    def to_metrics(self) -> dict[str, float]:
+        """Return the figures by the names that trackers and scripts know them by."""
+        money = {} if self.money is None else {"spent_money": self.money}
+        by_part = {
+            f"spent_on.{part.name.replace(' ', '_').replace('-', '_')}": part.queries
+            for part in self.parts
+            if part.queries
+        }
+        return {
+            "spent_queries": self.queries,
+            "spent_tokens": self.tokens,
+            **money,
+            **by_part,
+            "kept_answers": self.kept,
+            "computed_evaluations": self.computed,
+        }
+
+
+def amount(money: float) -> str:
+    """Write an amount: two digits after the point, more where they would be 0.
+
+    >>> amount(1234.5), amount(0.00123), amount(0.0)
+    ('1,234.50', '0.00123', '0.00')
+    """
+    return f"{money:,.2f}" if money >= 0.01 or money == 0.0 else f"{money:.3g}"
+
+
+def _of(limit: float | None, write: Callable[[float], str]) -> str:
+    return "" if limit is None else f" of {write(limit)}"
+
+
+def _part(part: SpentOn) -> str:
+    queries = f" {part.queries:,}" if part.queries else ""
+    money = "" if part.money is None else f" ({amount(part.money)})"
+    return f"{part.name}{queries}{money}"
+
 
 def spent_on(
     by_purpose: Mapping[str, Asked],
@@ -77,6 +169,8 @@ def spent_on(
     cost: Cost | None = None,
     indexes: int = 0,
     index_money: float = 0.0,
+    computed: int = 0,
+    limits: Mapping[str, float] | None = None,
 ) -> Spent:
     """Put together what was spent.
 
@@ -106,5 +200,7 @@ def spent_on(
     return Spent(
         tuple(parts),
         sum(asked.kept for asked in by_purpose.values()),
+        computed,
         None if cost is None else sum(part.money or 0.0 for part in parts),
+        dict(limits or {}),
     )

@@ -175,6 +175,19 @@ def asked_told(header: StudyHeader, summary: StudySummary) -> str:
     return f"{told or 'no query answered in trials'}; not counted: {', '.join(uncounted)}"
 
 
+def spent_told(summary: StudySummary) -> list[tuple[str, str]]:
+    """Return what was spent, on what, and what was saved, as pairs of a label and words."""
+    spent = summary.spent
+    if spent is None:
+        return []
+    lines = [
+        ("spent", spent.in_all(summary.seconds_in_all)),
+        ("spent on", spent.by_part),
+        ("saved", spent.saved),
+    ]
+    return [(label, words) for label, words in lines if words]
+
+
 def types_found(verdict: Mapping[str, Any] | None) -> tuple[TypeFound, ...]:
     """Return what a recorded verdict found by query type, without those that say nothing."""
     return tuple(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tuner.core.shown import as_percent, counted, shortened
+from tuner.core.spent import amount
 from tuner.core.steps import duration
 from tuner.core.study_facts import NextStep, StudyFacts, indexes_to_tell, study_facts
 from tuner.core.study_record import StudySummary
@@ -188,9 +189,24 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     if (indexes := indexes_to_tell(summary)) is not None:
         facts.append(("indexes", f"{indexes.count:,}", indexes.parts))
     facts.append(("took", took, _where_time_went(summary)))
+    facts += _spent(summary)
     return tuple(facts)
 
 
+def _spent(summary: StudySummary) -> list[tuple[str, str, str]]:
+    """Return what was asked, and what that cost, where anything was asked."""
+    spent = summary.spent
+    if spent is None or not spent.queries:
+        return []
+    rows = [("queries asked", f"{spent.queries:,}", spent.by_part)]
+    if spent.money is not None:
+        limit = spent.limits.get("money")
+        of = "" if limit is None else f"of {amount(limit)}"
+        rows.append(("money spent", amount(spent.money), of))
+    return rows
+
+
 def _where_time_went(summary: StudySummary) -> str:
-    parts = (summary.state, summary.with_earlier_sessions, summary.where_it_went)
+    state = f"{summary.state}, as {summary.ended_by}" if summary.ended_by else summary.state
+    parts = (state, summary.with_earlier_sessions, summary.where_it_went)
     return "; ".join(filter(None, parts))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tuner.core.run_files import CONFIG_FILE
 from tuner.core.shown import counted
-from tuner.core.study_facts import asked_told
+from tuner.core.study_facts import asked_told, spent_told
 from tuner.report.parts import Block, Command, Section, Table, Text
 from tuner.report.review import Review
 
@@ -47,6 +47,7 @@ def _study(review: Review) -> Table:
         ("objective", _written(header.objective)),
         ("read from", review.source),
     ]
+    rows += [(label, words) for label, words in spent_told(review.summary)]
     if calls := asked_told(review.header, review.summary):
         rows.append(("queries asked", calls))
     return Table("Study", ("what", "value"), tuple(rows))

@@ -76,7 +76,22 @@ def spent(assembly: Assembly, study: Study) -> Spent:
         cost=None if section is None else section.cost,
         indexes=assembly.builds.ledger.total.sent,
         index_money=index_money(assembly, study),
+        computed=_computed(study),
+        limits=assembly.config.budget.limits,
     )
+
+
+def _computed(study: Study) -> int:
+    """Return how many evaluations of queries were computed, instead of asked, for free parameters.
+
+    Of all settings that a trial looked at, one was asked.
+    """
+    found = 0
+    for trial in study.trials:
+        if trial.profile is not None and trial.shared_from is None:
+            answered = asked_in_trials(study.header, [trial])[TRIALS]
+            found += (trial.profile.looked_at - 1) * answered
+    return found
 
 
 def index_money(assembly: Assembly, study: Study) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tuner.config.budget import BudgetSection
 from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
 from tuner.core.shown import counted
-from tuner.core.spent import Cost
+from tuner.core.spent import Cost, amount
 from tuner.core.steps import duration
 from tuner.core.trial import Trial
 from tuner.study.limit import GO, Leave
@@ -35,16 +35,6 @@ class Need:
     trial: int
     verdict: int
     per_index: float = 0.0
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far a run is with one of its limits; ``aside`` is kept for the verdict."""
-
-    name: str
-    spent: float
-    limit: float
-    aside: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,22 +70,23 @@ class Budget:
                 return leave
         return GO
 
-    def standings(self) -> list[Standing]:
-        """Return how far the run is with each of its limits."""
-        limits = {
-            "minutes": (self.section.minutes, self.elapsed_s() / 60.0, self._verdict_s() / 60.0),
-            "query_evaluations": (
-                self.section.query_evaluations,
-                self.ledger.total.sent,
-                self.need().verdict,
-            ),
-            "money": (self.section.money, self._money(), self._price(self.need().verdict)),
-        }
-        return [
-            Standing(name, spent, float(limit), aside)
-            for name, (limit, spent, aside) in limits.items()
-            if limit is not None
-        ]
+    @property
+    def progress(self) -> str:
+        """Say what is spent by now, and left; empty where nothing is limited and nothing costs."""
+        limits, told = self.section.limits, list[str]()
+        if not limits and self.cost is None:
+            return ""
+        asked = self.ledger.total.sent
+        if asked:
+            left = _left(limits.get("query_evaluations"), asked, lambda rest: f"{rest:,.0f}")
+            told.append(f"{counted(asked, 'query', 'queries')}{left}")
+        if self.cost is not None:
+            money = self._money()
+            told.append(f"money {amount(money)}{_left(limits.get('money'), money, amount)}")
+        if "minutes" in limits:
+            seconds = self.elapsed_s()
+            told.append(f"{duration(seconds)}{_left(60.0 * limits['minutes'], seconds, duration)}")
+        return f"spent {', '.join(told)}" if told else ""
 
     @property
     def sentence(self) -> str:
@@ -137,25 +128,34 @@ class Budget:
             return GO
         need = self.need()
         asked = self.ledger.by_key()
-        left = self._left(self.study.upcoming, need.trial, asked)
-        under_way = sum(
-            max(0, need.trial - asked.get(key_of_evaluation(trial.params), NOTHING_ASKED).sent)
-            for trial in self.study.under_way
-        )
+        left = self._rest_of(self.study.upcoming, need.trial, asked)
+        rest = self._under_way(need.trial, asked)
         if name == "money":
-            more, later = self._price(left) + need.per_index, self._price(under_way)
+            more, later = self._price(left) + need.per_index, self._price(rest.sent, rest.answered)
             spent, verdict = self._money(), self._price(need.verdict)
         else:
-            more, later = left, under_way
+            more, later = left, rest.sent
             spent, verdict = self.ledger.total.sent, need.verdict
         if spent + more + verdict > limit:
             aside = " but for what the verdict may need" if verdict else ""
             return Leave(over=f"the budget of {self._called(name)} is used up{aside}")
+        is_guessed = name == "money" and self.cost is not None and self.cost.per_1000_tokens > 0
+        if is_guessed and rest.answered and not any(one.answered for one in asked.values()):
+            return Leave(waits=True)  # nobody knows yet how many tokens an answer has
         if spent + later + more + verdict > limit:
             return Leave(waits=True)
         return GO
 
-    def _left(self, upcoming: Trial | None, full: int, asked: Mapping[str, Asked]) -> int:
+    def _under_way(self, full: int, asked: Mapping[str, Asked]) -> Asked:
+        """Return what trials that are under way may still ask, and what is still to be answered."""
+        sent = answered = 0
+        for trial in self.study.under_way:
+            before = asked.get(key_of_evaluation(trial.params), NOTHING_ASKED)
+            sent += max(0, full - before.sent)
+            answered += max(0, full - before.answered)
+        return Asked(sent, answered)
+
+    def _rest_of(self, upcoming: Trial | None, full: int, asked: Mapping[str, Asked]) -> int:
         """Return how many queries the next trial may ask."""
         if upcoming is None or not self.keeps_answers:
             return full
@@ -167,20 +167,30 @@ class Budget:
             return 0.0
         return self.cost.of(self.ledger.total) + self.index_money()
 
-    def _price(self, queries: int) -> float:
-        """Return what so many queries cost, each with as many tokens as those of any trial."""
+    def _price(self, queries: int, answers: int | None = None) -> float:
+        """Return what so many queries cost, each with as many tokens as those of any trial.
+
+        ``answers``: how many of them bring tokens, or others that were sent before.
+        """
         if self.cost is None:
             return 0.0
         found = [one for one in self.ledger.by_key().values() if one.answered]
         tokens = max((one.tokens / one.answered for one in found), default=0.0)
-        return self.cost.of(Asked(sent=queries, tokens=queries * tokens))
+        bring = queries if answers is None else answers
+        return self.cost.of(Asked(sent=queries, tokens=bring * tokens))
 
     def _called(self, name: str) -> str:
         limit = getattr(self.section, name)
         if name == "minutes":
             return duration(60.0 * float(limit))
-        return f"{limit:,} query evaluations" if name == "query_evaluations" else f"{limit:,} money"
+        if name == "query_evaluations":
+            return f"{limit:,} query evaluations"
+        return f"money {amount(float(limit))}"
 
 
 def _median(values: list[float]) -> float:
     return statistics.median(values) if values else 0.0
+
+
+def _left(limit: float | None, spent: float, write: Callable[[float], str]) -> str:
+    return "" if limit is None else f" ({write(max(0.0, limit - spent))} left)"

@@ -52,6 +52,10 @@ class Progress(Protocol):
         """Begin with a study's arms; those ``trials`` that are told are of an earlier run."""
         ...
 
+    def watch(self, tell: Callable[[], str]) -> None:
+        """Show, beside how far the arms are, what ``tell`` says; nothing where it says nothing."""
+        ...
+
     def show(self, event: Event) -> None:
         """Show one event of the study's loop."""
         ...
@@ -86,6 +90,11 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
+def silence() -> str:
+    """Say nothing."""
+    return ""
+
+
 class Quiet:
     """Shows nothing but news that needs attention."""
 
@@ -99,6 +108,9 @@ class Quiet:
         """End."""
 
     def follow(self, arms: Sequence[ArmRecord], trials: Sequence[Trial]) -> None:
+        """Show nothing."""
+
+    def watch(self, tell: Callable[[], str]) -> None:
         """Show nothing."""
 
     def show(self, event: Event) -> None:
@@ -136,6 +148,7 @@ class Lines(Quiet):
     clock: Callable[[], float] = time.monotonic
     counts: Sequence[ArmCount] = ()
     begun: float = 0.0
+    beside: Callable[[], str] = silence
     _stand: Stand = field(default_factory=Stand)
     _last_line: float = float("-inf")
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -156,6 +169,10 @@ class Lines(Quiet):
         """Begin to count."""
         self.counts = [ArmCount.of(arm, trials) for arm in arms]
         self.begun = self.clock()
+
+    def watch(self, tell: Callable[[], str]) -> None:
+        """Tell it at the end of each line of an arm."""
+        self.beside = tell
 
     def step(self, step: Step) -> None:
         """Note where a phase stands, which the next line tells."""
@@ -181,7 +198,9 @@ class Lines(Quiet):
             before = count.done / count.budget // LINE_EVERY_SHARE
             count.add(trial)
             if count.done / count.budget // LINE_EVERY_SHARE > before:
-                self.say(f"{self.clock() - self.begun:6.1f} s  {count.name:<10} {count.text}")
+                beside = f"  {told}" if (told := self.beside()) else ""
+                took = f"{self.clock() - self.begun:6.1f} s"
+                self.say(f"{took}  {count.name:<10} {count.text}{beside}")
 
 
 class Ticker:
@@ -241,6 +260,7 @@ class Bars(Quiet):
         self._task = self._phase.add_task("", total=None, text="")
         self._arms: dict[str, tuple[ArmCount, TaskID]] = {}
         self._begun = time.monotonic()
+        self._beside: Callable[[], str] = silence
         console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         self._live = Live(console=console, get_renderable=self._drawn_now, refresh_per_second=5)
 
@@ -268,15 +288,22 @@ class Bars(Quiet):
             )
             self._arms[arm.name] = (count, task)
 
+    def watch(self, tell: Callable[[], str]) -> None:
+        """Tell it in a line below the arms."""
+        self._beside = tell
+
     def step(self, step: Step) -> None:
         """Note where a phase stands, which the display tells when it is drawn."""
         self._stand.take(step, time.monotonic())
 
     def _drawn_now(self) -> Any:
         from rich.console import Group
+        from rich.text import Text
 
         now, stand = time.monotonic(), self._stand
-        drawn = [self._bars.get_renderable()] if self._arms else []
+        drawn: list[Any] = [self._bars.get_renderable()] if self._arms else []
+        if self._arms and (beside := self._beside()):
+            drawn.append(Text(beside))
         if stand.is_long(now):
             self._phase.update(
                 self._task,
@@ -313,6 +340,7 @@ class Page(Quiet):
 
     def __init__(self) -> None:
         self._counts: list[ArmCount] = []
+        self._beside: Callable[[], str] = silence
         self._begun = time.monotonic()
         self._drawn = float("-inf")
         self._output: Any = None
@@ -328,6 +356,10 @@ class Page(Quiet):
         self._begun = time.monotonic()
         self._draw()
 
+    def watch(self, tell: Callable[[], str]) -> None:
+        """Tell it in a line below the arms."""
+        self._beside = tell
+
     def _told(self, trial: Trial) -> None:
         for count in self._counts:
             if count.name == trial.arm:
@@ -339,7 +371,8 @@ class Page(Quiet):
         from IPython.display import display
 
         self._drawn = time.monotonic()
-        text = "\n".join(map(self._line, self._counts))
+        lines = [*map(self._line, self._counts), self._beside()]
+        text = "\n".join(filter(None, lines))
         content = {"text/plain": text, "text/html": f"<pre>{html.escape(text)}</pre>"}
         if self._output is None:
             self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own

@@ -124,14 +124,15 @@ class Session:
         level_of: LevelOf | None = None,
         phases: Phases | None = None,
         write_report: WriteReport | None = None,
+        watch: Callable[[Callable[[], str]], None] | None = None,
     ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
-        The winner meets the held-out queries only after the search has ended. ``level_of``
-        is for the verdict: see ``Conclusion``.
-        ``phases`` is the clock of the command that this is part of, and tells how far each phase
-        is. ``write_report`` is called when all else stands in the run directory; MLflow is shown
-        what it wrote.
+        The winner meets the held-out queries only after the search has ended. ``level_of`` is for
+        the verdict: see ``Conclusion``. ``phases`` is the clock of the command that this is part
+        of, and tells how far each phase is. ``write_report`` is called when all else stands in the
+        run directory; MLflow is shown what it wrote. ``watch`` is given what says how much is spent
+        at any time, and left.
         """
         phases = phases or Phases()
         tracker = tracker_of(self.assembly.config, say)
@@ -140,6 +141,8 @@ class Session:
         budget = budget_of(assembly, study, lambda: self.earlier_s + phases.total)
         if budget.sentence:
             say(budget.sentence)
+        if watch is not None:
+            watch(lambda: budget.progress)
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
         def search() -> State:

@@ -20,7 +20,7 @@ from tuner.core.run_files import (
 )
 from tuner.core.shown import shortened, shown
 from tuner.core.steps import duration
-from tuner.core.study_facts import NextStep, StudyFacts, asked_told, study_facts
+from tuner.core.study_facts import NextStep, StudyFacts, asked_told, spent_told, study_facts
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.tracking.mlflow.saved_views import WORKFLOW
 
@@ -202,7 +202,9 @@ def _arms(header: StudyHeader, summary: StudySummary) -> str:
 
 def _remarks(header: StudyHeader, summary: StudySummary) -> str:
     calls = asked_told(header, summary)
-    lines = [*summary.remarks, *([calls] if calls else [])]
+    spent = [f"{label}: {words}" for label, words in spent_told(summary)]
+    ended = [f"ended by {summary.ended_by}"] if summary.ended_by else []
+    lines = [*ended, *summary.remarks, *spent, *([calls] if calls else [])]
     return "\n".join(f"- {_plain(line)}" for line in lines)
 
 

@@ -209,6 +209,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
     if summary.indexes is not None:
         values |= summary.indexes.to_metrics()
         values["seconds_search_indexes"] = summary.index_wait_s
+    if summary.spent is not None:
+        values |= summary.spent.to_metrics()
     if summary.racing is not None:
         values["query_evaluations_saved"] = summary.racing.saved
     if summary.baseline is not None:
@@ -222,6 +224,8 @@ def finished_study(header: StudyHeader, summary: StudySummary, end_ms: int) -> R
         # First, as MLflow's table cuts long names.
         beginning = replace(beginning, name=f"{short} · {beginning.name}")
     more_tags = {"tuner.state": summary.state}
+    if summary.ended_by:
+        more_tags["tuner.ended_by"] = summary.ended_by
     if summary.verdict is not None:
         names = ("difference", "difference_low", "difference_high")
         values |= dict(zip(names, _difference(summary.verdict), strict=True))
