@@ -153,6 +153,21 @@ def test_a_run_that_ended_is_resumed_without_a_query_and_judged_anew_where_it_mu
     assert judged["verdict"] != first["verdict"]
 
 
+def test_another_budget_alone_asks_nothing_of_a_run_that_has_ended(counted):
+    slow(counted)
+    first = json.loads(counted("run", "config.yaml", "--json").stdout)
+    (run_dir,) = counted.runs()
+    asked(counted)
+    path = run_dir / "config.yaml"
+    text = path.read_text(encoding="utf-8")
+    smaller = text.replace("query_evaluations: null", "query_evaluations: 10")
+    assert smaller != text
+    path.write_text(smaller, encoding="utf-8")
+    again = json.loads(counted("resume", str(run_dir), "--json").stdout)
+    assert asked(counted) == 0
+    assert again["verdict"] == first["verdict"]
+
+
 def test_a_check_asks_nothing_and_says_so(counted):
     done = counted("check", "config.yaml")
     line = "the system was not asked: tuner evaluate config.yaml asks it once"

@@ -327,8 +327,13 @@ def _is_judged(content: JournalContent) -> bool:
 
 
 def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a configuration a summary may depend on."""
-    return {name: part for name, part in config.items() if name not in ("execution", "tracking")}
+    """Return what of a configuration a summary may depend on.
+
+    Where another budget lets the search go on, its trials tell. Where it does not, the same verdict
+    is not paid for again, and least of all with a smaller one.
+    """
+    apart = ("execution", "tracking", "budget")
+    return {name: part for name, part in config.items() if name not in apart}
 
 
 def make_header(assembly: Assembly) -> StudyHeader:
