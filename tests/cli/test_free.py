@@ -94,3 +94,26 @@ def test_a_study_that_goes_on_checks_nothing_again(free):
     assert "to check which" not in done.stderr
     assert len(notes(run_dir, "free_knobs")) == 1
     assert [trial["params"] for trial in told(run_dir)] == long
+
+
+def test_workers_change_no_trial(free):
+    free("run", "config.yaml")
+    free.edit("execution: {kind: inline}", "execution: {kind: threads, workers: 2}")
+    free("run", "config.yaml")
+    first, second = (told(run_dir) for run_dir in sorted(free.runs()))
+    params = [{trial["trial"]: trial["params"] for trial in run} for run in (first, second)]
+    assert params[0] == params[1]
+
+
+def test_trials_race_with_the_best_that_their_answers_tell_of(free):
+    free.edit("tracking: null", "tracking: null\nracing: {}")
+    free("run", "config.yaml")
+    (run_dir,) = free.runs()
+    _, *others = told(run_dir)
+    assert all(trial["profile"]["asked"].keys() == {"title_weight"} for trial in others)
+
+
+def test_levels_that_an_arm_names_are_searched(free):
+    free.edit("{kind: grid, trials: 6}", "{kind: grid, trials: 6, levels: {top_k: 2}}")
+    done = free("run", "config.yaml")
+    assert "not free: top_k: an arm names levels of it" in done.stderr

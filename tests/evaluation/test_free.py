@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,10 @@ from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.free.choice import Table
+from tuner.evaluation.free.raced import FreeRacing
 from tuner.evaluation.free.settings import decided_by_answer
 from tuner.evaluation.objective import Bounds, Objective
+from tuner.evaluation.racing import Racing
 from tuner.retrieval.free import FreeKnobs
 
 QUERIES = tuple(Query(f"q{n}", "", query_type=None, difficulty=None) for n in range(40))
@@ -43,9 +46,8 @@ class Shuffled:
 
     def retrieve(self, queries, params):
         self.asked.append(params)
-        rng = np.random.default_rng(params["luck"])
-        order = rng.permuted(np.tile(np.arange(30), (len(queries), 1)), axis=1)[:, :20]
-        order = order[:, : params["top_k"]]
+        draws = [np.random.default_rng([params["luck"], int(q.id[1:])]) for q in queries]
+        order = np.array([rng.permutation(30)[: min(params["top_k"], 20)] for rng in draws])
         tokens = 5.0 + order % 7
         return Rankings(
             [q.id for q in queries],
@@ -140,3 +142,46 @@ def test_the_beginning_of_a_ranking_has_the_tokens_of_its_passages():
     np.testing.assert_array_equal(cut.context_tokens, rankings.tokens[:, :4].sum(axis=1))
     assert replace(rankings, tokens=None).first(4).context_tokens is None
     assert rankings.first(9) is rankings
+
+
+def test_it_goes_to_other_processes_whole():
+    _, _, free = make(Integer(1, 20))
+    assert pickle.loads(pickle.dumps(free))({"luck": 3}).params == free({"luck": 3}).params
+
+
+def racing(shares=(0.25, 0.5)):
+    retriever, _, free = make(Integer(1, 20))
+
+    def over(queries):
+        return Evaluator.build(retriever, queries, judgements(), METRICS)
+
+    race = Racing.build(over, QUERIES, OBJECTIVE, shares=shares, seed=2)
+    return retriever, free, FreeRacing.build(free, race, over)
+
+
+def test_a_race_that_is_run_to_its_end_has_the_outcome_of_one_answer():
+    _, free, raced = racing()
+    far_behind = np.full((2, 40), -9.0)
+    outcome, whole = raced({"luck": 3}, rival=far_behind), free({"luck": 3})
+    assert outcome.race is None
+    assert (outcome.params, outcome.metrics) == (whole.params, whole.metrics)
+    assert outcome.profile == whole.profile
+    for name, values in whole.per_query.items():
+        np.testing.assert_array_equal(outcome.per_query[name], values)
+
+
+def test_a_race_stops_where_no_free_value_keeps_up():
+    retriever, _, raced = racing()
+    outcome = raced({"luck": 3}, rival=np.ones((2, 40)))
+    assert outcome.race.queries == 10
+    assert outcome.race.estimate < 1
+    assert outcome.params.keys() == {"luck", "top_k"}
+    assert outcome.profile.asked == {"luck": 3}
+    assert [params["top_k"] for params in retriever.asked] == [20]
+    assert np.isnan(outcome.per_query["mrr"]).sum() >= 30
+
+
+def test_a_baseline_races_as_it_is():
+    retriever, _, raced = racing()
+    assert raced({"luck": 3, "top_k": 2}).profile is None
+    assert {params["top_k"] for params in retriever.asked} == {2}

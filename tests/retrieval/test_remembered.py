@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tuner.core.corpus import Query
-from tuner.core.rankings import Rankings
+from tuner.core.rankings import Legs, Rankings
 from tuner.retrieval.wrapped import remembered as memory
 from tuner.retrieval.wrapped.remembered import Remembered
 
@@ -228,3 +228,42 @@ def test_what_is_asked_a_second_time_is_kept_apart(tmp_path):
     resumed.retrieve(QUERIES, PARAMS)
     resumed.asked_again().retrieve(QUERIES, PARAMS)
     assert len(inner.asked) == 20
+
+
+class WithLegs(Counting):
+    def retrieve(self, queries, params):
+        self.asked += [query.id for query in queries]
+        n = len(queries)
+        scores = np.arange(2.0 * n * 3).reshape(2, n, 3) / 7
+        return Rankings(
+            [q.id for q in queries],
+            ("a", "b", "c"),
+            np.tile([2, 0], (n, 1)),
+            tokens=np.tile([5.0, 6.0], (n, 1)),
+            legs=Legs(("graph", "text"), np.tile([1, 2, -1], (n, 1)), scores, scores[0] + 1),
+        )
+
+
+def test_legs_and_tokens_are_kept(tmp_path):
+    system = WithLegs()
+    first = Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    again = Remembered(system, tmp_path).retrieve(QUERIES[::-1], PARAMS)
+    assert len(system.asked) == len(QUERIES)
+    for row, back in zip(range(10), reversed(range(10)), strict=True):
+        for one, at in ((first, row), (again, back)):
+            legs = one.legs
+            assert legs.names == ("graph", "text")
+            assert [one.document_ids[place] for place in legs.documents[at]] == ["b", "c"]
+            np.testing.assert_array_equal(legs.tokens[at], legs.scores[0, at] + 1)
+            assert one.tokens[at].tolist() == [5.0, 6.0]
+        np.testing.assert_array_equal(first.legs.scores[:, row], again.legs.scores[:, back])
+
+
+def test_a_line_with_too_few_scores_of_a_leg_is_asked_again(tmp_path):
+    system = WithLegs()
+    Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    (file,) = tmp_path.glob("*.jsonl")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"ids": ["b", "c"]', '"ids": ["b"]', 1), encoding="utf-8")
+    Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    assert len(system.asked) == len(QUERIES) + 1

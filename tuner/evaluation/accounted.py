@@ -10,6 +10,7 @@ from tuner.core.rankings import FloatArray
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
+from tuner.evaluation.free.raced import FreeRacing
 from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 
@@ -18,7 +19,7 @@ from tuner.evaluation.self_measured import SelfMeasured
 class Accounted:
     """Evaluates as ``evaluate`` does; what that asks is counted for the parameters of the trial."""
 
-    evaluate: Evaluator | SelfMeasured | Racing | FreeEvaluator
+    evaluate: Evaluator | SelfMeasured | Racing | FreeEvaluator | FreeRacing
 
     def __call__(self, params: Params, *, rival: FloatArray | None = None) -> Outcome:
         """Evaluate one set of parameters, against a rival where trials race.
@@ -27,7 +28,7 @@ class Accounted:
             TunerError: as the evaluation does.
         """
         with evaluating(params):
-            if isinstance(self.evaluate, Racing):
+            if isinstance(self.evaluate, Racing | FreeRacing):
                 return self.evaluate(params, rival=rival)
             return self.evaluate(params)
 

@@ -99,7 +99,7 @@ class Racing:
             if number + 1 == len(self.rungs):
                 break
             asked = np.concatenate([rows for _, rows in self.rungs[: number + 1]])
-            race = self._behind(values, rival, asked)
+            race = self.behind(values, rival, asked)
             if race is not None:
                 metrics = self.whole.means({name: array[asked] for name, array in values.items()})
                 return Outcome(metrics, values, seconds, race=race, index=index)
@@ -116,7 +116,7 @@ class Racing:
         """Have the index that the parameters describe built and kept, as the evaluator does."""
         return self.whole.holding(params)
 
-    def _behind(
+    def behind(
         self, values: Mapping[str, FloatArray], rival: FloatArray, asked: IntArray
     ) -> Race | None:
         """Return how far behind the trial is, or None where it goes on."""

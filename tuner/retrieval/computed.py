@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.errors import TunerError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Legs, Rankings
 from tuner.core.trial import Params, Scalar
 from tuner.retrieval.free import FreeKnobs, Mixing
@@ -26,9 +27,17 @@ def answer_at(free: FreeKnobs, rankings: Rankings, params: Params) -> Rankings:
         rankings: an answer with the largest values of the prefixes and, where legs are mixed, with
             its legs.
         params: complete parameters, equal to those asked but for the free ones.
+
+    Raises:
+        TunerError: legs are mixed, and the answer does not carry them.
     """
     counts = [int(params[name]) for name in free.prefixes]  # type: ignore[arg-type]  # whole
-    if free.mixing is not None and rankings.legs is not None:
+    if free.mixing is not None:
+        if rankings.legs is None:
+            raise TunerError(
+                f"the answers carry no legs, so what other values of "
+                f"{', '.join(free.mixing.parameters)} would give is not known; write free: off"
+            )
         count = min(counts, default=rankings.depth)
         return mixed(free.mixing, rankings, rankings.legs, params, count)
     return rankings.first(min(counts, default=rankings.depth))

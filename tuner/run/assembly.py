@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from tuner.config import Config, Source
 from tuner.config.model import DatasetSection
-from tuner.core.calls import PREPARING, TRIALS
+from tuner.core.calls import PREPARING
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
@@ -29,14 +28,10 @@ from tuner.core.steps import (
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
-from tuner.evaluation.accounted import Accounted
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.free.asking import FreeEvaluator
-from tuner.evaluation.racing import Racing
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency, tell_of_index
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready, telling_legs
-from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.counted import counted
@@ -63,8 +58,7 @@ class Assembly:
     ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
     ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
-    the indexes that are built. ``free`` says which parameters trials are not asked with, once that
-    is settled (``run.free``).
+    the indexes that are built.
     """
 
     config: Config
@@ -78,7 +72,6 @@ class Assembly:
     baseline_tuned_on: TunedOn | None = None
     ledger: Ledger = field(default_factory=Ledger)
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
-    free: FreeKnobs = NOTHING_FREE
 
     def counting(self, purpose: str) -> Assembly:
         """Return the same, with every query that it asks of the system counted for a purpose."""
@@ -98,9 +91,10 @@ class Assembly:
         """Make the evaluate function over some of the data set's queries."""
         if isinstance(self.retriever, Measures):
             return SelfMeasured(self.retriever, self.fixed)
-        return self._evaluator(self.retriever, queries)
+        return self.evaluator_over(self.retriever, queries)
 
-    def _evaluator(self, retriever: Retriever, queries: Sequence[Query]) -> Evaluator:
+    def evaluator_over(self, retriever: Retriever, queries: Sequence[Query]) -> Evaluator:
+        """Make the evaluate function over some queries, answered by a retriever."""
         return Evaluator.build(
             retriever,
             queries,
@@ -117,33 +111,6 @@ class Assembly:
             # Kinds that ship report them; of others nobody knows before they have answered.
             counts_missing=":" in self.config.retriever.kind,
         )
-
-    def trial_evaluator(self) -> Accounted:
-        """Make the evaluate function of the trials: over the tune queries, racing if configured.
-
-        Raises:
-            InputError: a race over the queries of a system that measures itself.
-        """
-        section, dataset = self.config.racing, self.config.dataset
-        counting = self.counting(TRIALS)
-        if self.free.names and not isinstance(counting.retriever, Measures):
-            whole = counting._evaluator(counting.retriever, self.tune_queries)
-            return Accounted(FreeEvaluator(whole, self.plan.objective, self.plan.space, self.free))
-        if section is None:
-            return Accounted(counting.evaluator(self.tune_queries))
-        if dataset is None or isinstance(counting.retriever, Measures):
-            message = "the retriever measures itself, so there are no queries to race over"
-            raise InputError(f"{message}; leave it out", key=("racing",))
-        racing = Racing.build(
-            partial(counting._evaluator, counting.retriever),
-            self.tune_queries,
-            self.plan.objective,
-            shares=section.rungs,
-            stop_below=section.stop_below,
-            stratify_by=dataset.split.stratify_by,
-            seed=self.config.study.seed,
-        )
-        return Accounted(racing)
 
     @property
     def fixed(self) -> Params:

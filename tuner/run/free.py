@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -52,14 +52,14 @@ class Settled:
             yield f"not free: {', '.join(names_of_it)}: {reason}"
 
 
-def settle(assembly: Assembly, study: Study, say: Say) -> Assembly:
-    """Find out which parameters are free, once a study; let study and evaluator know.
+def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
+    """Find out which parameters are free, once a study, and let the study know.
 
     Raises:
         OutageError: the system does not answer.
     """
     if assembly.config.free != "on":
-        return assembly
+        return NOTHING_FREE
     declared = _declared(assembly)
     settled = next(
         (_from_note(declared, note) for note in study.earlier.notes if note.get("kind") == NOTE),
@@ -73,7 +73,7 @@ def settle(assembly: Assembly, study: Study, say: Say) -> Assembly:
     if not declared.names:
         say("free: on, but the retriever declares no free parameter that is searched")
     study.let_free(settled.free.names)
-    return replace(assembly, free=settled.free)
+    return settled.free
 
 
 def _from_note(declared: FreeKnobs, note: Mapping[str, Any]) -> Settled:
@@ -93,12 +93,12 @@ def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
     space, objective = assembly.plan.space, assembly.plan.objective
     refused: dict[str, str] = {}
     for name in declared.names:
-        if assembly.config.racing is not None:
-            refused[name] = "trials race"
-        elif objective.pareto:
+        if objective.pareto:
             refused[name] = "a front needs trials at many values of it (objective.pareto)"
         elif name in _entangled(space):
             refused[name] = "a condition or constraint of the space ties it to other parameters"
+        elif any(name in getattr(arm[1], "levels", ()) for arm in assembly.plan.arms):
+            refused[name] = "an arm names levels of it"
         elif name in declared.prefixes and not _counts(space, name):
             refused[name] = "its values are not all whole numbers from 1 on"
         elif name in declared.prefixes and needs_latency(objective.metric_names):

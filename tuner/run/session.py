@@ -62,6 +62,7 @@ from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
+from tuner.run.trials import trial_evaluator
 from tuner.run.versions import versions
 from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
@@ -147,7 +148,7 @@ class Session:
 
         def search() -> State:
             with noting_builds(assembly, study):
-                evaluator = settle(assembly, study, say).trial_evaluator()
+                evaluator = trial_evaluator(assembly, settle(assembly, study, say))
                 return run_study(
                     study,
                     assembly.plan.execution,

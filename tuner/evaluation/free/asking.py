@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.policy import POLICY
+from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.evaluation.evaluator import Evaluator
@@ -36,8 +37,20 @@ class FreeEvaluator:
 
     @property
     def profiler(self) -> Profiler:
-        """Return what chooses from an answer."""
-        return Profiler(self.whole, self.objective, self.space, self.free)
+        """Return what chooses from an answer to all queries."""
+        return self.profiler_over(self.whole)
+
+    def profiler_over(self, evaluator: Evaluator) -> Profiler:
+        """Return what chooses from an answer to the queries of an evaluator."""
+        return Profiler(evaluator, self.objective, self.space, self.free)
+
+    def is_complete(self, params: Params) -> bool:
+        """Say whether nothing is left to choose."""
+        return POLICY in params or all(name in params for name in self.free.names)
+
+    def asked(self, params: Params) -> Params:
+        """Return what the system is asked with: the values that tell of all others."""
+        return {**self.whole.fixed, **params, **self.profiler.to_ask()}
 
     def __call__(self, params: Params) -> Outcome:
         """Evaluate what was asked with the best that its answer tells of.
@@ -45,28 +58,32 @@ class FreeEvaluator:
         Raises:
             TunerError: as the evaluator does.
         """
-        if POLICY in params or all(name in params for name in self.free.names):
+        if self.is_complete(params):
             return self.whole(params)
         index = self.whole.ready(params)
         begin = time.perf_counter()
-        asked = {**self.whole.fixed, **params, **self.profiler.to_ask()}
-        rankings = self.whole.retriever.retrieve(self.whole.queries, asked)
+        rankings = self.whole.retriever.retrieve(self.whole.queries, self.asked(params))
+        return self.outcome(rankings, params, index, begin=begin)
+
+    def outcome(
+        self, rankings: Rankings, params: Params, index: IndexUse | None, *, begin: float
+    ) -> Outcome:
+        """Return the outcome of the best that an answer to all queries tells of.
+
+        ``begin`` is when it was asked for, by ``time.perf_counter``.
+
+        Raises:
+            TunerError: as a call does.
+        """
         answered = time.perf_counter()
         chosen, profile = self.profiler.profile(rankings, params)
-        computed = time.perf_counter()
-        at_it = answer_at(self.free, rankings, {**asked, **chosen})
+        at_it = answer_at(self.free, rankings, {**self.asked(params), **chosen})
+        computed = time.perf_counter() - answered
         # What was computed is not the system's time: the rest is timed as if it had been answered.
-        outcome = self.whole.outcome(at_it, chosen, index, begin=begin + computed - answered)
-        seconds = {**outcome.seconds, "profile": computed - answered}
-        seconds["total"] += computed - answered
-        return Outcome(
-            metrics=outcome.metrics,
-            per_query=outcome.per_query,
-            seconds=seconds,
-            index=index,
-            params=chosen,
-            profile=profile,
-        )
+        outcome = self.whole.outcome(at_it, chosen, index, begin=begin + computed)
+        seconds = {**outcome.seconds, "profile": computed}
+        seconds["total"] += computed
+        return replace(outcome, seconds=seconds, params=chosen, profile=profile)
 
     def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
         """Have the index that the parameters describe built and kept, as the evaluator does."""

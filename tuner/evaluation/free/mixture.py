@@ -10,7 +10,8 @@ import numpy as np
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Rankings
 from tuner.core.trial import Scalar
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.free.sweep import Lines, Worth
+from tuner.evaluation.free.lines import Lines
+from tuner.evaluation.free.sweep import Worth
 from tuner.evaluation.objective import Objective, paid_metric
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.metrics.names import depth_needed

@@ -14,7 +14,8 @@ import numpy as np
 from tuner.core.corpus import Query
 from tuner.core.json_text import digest_of
 from tuner.core.policy import POLICY, Policy
-from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.rankings import NO_DOCUMENT, Rankings
+from tuner.core.stacked import stacked
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params, together
 from tuner.retrieval.base import (
@@ -159,55 +160,7 @@ def _rows(rankings: Rankings, rows: Sequence[int]) -> Rankings:
 
 
 def _merged(queries: Sequence[Query], parts: Sequence[tuple[list[int], Rankings]]) -> Rankings:
-    ids, places = _universe([rankings for _, rankings in parts])
-    depth = max((rankings.depth for _, rankings in parts), default=0)
-    documents = np.full((len(queries), depth), NO_DOCUMENT, dtype=np.int64)
-    spans = np.zeros((len(queries), depth, 2), dtype=np.int64)
-    tokens = np.zeros(len(queries))
-    is_used = np.zeros(len(queries), dtype=np.bool_)
-    entities: list[Any] = [()] * len(queries)
-    paths: list[Any] = [()] * len(queries)
-    seconds: dict[str, float] = defaultdict(float)
-    for (rows, rankings), place_of in zip(parts, places, strict=True):
-        found = rankings.documents
-        documents[rows, : rankings.depth] = np.where(
-            found == NO_DOCUMENT, NO_DOCUMENT, place_of[found]
-        )
-        if rankings.spans is not None:
-            spans[rows, : rankings.depth] = rankings.spans
-        if rankings.context_tokens is not None:
-            tokens[rows] = rankings.context_tokens
-        if rankings.graph_used is not None:
-            is_used[rows] = rankings.graph_used
-        for place, row in enumerate(rows):
-            entities[row] = () if rankings.entities is None else rankings.entities[place]
-            paths[row] = () if rankings.paths is None else rankings.paths[place]
-        for stage, spent in rankings.seconds.items():
-            seconds[stage] += spent
-    return Rankings(
-        query_ids=tuple(query.id for query in queries),
-        document_ids=ids,
-        documents=documents,
-        seconds=dict(seconds),
-        context_tokens=None if any(r.context_tokens is None for _, r in parts) else tokens,
-        spans=None if any(r.spans is None for _, r in parts) else spans,
-        graph_used=None if any(r.graph_used is None for _, r in parts) else is_used,
-        entities=None if any(r.entities is None for _, r in parts) else entities,
-        paths=None if any(r.paths is None for _, r in parts) else paths,
-    )
-
-
-def _universe(parts: Sequence[Rankings]) -> tuple[Sequence[str], list[IntArray]]:
-    """Return the ids that all parts point into, and for each part its ids' places among them.
-
-    Parts that share their ids keep them: a retriever may know its documents by their places.
-    """
-    if parts and all(part.document_ids is parts[0].document_ids for part in parts):
-        same = np.arange(max(len(parts[0].document_ids), 1))
-        return parts[0].document_ids, [same] * len(parts)
-    position: dict[str, int] = {}
-    places = [
-        np.array([position.setdefault(id_, len(position)) for id_ in part.document_ids] or [0])
-        for part in parts
-    ]
-    return tuple(position), places
+    if not queries:
+        return Rankings.from_ids((), ())
+    rows = np.concatenate([of_part for of_part, _ in parts])
+    return stacked([rankings for _, rankings in parts], np.argsort(rows))

@@ -22,6 +22,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, at_once_of, identity, serve_one
 from tuner.retrieval.wrapped.around import Around
 from tuner.retrieval.wrapped.counted import Counted, CountTokens, counted
+from tuner.retrieval.wrapped.kept_legs import LEGS, WrittenLegs, legs_record, with_legs
 
 # What is lost at most when a run is killed, or a query fails: the queries that one call asks.
 BATCH = 64
@@ -47,6 +48,8 @@ class _Written:
     graph_used: bool = False
     entities: tuple[str, ...] = ()
     paths: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    tokens: tuple[float, ...] = ()
+    legs: WrittenLegs | None = None
 
 
 class Remembered(Around):
@@ -154,6 +157,10 @@ def _answers(rankings: Rankings) -> Iterator[Answer]:
             answer["entities"] = list(rankings.entities[row])
         if rankings.paths is not None:
             answer["paths"] = [[list(step) for step in path] for path in rankings.paths[row]]
+        if rankings.tokens is not None:
+            answer["tokens"] = rankings.tokens[row, : len(ids)].tolist()
+        if rankings.legs is not None:
+            answer[LEGS] = legs_record(rankings.legs, rankings.document_ids, row)
         yield answer
 
 
@@ -179,7 +186,13 @@ def _rankings(answers: Sequence[Answer], seconds: Mapping[str, float]) -> Rankin
     if _all_have(answers, "paths"):
         paths = ([[tuple(step) for step in path] for path in a["paths"]] for a in answers)
         extra["paths"] = list(paths)
-    return Rankings.from_ids([answer["query"] for answer in answers], lists, **extra)
+    if _all_have(answers, "tokens"):
+        tokens = np.zeros((len(lists), max(map(len, lists), default=0)))
+        for row, answer in enumerate(answers):
+            tokens[row, : len(answer["tokens"])] = answer["tokens"]
+        extra["tokens"] = tokens
+    rankings = Rankings.from_ids([answer["query"] for answer in answers], lists, **extra)
+    return with_legs(rankings, answers)
 
 
 def _all_have(answers: Sequence[Answer], key: str) -> bool:
@@ -199,6 +212,10 @@ def _read(path: Path) -> dict[str, Answer]:
             written = read_as(_Written, answer)
             if len(written.scores) not in (0, len(written.ids)):
                 raise ValueError("scores of other documents")
+            if len(written.tokens) not in (0, len(written.ids)):
+                raise ValueError("tokens of other documents")
+            if written.legs is not None and not written.legs.is_whole:
+                raise ValueError("legs of other documents")
         except (ValueError, RecursionError):  # two torn lines that were joined, or a damaged one
             continue
         known[answer["query"]] = answer
