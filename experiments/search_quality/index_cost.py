@@ -79,7 +79,7 @@ def per_cost(ratio):
         best = [trial.params for trial in by_worth[:3]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # On length scales at their bounds.
-            model = _Model.fit(space, history, 0.01, rng)
+            model = _Model.fit(space, history, 0.01)
         model.condition([])
         points = [space.decode(row) for row in rng.random((400, len(space.names)))]
         points += _around(space, [space.encode(params) for params in best], 200, 0.1, rng)

@@ -96,7 +96,7 @@ def test_what_it_begins_with_is_said() -> None:
     assert Grid(20).described(SPACE) == (
         "12 points: a 0.125, 0.375, 0.625, 0.875; k 2, 5, 8; then closer levels around the best"
     )
-    assert Grid(4, edges=True).described(SPACE) == "4 points: a 0, 1; k 1, 9"
+    assert Grid(4, coarse=4, edges=True).described(SPACE) == "4 points: a 0, 1; k 1, 9"
 
 
 def test_levels_beyond_the_budget_are_refused() -> None:

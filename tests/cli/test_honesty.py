@@ -188,7 +188,9 @@ def test_a_parameter_that_changes_nothing_is_named(tuner_here):
     assert "note           decoration changes no ranking" in done.stdout
     assert "top_k changes no ranking" not in done.stdout
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
-    assert [remark.split()[0] for remark in record["remarks"]] == ["decoration"]
+    named = [remark.split()[0] for remark in record["remarks"]]
+    assert "decoration" in named
+    assert "top_k" not in named
 
 
 def test_a_graph_that_is_mostly_silent_is_said(tuner_here):

@@ -26,6 +26,7 @@ def warm(tuner, *sources: str) -> None:
 
 def test_earlier_trials_are_history_and_cost_nothing(tuner):
     tuner.edit("  - {kind: random, trials: 6}", "  - {kind: tpe, trials: 12}")
+    tuner.edit("{kind: grid, trials: 6}", "{kind: grid, trials: 6, coarse: 6}")
     tuner("run", "config.yaml")
     (first,) = tuner.runs()
     warm(tuner, str(first))

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tuner.backends.base import Backend
+from tuner.backends.grid import Grid
 from tuner.core import registry
 from tuner.core.journal import AMENDED, read_journal
 from tuner.core.space import Integer, Real, SearchSpace
@@ -23,11 +25,9 @@ SPACE = SearchSpace({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0), "k": Integer(1, 9
 OBJECTIVE = Objective({"score": 1.0}, {}, {})
 # Model-based backends get a short start-up, so that few trials reach the model before the end.
 SHORT = {"gp": {"initial": 4}, "tpe": {"initial": 4}}
-# A grid of more points is another grid, see ``test_a_longer_grid_is_a_finer_one``.
 SAME_WHEN_LONGER = [
     pytest.param(kind, marks=pytest.mark.slow if kind == "gp" else ())
     for kind in registry.kinds("backends")
-    if kind != "grid"
 ]
 
 
@@ -36,12 +36,17 @@ def evaluate(params: Params) -> Outcome:
     return Outcome({"score": 1 - (x - 0.7) ** 2 - 2 * (y - 0.2) ** 2 - 0.01 * (k - 4) ** 2})
 
 
+def backend_of(name: str, trials: int) -> Backend:
+    """Return the backend of an arm; ``even`` is a grid of at most so many points, and no more."""
+    if name == "even":
+        return Grid(trials, coarse=trials)
+    backend: Backend = registry.load("backends", name)(trials, **SHORT.get(name, {}))
+    return backend
+
+
 def opened(path: Path, budgets: Mapping[str, int], **options: Any) -> Study:
     """Begin a study of these arms, or go on with the one that is there."""
-    arms = [
-        Arm(name, registry.load("backends", name)(trials, **SHORT.get(name, {})), trials)
-        for name, trials in budgets.items()
-    ]
+    arms = [Arm(name, backend_of(name, trials), trials) for name, trials in budgets.items()]
     header = StudyHeader(
         study_id="s",
         name="s",
@@ -120,17 +125,6 @@ def test_a_further_arm_leaves_those_alone_that_were_there(tmp_path: Path) -> Non
     )
 
 
-def test_a_longer_grid_is_a_finer_one(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    few = found_by(searched(path, {"grid": 8}), "grid")
-    more = found_by(searched(path, {"grid": 27}), "grid")
-    assert more[: len(few)] == few
-    assert len(more) == 27
-    finer = registry.load("backends", "grid")(27).suggest(SPACE, (), count=27, seed=0)
-    added = [params for params, _ in more[len(few) :]]
-    assert all(params in finer for params in added)
-
-
 def test_a_study_that_was_interrupted_goes_on_with_more_too(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     study = opened(path, {"tpe": 8})
@@ -144,20 +138,20 @@ def test_a_study_that_was_interrupted_goes_on_with_more_too(tmp_path: Path) -> N
 def test_an_arm_that_had_nothing_left_is_asked_again(tmp_path: Path) -> None:
     # The finest even grid of at most 5 points has 4, and one of at most 12 has 12.
     path = tmp_path / "journal.jsonl"
-    first = searched(path, {"grid": 5, "random": 4})
-    assert len(found_by(first, "grid")) == 4
-    second = searched(path, {"grid": 12, "random": 8})
-    assert len(found_by(second, "grid")) == 12
-    resumed = opened(path, {"grid": 12, "random": 8})
+    first = searched(path, {"even": 5, "random": 4})
+    assert len(found_by(first, "even")) == 4
+    second = searched(path, {"even": 12, "random": 8})
+    assert len(found_by(second, "even")) == 12
+    resumed = opened(path, {"even": 12, "random": 8})
     assert resumed.is_done
     resumed.close()
 
 
 def test_a_resumed_study_knows_which_arms_had_nothing_left_in_which_stage(tmp_path: Path) -> None:
-    budgets = {"grid": 5, "random": 12}  # of the 5 the grid asks 4
+    budgets = {"even": 5, "random": 12}  # of the 5 the grid asks 4
     path = tmp_path / "journal.jsonl"
     searched(path, budgets)
-    whole = searched(path, more := {"grid": 5, "random": 16})
+    whole = searched(path, more := {"even": 5, "random": 16})
     lines = path.read_text().splitlines(keepends=True)
     told = [place for place, line in enumerate(lines) if '"event":"told"' in line]
     path.write_text("".join(lines[: told[-2] + 1]))

@@ -3,25 +3,33 @@
 The regressor and the acquisition are used without ``skopt.Optimizer``, which knows neither
 conditions nor cheap constraints, repeats points of small spaces and searches with every ``tell``.
 scikit-optimize minimises: here, and only here, lower is better.
+
+The kernel's parameters are those of the greatest posterior, not of the greatest likelihood, which a
+few observations leave nearly flat. The priors on length scales and noise are those of Hvarfner,
+Hellsten and Nardi, "Vanilla Bayesian Optimization Performs Great in High Dimensions" (ICML 2024),
+as in BoTorch; that on the amplitude is the one of Optuna's Gaussian process.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.optimize import fmin_l_bfgs_b
 from skopt.acquisition import gaussian_ei
 from skopt.learning import GaussianProcessRegressor
-from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from threadpoolctl import threadpool_limits
 
 from tuner.backends.base import check_budget
 from tuner.backends.front import FrontModel, dominators, goals_of
-from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
+from tuner.backends.points import Point, middles_unseen, pick_unseen, point_of, scored_trials
 from tuner.core.checks import check_number, check_whole
 from tuner.core.rankings import FloatArray, IntArray
 from tuner.core.space import Categorical, SearchSpace
@@ -32,23 +40,33 @@ from tuner.core.trial import Params, Trial
 LEARNT_FROM = 100
 REMEMBERED = 400
 # One length scale a feature, up to here: beyond it, one for all is learnt better and faster.
-MOST_LENGTH_SCALES = 16
+MOST_LENGTH_SCALES = 64
 # Candidates by random search, around the best points, and around the best candidate, in rounds.
 SPREAD, NEAR_BEST, NEAR_CANDIDATE = 500, 250, 100
 STEPS = (0.1, 0.03)
 NOISE_FLOOR = 1e-6
+# Losses above this quantile count as it: how bad the worst points are tells nothing of the best.
+CLIPPED_ABOVE = 0.5
+# Priors, for features from 0 to 1 and losses in standard deviations. The logarithm of a length
+# scale is normal, with a mean that grows by log(features) / 2, as distances do; so is that of the
+# noise's variance. The amplitude has a gamma distribution of this shape, and rate 1.
+LENGTH_MEAN, LENGTH_SD = math.sqrt(2.0), math.sqrt(3.0)
+NOISE_MEAN, NOISE_SD = -4.0, 1.0
+AMPLITUDE_SHAPE = 2.0
+FIT_STEPS = 50
 
 
 @dataclass(frozen=True)
 class Gp:
     """Fits a Gaussian process and suggests where the expected improvement is greatest.
 
-    The first ``initial`` scored trials are spread evenly. ``margin`` is by how much, in standard
-    deviations of the objective, a point should improve on the best. Trials under way count as the
-    mean, so that workers look at different places. Failed trials are not learnt from; those that
-    break the objective's constraints count as the worst finished one; while all do, the smallest
-    violation is sought instead. Where trials have several ``goals``, each has a model of its own,
-    and the expected growth of their front's hypervolume is sought.
+    The first ``initial`` scored trials are an even grid, and what that leaves of them is spread
+    evenly. Objectives below the median are taken for the median. ``margin`` is by how much, in
+    standard deviations of the objective, a point should improve on the best. Trials under way count
+    as the mean, so that workers look at different places. Failed trials are not learnt from; those
+    that break the objective's constraints count as the worst finished one; while all do, the
+    smallest violation is sought instead. Where trials have several ``goals``, each has a model of
+    its own, and the expected growth of their front's hypervolume is sought.
     """
 
     budget: int
@@ -67,12 +85,12 @@ class Gp:
         scored = scored_trials(history)
         has_choice = any(parameter.count != 1 for parameter in space.parameters.values())
         if len(scored) < self.initial or not has_choice:
-            return spread_unseen(space, history, count=count, seed=seed)
+            return middles_unseen(space, history, first=self.initial, count=count, seed=seed)
         rng = np.random.default_rng([seed, len(history)])
         # More threads make it slower, and much slower where workers are busy beside it.
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # On length scales at their bounds.
-            model = _fitted(space, scored, self.margin, rng)
+            model = _fitted(space, scored, self.margin)
             under_way = [trial.params for trial in history if not trial.is_told]
 
             def best(taken: set[Point], picks: list[Params]) -> Params | None:
@@ -104,9 +122,7 @@ class _Model:
         self.posterior: _Posterior  # There once it is conditioned.
 
     @classmethod
-    def fit(
-        cls, space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
-    ) -> _Model:
+    def fit(cls, space: SearchSpace, scored: list[Trial], margin: float) -> _Model:
         """Learn from trials as they are ranked."""
         losses = np.array([-float(trial.worth or 0.0) for trial in scored])
         is_feasible = np.array([trial.violation <= 0.0 for trial in scored])
@@ -116,11 +132,12 @@ class _Model:
             losses = np.array([trial.violation for trial in scored])
         chosen = _remembered(losses, scored)
         losses, is_feasible = losses[chosen], is_feasible[chosen]
+        losses = np.minimum(losses, np.quantile(losses, CLIPPED_ABOVE))
         losses = losses / (np.abs(losses).max() or 1.0)  # So that squares cannot overflow.
         spread = float(losses.std())
         losses = (losses - losses.mean()) / (spread if spread > 1e-12 else 1.0)
         best = float(losses[is_feasible].min() if is_feasible.any() else losses.min())
-        return cls.learnt(space, [scored[i].params for i in chosen], losses, best, margin, rng)
+        return cls.learnt(space, [scored[i].params for i in chosen], losses, best, margin)
 
     @classmethod
     def learnt(
@@ -130,16 +147,14 @@ class _Model:
         losses: FloatArray,
         best: float,
         margin: float,
-        rng: np.random.Generator,
     ) -> _Model:
         """Learn the kernel's parameters from losses in standard deviations."""
         model = cls(space, observed, losses, best, margin)
         sample = _evenly_ranked(losses, LEARNT_FROM)
         learner = GaussianProcessRegressor(
-            kernel=model.kernel,
+            kernel=model.kernel + WhiteKernel(math.exp(NOISE_MEAN), (1e-5, 10.0)),
             noise="gaussian",
-            n_restarts_optimizer=1,
-            random_state=int(rng.integers(2**31)),
+            optimizer=partial(_most_probable, model.features.shape[1]),
         )
         learner.fit(model.features[sample], losses[sample])
         model.kernel = learner.kernel_.k1  # The other term of the sum is the noise.
@@ -169,16 +184,14 @@ class _Model:
         return [self.observed[i] for i in np.argsort(self.losses, kind="stable")[:3]]
 
 
-def _fitted(
-    space: SearchSpace, scored: list[Trial], margin: float, rng: np.random.Generator
-) -> _Model | FrontModel:
+def _fitted(space: SearchSpace, scored: list[Trial], margin: float) -> _Model | FrontModel:
     """Return a model of the objective or, where several goals are told, one of their front."""
     goals = goals_of(scored)
     if goals is None:
-        return _Model.fit(space, scored, margin, rng)
+        return _Model.fit(space, scored, margin)
     chosen = _remembered(dominators(goals), scored)
     observed, goals = [scored[i].params for i in chosen], goals[chosen]
-    models = [_Model.learnt(space, observed, -goal, 0.0, margin, rng) for goal in goals.T]
+    models = [_Model.learnt(space, observed, -goal, 0.0, margin) for goal in goals.T]
     return FrontModel(space, observed, goals, models, margin)
 
 
@@ -206,6 +219,40 @@ class _Posterior:
         variance = prior - (explained**2).sum(axis=0)
         floor = 1e-14 * prior  # Below it there is rounding only.
         return across @ self.regressor.alpha_, np.sqrt(np.maximum(variance, floor))
+
+
+def _most_probable(
+    features: int,
+    likelihood: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    bounds: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Return the kernel's parameters of the greatest posterior density, as the regressor asks.
+
+    ``likelihood`` gives the negative log likelihood and its gradient. The parameters are logarithms
+    of the amplitude, the length scales and the noise's variance, in this order.
+    """
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = likelihood(parameters)
+        if not math.isfinite(value):
+            return 1e10, np.zeros_like(parameters)
+        prior, slope = _negative_log_prior(parameters, features)
+        return value + prior, gradient + slope
+
+    limits = [(low, high) for low, high in bounds.tolist()]
+    best, value, _ = fmin_l_bfgs_b(loss, start, bounds=limits, maxiter=FIT_STEPS)
+    return best, float(value)
+
+
+def _negative_log_prior(parameters: FloatArray, features: int) -> tuple[float, FloatArray]:
+    amplitude, lengths, noise = parameters[0], parameters[1:-1], parameters[-1]
+    away = (lengths - LENGTH_MEAN - math.log(features) / 2) / LENGTH_SD
+    noisy = (noise - NOISE_MEAN) / NOISE_SD
+    scale = math.exp(amplitude)
+    value = scale - (AMPLITUDE_SHAPE - 1) * amplitude + (away @ away + noisy**2) / 2
+    slope = [scale - (AMPLITUDE_SHAPE - 1), *(away / LENGTH_SD), noisy / NOISE_SD]
+    return float(value), np.array(slope)
 
 
 def _kernel(features: int) -> object:

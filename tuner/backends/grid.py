@@ -209,14 +209,15 @@ class Grid:
         Raises:
             InputError: levels that are invalid, or more of them than the budget allows.
         """
-        if self._is_whole(space):
-            space.grid(self.budget, self.levels, edges=self.edges)
-            number = math.prod(map(len, self._only(space).values()))
-            is_known = not space.index and len(self._only(space)) == len(space.names)
-            return number if is_known and number <= MOST_LISTED else self.budget
+        space.grid(self.budget, self.levels, edges=self.edges)  # Refuses.
+        if space.index:
+            return self.budget
+        values = self._only(space)
+        number = math.prod(map(len, values.values()))
+        if len(values) == len(space.names):
+            return number if number <= MOST_LISTED else self.budget
         named = space.named_levels(self.levels, edges=self.edges)
-        number = math.prod(map(len, named.values()))
-        return self.budget if number > self.budget else max(number, self.coarse)
+        return max(self.coarse, math.prod(map(len, named.values())))
 
     def _grid(self, space: SearchSpace, size: int, seed: int) -> list[Params]:
         key = (space.fingerprint, space.index, size, seed)
