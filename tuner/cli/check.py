@@ -41,7 +41,7 @@ def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: b
     facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
     found = None
     if is_probing:
-        with showing("evaluation"):
+        with showing("probe"):
             found = probe(assembly)
     if as_json:
         system = not_asked if found is None else found.to_record()

@@ -12,12 +12,14 @@ from tuner.core.steps import Step
 from tuner.retrieval.indexes.building import Building
 
 _LONGEST_LABEL = 60
+# What a journal notes of an index.
+BEGUN, BUILT = "index_begun", "index_built"
 # What a build is counted as.
 INDEXES = "indexes"
 
 
-def unnoted(name: str) -> None:
-    """Take the name of an index that nobody writes down."""
+def unnoted(kind: str, name: str) -> None:
+    """Take what nobody writes down of an index."""
 
 
 class Builds:
@@ -31,8 +33,8 @@ class Builds:
         self, listen: Callable[[Step], None], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._listen = listen
-        # Is told the name of each one that is there now, and was not before.
-        self.built: Callable[[str], None] = unnoted
+        # Is told of each one that it is begun, and that it is there now and was not before.
+        self.note: Callable[[str, str], None] = unnoted
         self._clock = clock
         self._lock = threading.Lock()
         self._under_way: dict[str, Building] = {}
@@ -45,6 +47,7 @@ class Builds:
     def take(self, told: Building) -> None:
         """Hear how far one is."""
         with self._lock:
+            is_begun = told.name not in self._under_way
             if not self._under_way:
                 self._since = self._clock()
             if told.name not in self._under_way:
@@ -52,8 +55,8 @@ class Builds:
             self._numbers.setdefault(told.name, len(self._numbers) + 2)
             self._under_way[told.name] = told
             steps = [self._step()]
-            if told.is_new:
-                self.built(told.name)
+            if is_begun or told.is_new:
+                self.note(BUILT if told.is_new else BEGUN, told.name)
             if told.is_over:
                 steps = [self._label(told, is_over=True)]
                 del self._under_way[told.name]

@@ -13,27 +13,25 @@ from tuner.core.index_costs import has_failed_index
 from tuner.core.policy import POLICY
 from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly
-from tuner.run.builds import unnoted
+from tuner.run.builds import BEGUN, BUILT, unnoted
 from tuner.study.study import Study
-
-INDEX_NOTE = "index_built"
 
 
 @contextmanager
 def noting_builds(assembly: Assembly, study: Study) -> Iterator[None]:
     """Write down which indexes are built for the study while the block runs, and its first one."""
 
-    def note(name: str) -> None:
-        study.note(INDEX_NOTE, index=name)
+    def note(kind: str, name: str) -> None:
+        study.note(kind, index=name)
 
     indexed = indexed_in(assembly.retriever)
     if indexed is not None and indexed.new_first is not None:
-        note(indexed.new_first)
-    assembly.builds.built = note
+        note(BUILT, indexed.new_first)
+    assembly.builds.note = note
     try:
         yield
     finally:
-        assembly.builds.built = unnoted
+        assembly.builds.note = unnoted
 
 
 def remember_indexes(assembly: Assembly, study: Study) -> None:
@@ -48,6 +46,11 @@ def remember_indexes(assembly: Assembly, study: Study) -> None:
         if has_failed_index(trial) and trial.error is not None and POLICY not in trial.params:
             indexed.remember_failed({**assembly.fixed, **trial.params}, trial.error)
     uses = [use for trial in study.trials if trial.index is not None for use in trial.index.each]
-    told = {use.name for use in uses if use.is_new}
-    notes = [note for note in study.earlier.notes if note.get("kind") == INDEX_NOTE]
-    indexed.remember_built({str(note.get("index")) for note in notes} - told)
+    built, begun = (
+        {str(note.get("index")) for note in study.earlier.notes if note.get("kind") == kind}
+        for kind in (BUILT, BEGUN)
+    )
+    # The process that builds ends by itself: one that was begun may be there although the run was
+    # killed before it heard so.
+    untold = built - {use.name for use in uses if use.is_new}
+    indexed.remember_built(untold | (begun - built - {use.name for use in uses}))

@@ -133,18 +133,19 @@ def test_a_study_killed_while_it_builds_goes_on(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_built_before_a_run_was_killed_does_not_count_as_found(folder: Path) -> None:
+@pytest.mark.parametrize("is_heard", [True, False], ids=["heard", "unheard"])
+def test_what_was_built_before_a_run_was_killed_does_not_count_as_found(
+    folder: Path, *, is_heard: bool
+) -> None:
     run(folder, "run", "toy.yaml")
     told = trials(folder)
     names = [trial.index.name for trial in told if trial.index.is_new]
     (journal,) = folder.glob("runs/*/journal.jsonl")
     lines = journal.read_text().splitlines(keepends=True)
-    # As if it was killed once the last index was there, and before its first trial was told.
-    at = next(
-        place
-        for place, line in enumerate(lines)
-        if '"event":"told"' in line and json.loads(line).get("index", {}).get("name") == names[-1]
-    )
+    # As if it was killed once the last index was there, and before its first trial was told; or
+    # before it heard that the index was there.
+    end = '"event":"told"' if is_heard else '"kind":"index_built"'
+    at = next(n for n, line in enumerate(lines) if end in line and names[-1] in line)
     journal.write_text("".join(lines[:at]))
     run(folder, "resume", str(journal.parent))
     costs = index_costs(trials(folder))
