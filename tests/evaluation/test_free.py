@@ -13,7 +13,7 @@ from tuner.core.rankings import Rankings
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
-from tuner.evaluation.free.choice import Table
+from tuner.evaluation.free.choice import Table, luck_of
 from tuner.evaluation.free.raced import FreeRacing
 from tuner.evaluation.free.settings import decided_by_answer
 from tuner.evaluation.objective import Bounds, Objective
@@ -185,3 +185,19 @@ def test_a_baseline_races_as_it_is():
     retriever, _, raced = racing()
     assert raced({"luck": 3, "top_k": 2}).profile is None
     assert {params["top_k"] for params in retriever.asked} == {2}
+
+
+def test_the_luck_of_a_choice_is_what_other_queries_do_not_confirm():
+    rng = np.random.default_rng(4)
+    alike = rng.normal(size=(80, 60))
+    # All are worth 0: whatever the best of 80 seems to be is luck.
+    assert luck_of(alike) == pytest.approx(alike.mean(axis=1).max(), abs=0.1)
+    one_is_better = alike * 0.01
+    one_is_better[7] += 1.0
+    assert luck_of(one_is_better) < 0.005
+    assert luck_of(alike[:1]) == 0.0
+
+
+def test_a_profile_tells_its_luck():
+    _, _, free = make(Integer(1, 20))
+    assert 0.0 < free({"luck": 3}).profile.luck < 0.2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tuner.core.profile import Profile
 from tuner.core.trial import Trial, TrialState
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
@@ -360,6 +363,19 @@ def test_a_deployment_by_few_queries_that_differ_is_warned_of_where_none_is_held
         assert verdict.outcome == "deploy"
         is_warned = "Only 16 of the queries differ: the truth lies outside" in verdict.sentence
         assert is_warned == (differ == 16)
+
+
+def test_the_luck_of_free_parameters_is_taken_off_too():
+    gains = 0.3 + np.random.default_rng(0).normal(0, 0.02, (8, 40))
+    trials = searched(gains, gains[0])
+    lucky = [replace(one, profile=Profile({}, 900, 0.9, luck=0.25)) for one in trials]
+    winner, baseline = measured("new", 0.5 + gains[0]), measured("old", np.full(40, 0.5))
+    plain, lowered = (
+        decide_without_holdout(winner, baseline, gains, some).corrected for some in (trials, lucky)
+    )
+    assert lowered.estimate == pytest.approx(plain.estimate - 0.25)
+    assert lowered.interval == pytest.approx([end - 0.25 for end in plain.interval])
+    assert lowered.optimism == pytest.approx(plain.optimism + 0.25)
 
 
 @pytest.mark.parametrize("queries", [0, 1, 2, 5, 9])

@@ -32,12 +32,14 @@ class Profile:
 
     Attributes:
         asked: what the trial was asked with, without the free parameters.
-        looked_at: how many settings of the free ones were compared: what luck is corrected for.
+        looked_at: how many settings of the free ones were compared.
         highest: the best objective among them, which chance flatters.
         curves: one for each free parameter.
+        luck: by how much the choice is expected to flatter ``highest``.
     """
 
     asked: Mapping[str, Scalar]
     looked_at: int
     highest: float
     curves: tuple[Curve, ...] = ()
+    luck: float = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -107,6 +107,9 @@ def decide_without_holdout(
     corrected = bootstrap_corrected(
         gains[rows], seed=seed, choose=winner_rule(known), winner=row, confidence=1.0 - alpha
     )
+    if (profile := known[row].profile) is not None:
+        # What its answer was searched for was not one setting: that luck comes on top.
+        corrected = _lowered(corrected, profile.luck)
     drawn = {"seed": seed, "permutations": draws, "resamples": draws}
     composite = compare_paired(
         winner.composite, baseline.composite, confidence=1.0 - alpha, **drawn
@@ -137,6 +140,16 @@ def decide_without_holdout(
         per_group(winner.composite, baseline.composite, query_types, largest=largest, **drawn)
         if len(set(query_types)) > 1
         else (),
+    )
+
+
+def _lowered(corrected: CorrectedEstimate, luck: float) -> CorrectedEstimate:
+    low, high = corrected.interval
+    return replace(
+        corrected,
+        estimate=corrected.estimate - luck,
+        interval=(low - luck, high - luck),
+        optimism=corrected.optimism + luck,
     )
 
 

@@ -13,6 +13,9 @@ import numpy as np
 
 from tuner.core.rankings import FloatArray
 
+# So often queries are drawn anew, to see what chance has a part in.
+DRAWS = 200
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -52,3 +55,23 @@ def paired_errors(values: FloatArray, reference: FloatArray) -> FloatArray:
     squares = (np.where(is_known, known - mean[..., None], 0.0) ** 2).sum(axis=-1)
     errors = np.sqrt(squares / np.maximum(count - 1, 1) / np.maximum(count, 1))
     return np.where(count > 1, errors, np.nan)
+
+
+def luck_of(values: FloatArray, draws: int = DRAWS) -> float:
+    """Return by how much the best of many settings is worth less on other queries than on its own.
+
+    ``values`` has shape (settings, queries). As many queries as there are are drawn anew, the best
+    setting by them is looked up on those that were not drawn, and that is taken off what the best
+    is worth on all (BBC-CV, Tsamardinos, Greasidou and Borboudakis 2018). At least 0.
+    """
+    known = values[:, ~np.isnan(values).any(axis=0)]
+    n = known.shape[1]
+    if n < 2 or len(known) < 2:
+        return 0.0
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=draws)
+    left = (drawn == 0).astype(np.float64)
+    left = left[left.any(axis=1)]
+    drawn = drawn[(drawn == 0).any(axis=1)]
+    best = (drawn @ known.T).argmax(axis=1)
+    elsewhere = (left * known[best]).sum(axis=1) / left.sum(axis=1)
+    return max(float(known.mean(axis=1).max() - elsewhere.mean()), 0.0)

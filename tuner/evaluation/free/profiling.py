@@ -14,7 +14,7 @@ from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import Integer, Real, SearchSpace
 from tuner.core.trial import Params, Scalar
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.free.choice import Table
+from tuner.evaluation.free.choice import Table, luck_of
 from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
 from tuner.evaluation.free.settings import decided_by_answer, prefix_values
 from tuner.evaluation.free.sweep import Steps, Worth, sweep
@@ -28,6 +28,8 @@ Item = TypeVar("Item")
 WEIGHTS = 101
 # So many values of a weight are shown of its curve.
 SHOWN = 101
+# So many weights stand for all where the luck of a choice is estimated: neighbours share it.
+LUCKY = 21
 # A narrower step, as a share of the range, is one of rounding.
 LEAST_WIDTH = 1e-7
 # Weights are improved one after the other, so often at most, and begun from so many places.
@@ -109,11 +111,12 @@ class _One:
         at = table.best
         chosen = self.space.canonical({**self.start, name: values[at]})
         curve = _table_curve(name, values, table, at)
-        return chosen, Profile(self.params, len(values), float(table.objective[at]), (curve,))
+        highest, luck = float(table.objective[at]), luck_of(table.by_query)
+        return chosen, Profile(self.params, len(values), highest, (curve,), luck)
 
     def _of_grid(self) -> tuple[Params, Profile]:
         """Evaluate weights and prefixes one parameter after the other."""
-        setting, looked_at, highest = dict(self.start), 0, -math.inf
+        setting, looked_at, highest, luck = dict(self.start), 0, -math.inf, 0.0
         curves: dict[str, Curve] = {}
         for name in (*self.weights, *self.free.prefixes, *self.weights):
             values = self._values(name)
@@ -126,8 +129,9 @@ class _One:
             looked_at += len(values)
             highest = float(table.objective[at])
             curves[name] = _table_curve(name, values, table, at)
+            luck += luck_of(table.by_query)
         return self.space.canonical(setting), Profile(
-            self.params, looked_at, highest, tuple(curves.values())
+            self.params, looked_at, highest, tuple(curves.values()), luck
         )
 
     def _values(self, name: str) -> list[Scalar]:
@@ -180,7 +184,14 @@ class _One:
         curves = [self._curve(name, best.setting, mixing, worth) for name in self.weights]
         curves += [self._depth_curve(name, best.setting) for name in self.free.prefixes]
         chosen = self.space.canonical(best.setting)
-        return chosen, Profile(self.params, looked_at, best.objective, tuple(curves))
+        luck = sum(self._luck(name, best.setting, mixing, worth) for name in self.weights)
+        return chosen, Profile(self.params, looked_at, best.objective, tuple(curves), luck)
+
+    def _luck(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> float:
+        """Return the luck of a choice among some weights, spread over the range, and all depths."""
+        weights = np.linspace(*self._range(name), LUCKY)
+        steps = self._steps(name, setting, mixing, worth) or []
+        return luck_of(np.stack([one.by_query(weight) for one in steps for weight in weights]))
 
     def _climbed(self, start: Params, mixing: Mixing, worth: Worth) -> _Found | None:
         """Improve one weight after the other, until none does."""
