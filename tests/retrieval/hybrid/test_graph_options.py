@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tuner.core.corpus import Corpus, Document, Triple
+from tuner.retrieval.hybrid import synonyms as module
 from tuner.retrieval.hybrid.graph import build_graph
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.hybrid.synonyms import MOST, synonyms
@@ -76,6 +78,22 @@ def test_names_that_mean_alike_are_synonyms_where_there_are_vectors():
 def test_a_name_has_so_many_synonyms_at_most():
     alike = synonyms([f"wordy {n:02}" for n in range(40)], 0.01)
     assert np.diff(alike.indptr).max() == MOST
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.8, 0.95, 1.0])
+def test_lists_of_names_that_can_be_alike_leave_nothing_out(monkeypatch, threshold):
+    random = np.random.default_rng(5)
+    parts = ["holm", "holms", "bridge", "bridges", "ada", "ferry", "old ferry", "night", "nights"]
+    names = sorted({" ".join(random.choice(parts, 3)) for _ in range(150)})
+    monkeypatch.setattr(module, "_PAIR_COST", np.inf)
+    expected = synonyms(names, threshold)
+    monkeypatch.setattr(module, "_PAIR_COST", 0.0)
+    monkeypatch.setattr(module, "_MOST_FOUND", 50)
+    for together in (1, 40):
+        monkeypatch.setattr(module, "_TOGETHER", together)
+        found = synonyms(names, threshold)
+        np.testing.assert_array_equal(found.toarray(), expected.toarray())
+    assert expected.nnz > 0
 
 
 def test_a_walk_goes_to_the_passages_of_synonyms():

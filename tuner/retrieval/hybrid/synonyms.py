@@ -5,16 +5,26 @@ Where the index has an embedder, names that mean alike are synonyms too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from tuner.core.rankings import Float32Array
+from tuner.core.rankings import Float32Array, FloatArray, IntArray
 
 MOST = 10
 """Synonyms that a name has at most: the most alike."""
 _BLOCK_PAIRS = 1 << 24  # pairs of names that are looked at together
+# Names that are compared with each other in one product, where lists of names are short.
+_TOGETHER = 512
+# Measured: what a pair in such a product takes, where one in the product of all takes 1 for each
+# group of characters that they share.
+_PAIR_COST = 4.0
+# Cosines are rounded to six digits.
+_ROUNDING = 1e-6
+_MOST_FOUND = 1 << 23  # pairs in memory ahead of dropping those beyond ``MOST``
 
 
 def synonyms(
@@ -26,15 +36,70 @@ def synonyms(
     its rarity among the names (tf-idf), or that of their ``vectors`` where it is greater. Below
     the ``threshold``, which is above 0, it is 0; so it is beyond the ``MOST`` names that are most
     alike, of which the first in order are kept.
+
+    Of many names only those are compared that can be alike, unless there are ``vectors``: these are
+    compared each with each, which takes hours for a million names.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), lowercase=False)
     weights = sparse.csr_array(vectorizer.fit_transform(names))
+    lists = None if vectors is not None else _lists(weights, threshold - _ROUNDING)
+    found = _Found.none()
+    for pairs in (
+        _of_all(weights, threshold, vectors)
+        if lists is None
+        else _of_lists(weights, threshold, lists)
+    ):
+        found = found.joined(pairs)
+        if len(found.cosines) > _MOST_FOUND:
+            found = found.best()
+    found = found.best()
+    count = len(names)
+    return sparse.csr_array((found.cosines, (found.rows, found.columns)), shape=(count, count))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Pairs of names and their cosines."""
+
+    rows: IntArray
+    columns: IntArray
+    cosines: FloatArray
+
+    @classmethod
+    def none(cls) -> _Found:
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, np.zeros(0))
+
+    def joined(self, other: _Found) -> _Found:
+        return _Found(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.columns, other.columns]),
+            np.concatenate([self.cosines, other.cosines]),
+        )
+
+    def best(self) -> _Found:
+        """Return each pair once, and the ``MOST`` best of each row."""
+        order = np.lexsort((self.columns, -self.cosines, self.rows))
+        rows, columns, cosines = self.rows[order], self.columns[order], self.cosines[order]
+        # A pair that was found twice has one cosine, so that it stands beside itself.
+        is_new = np.ones(len(rows), dtype=bool)
+        is_new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        rows, columns, cosines = rows[is_new], columns[is_new], cosines[is_new]
+        kept = np.arange(len(rows)) - np.searchsorted(rows, rows) < MOST
+        return _Found(rows[kept], columns[kept], cosines[kept])
+
+
+def _of_all(
+    weights: sparse.csr_array, threshold: float, vectors: Float32Array | None
+) -> Iterator[_Found]:
+    """Compare each name with each."""
     others = sparse.csr_array(weights.T)
-    size = max(1, _BLOCK_PAIRS // len(names))
-    blocks = []
-    for start in range(0, len(names), size):
+    count = weights.shape[0]
+    size = max(1, _BLOCK_PAIRS // count)
+    every = np.arange(count)
+    for start in range(0, count, size):
         rows = slice(start, start + size)
         product = sparse.csr_array(weights[rows] @ others)
         if vectors is not None:
@@ -42,18 +107,67 @@ def synonyms(
             # A little below, so that rounding decides once, for both.
             cosines[cosines < threshold - 1e-5] = 0.0
             product = sparse.csr_array(product.maximum(sparse.csr_array(cosines)))
-        blocks.append(_best(product, start, threshold))
-    return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        yield _alike(product, every[rows], every, threshold)
 
 
-def _best(product: sparse.csr_array, start: int, threshold: float) -> sparse.csr_array:
+def _alike(
+    product: sparse.csr_array, rows: IntArray, columns: IntArray, threshold: float
+) -> _Found:
     found = sparse.coo_array(product)
+    is_near = found.data >= threshold - _ROUNDING
     # Rounded, because equal cosines that were summed in another order differ in the last digit.
-    cosines = np.round(found.data, 6)
-    is_alike = (cosines >= threshold) & (found.row + start != found.col)
-    rows, columns, cosines = found.row[is_alike], found.col[is_alike], cosines[is_alike]
-    order = np.lexsort((columns, -cosines, rows))
-    rows, columns, cosines = rows[order], columns[order], cosines[order]
-    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    kept = place < MOST
-    return sparse.csr_array((cosines[kept], (rows[kept], columns[kept])), shape=product.shape)
+    cosines = np.round(found.data[is_near], 6)
+    first, second = rows[found.row[is_near]], columns[found.col[is_near]]
+    is_alike = (cosines >= threshold) & (first != second)
+    return _Found(first[is_alike], second[is_alike], cosines[is_alike])
+
+
+def _lists(weights: sparse.csr_array, threshold: float) -> list[IntArray] | None:
+    """Return lists of names such that any two that are alike stand together in one of them.
+
+    None where comparing all is less work. A name stands in the lists of its rarest groups of
+    characters: as many that the others, the common ones, have together a length below the
+    threshold. Two names that share none of these share common ones alone of one of both, and so
+    have a cosine below the threshold (prefix filtering: Bayardo, Ma and Srikant, Scaling Up All
+    Pairs Similarity Search, WWW 2007).
+    """
+    held = np.bincount(weights.indices, minlength=weights.shape[1])
+    rank = np.empty(len(held), dtype=weights.indices.dtype)
+    rank[np.argsort(held, kind="stable")] = np.arange(len(held))
+    arrays = (weights.data, rank[weights.indices], weights.indptr)
+    by_rarity = sparse.csr_array(arrays, shape=weights.shape, copy=True)
+    by_rarity.sort_indices()
+    so_far = np.concatenate([[0.0], np.cumsum(by_rarity.data**2)])
+    rest = np.repeat(so_far[weights.indptr[1:]], np.diff(weights.indptr)) - so_far[:-1]
+    by_rarity.data = (rest >= threshold**2).astype(np.float64)
+    by_rarity.eliminate_zeros()
+    columns = sparse.csc_array(by_rarity)
+    lengths = np.diff(columns.indptr)
+    # Short lists are taken together: a product of few names takes as long as one of some more.
+    cuts, together = [0], 0
+    for place, length in enumerate(lengths.tolist()):
+        if together and together + length > _TOGETHER:
+            cuts.append(place)
+            together = 0
+        together += length
+    cuts.append(len(lengths))
+    bounds = columns.indptr[cuts]
+    work = _PAIR_COST * float((np.diff(bounds).astype(np.float64) ** 2).sum())
+    if work > float((held.astype(np.float64) ** 2).sum()):
+        return None
+    places: list[npt.NDArray[np.int32]] = np.split(columns.indices, bounds[1:-1])
+    return [np.unique(found) for found in places]
+
+
+def _of_lists(
+    weights: sparse.csr_array, threshold: float, lists: list[IntArray]
+) -> Iterator[_Found]:
+    """Compare the names of each list."""
+    for names in lists:
+        those = weights[names]
+        others = sparse.csr_array(those.T)
+        size = max(1, _BLOCK_PAIRS // max(len(names), 1))
+        for start in range(0, len(names), size):
+            rows = slice(start, start + size)
+            product = sparse.csr_array(those[rows] @ others)
+            yield _alike(product, names[rows], names, threshold)
