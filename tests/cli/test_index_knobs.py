@@ -224,7 +224,9 @@ def test_a_grid_is_as_coarse_as_the_budget_of_indexes_takes(tuner_here):
 
 
 def test_check_with_a_probe_tells_time_and_room_of_the_study(tuner_here):
-    record = json.loads(tuner_here("check", "config.yaml", "--probe", "--json").stdout)["system"]
+    record = json.loads(tuner_here("check", "config.yaml", "--probe", "10", "--json").stdout)[
+        "system"
+    ]
     assert record["queries"] == 10
     # 5 trials one at a time, and one index beside the baseline's.
     assert record["index_starting_seconds"] > 0.0
@@ -232,7 +234,7 @@ def test_check_with_a_probe_tells_time_and_room_of_the_study(tuner_here):
     expected = 5 * record["evaluation_seconds"] + another
     assert record["study_seconds"] == pytest.approx(expected)
     assert record["study_index_mb"] == pytest.approx(2 * record["index_mb"])
-    shown = tuner_here("check", "config.yaml", "--probe").stdout
+    shown = tuner_here("check", "config.yaml", "--probe", "10").stdout
     assert "one evaluation of 10 queries took " in shown
     assert " kB, and a process for another one starts in " in shown
     assert "5 trials, 1 at a time and 2 indexes " in shown

@@ -237,3 +237,30 @@ def test_minutes_end_a_search_with_a_verdict(tuner_here, service: Service) -> No
     assert (record["state"], record["finished_trials"]) == ("finished", 1)
     assert record["ended_by"] == "the budget of 0.0 s is used up"
     assert record["verdict"]["outcome"]
+
+
+def test_a_check_says_what_will_be_asked_and_a_probe_asks_five_queries(
+    tuner_here, service: Service
+) -> None:
+    lines = ("cost: {per_query: 0.01, per_1000_tokens: 0.02}", "inspection: off")
+    configure(tuner_here.folder, service, *lines)
+    check = ("check", "config.yaml", "--json")
+    facts = json.loads(tuner_here(*check).stdout)
+    # What the contexts cost is not known before one was seen.
+    asked = "9 trials of 10 queries, and up to 30 for the verdict: 120 at most"
+    assert (facts["queries_to_ask"], service.asked) == (asked, 0)
+    record = json.loads(tuner_here(*check, "--probe").stdout)["system"]
+    assert (record["asked"], record["queries"], service.asked) == (5, 10, 5)
+    assert record["queries_at_most"] == 9 * 10 + 30
+    assert record["tokens_at_most"] == 120 * TOKENS
+    assert record["money_at_most"] == pytest.approx(120 * 0.02)
+    # Two at once: 3 rounds for 5 queries, 5 for all; 9 trials, 2 at a time.
+    expected = 5 * record["asked_seconds"] * 5 / 3
+    assert record["study_seconds"] == pytest.approx(expected)
+    budget = ("--set", "budget={query_evaluations: 75}", "--probe", "3")
+    shown = tuner_here("check", "config.yaml", *budget).stdout
+    assert "3 queries took " in shown
+    assert ", so one evaluation of 10 queries takes about " in shown
+    assert f"it asks {asked}; money 2.40, with 60,000 tokens of contexts" in shown
+    assert "budget.query_evaluations ends it after about 4 of 9 trials" in shown
+    assert service.asked == 8

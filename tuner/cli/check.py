@@ -9,6 +9,7 @@ from tuner.cli.out import echo
 from tuner.core.json_text import json_text
 from tuner.core.shown import shortened
 
+PROBED = 5
 NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
 
 
@@ -17,12 +18,15 @@ NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
 @set_option
 @click.option(
     "--probe",
-    "is_probing",
-    is_flag=True,
-    help="Also evaluate the baseline once, and say how long a study may take, and how much room.",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=PROBED,
+    metavar="[N]",
+    help=f"Also ask the baseline N queries ({PROBED} where N is left out), and say how long a "
+    "study may take, and how many queries, tokens, money and room.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: bool) -> None:
+def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: bool) -> None:
     """Check CONFIG: keys, data set, index, parameters, metrics, backends and their budgets.
 
     Nothing is tuned, and the system is not asked, but for --probe. The index is built, and kept for
@@ -31,7 +35,8 @@ def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: b
     from rich.table import Table
 
     from tuner.cli.console import console
-    from tuner.run.estimate import facts_of, probe
+    from tuner.run.estimate import facts_of
+    from tuner.run.estimate import probe as probed
     from tuner.run.known_points import known_points
     from tuner.run.tunable import check_can_tune
 
@@ -40,9 +45,9 @@ def command(config: str, settings: tuple[str, ...], is_probing: bool, as_json: b
     known_points(assembly, assembly.config.start_from)
     facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
     found = None
-    if is_probing:
+    if probe is not None:
         with showing("probe"):
-            found = probe(assembly)
+            found = probed(assembly, probe)
     if as_json:
         system = not_asked if found is None else found.to_record()
         echo(json_text({**facts, "system": system}, indent=2))

@@ -30,15 +30,16 @@ from tuner.datasets import Dataset, open_dataset, split_queries
 from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.self_measured import SelfMeasured
-from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency, tell_of_index
+from tuner.evaluation.system_metrics import needs_latency, tell_of_index
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready, telling_legs
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
-from tuner.retrieval.wrapped.counted import counted
+from tuner.retrieval.wrapped.counted import CountTokens, counted
 from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.builds import Builds
+from tuner.run.context_tokens import token_counter, without_token_counts
 from tuner.run.planning import Plan, below, fitted_arms
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
@@ -58,7 +59,8 @@ class Assembly:
     ``policy`` is the baseline's, where it is one; ``baseline`` then only names it.
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
     ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
-    the indexes that are built.
+    the indexes that are built. ``count_tokens`` counts those of contexts, where they cost something
+    and the retriever does not tell.
     """
 
     config: Config
@@ -72,6 +74,7 @@ class Assembly:
     baseline_tuned_on: TunedOn | None = None
     ledger: Ledger = field(default_factory=Ledger)
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
+    count_tokens: CountTokens | None = None
 
     def counting(self, purpose: str) -> Assembly:
         """Return the same, with every query that it asks of the system counted for a purpose."""
@@ -79,8 +82,9 @@ class Assembly:
         if isinstance(retriever, Measures):
             return self
         if isinstance(retriever, Remembered):
-            return replace(self, retriever=retriever.counting(purpose, self.ledger))
-        return replace(self, retriever=counted(retriever, purpose, self.ledger))
+            counting = retriever.counting(purpose, self.ledger, self.count_tokens)
+            return replace(self, retriever=counting)
+        return replace(self, retriever=counted(retriever, purpose, self.ledger, self.count_tokens))
 
     def timeless(self) -> Assembly:
         """Return the same without metrics of latency, which ask queries once more to time them."""
@@ -267,7 +271,7 @@ def assemble(
         for told in retriever.notes():
             say(f"note: {told}")
     if not dataset.corpus.documents:
-        plan = _without_token_counts(plan, say)
+        plan = without_token_counts(plan, say)
     problems = knob_problems(plan.space, retriever.knobs)
     if problems:
         raise source.error(InputError(problems=problems))
@@ -303,6 +307,7 @@ def assemble(
         policy=policy,
         baseline_tuned_on=baseline_origin(config, source),
         ledger=ledger,
+        count_tokens=token_counter(config, plan, dataset),
         builds=builds,
     )
 
@@ -336,15 +341,6 @@ def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]
         f"not all fresh: {'; '.join(split[:SHOWN_COPIES])}{rest}; remove one of each, or give them "
         "the same `group` in queries.jsonl"
     )
-
-
-def _without_token_counts(plan: Plan, say: Say) -> Plan:
-    """Return the plan without context_tokens, unless the objective is made of it."""
-    if CONTEXT_TOKENS not in plan.metric_names or CONTEXT_TOKENS in plan.objective.metric_names:
-        return plan
-    say(f"note: the data set has no texts, so {CONTEXT_TOKENS} is not reported")
-    names = tuple(name for name in plan.metric_names if name != CONTEXT_TOKENS)
-    return replace(plan, metric_names=names)
 
 
 def _holdout(section: DatasetSection, queries: int, say: Say) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +11,20 @@ from typing import Any
 from tuner.backends import by_index
 from tuner.backends.grid import Grid
 from tuner.core.calls import EVALUATION
+from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.index_costs import size
+from tuner.core.policy import Policy
 from tuner.core.shown import counted, joined
 from tuner.core.space import SearchSpace
 from tuner.core.steps import duration
 from tuner.core.trial import IndexUse, Params
-from tuner.retrieval.base import Measures
+from tuner.retrieval.base import Measures, at_once_of
 from tuner.retrieval.indexes import indexed_in
+from tuner.retrieval.wrapped.around import is_engine
 from tuner.run.assembly import Assembly
+from tuner.run.forecast import Asking, asking
+from tuner.run.inspection import spread
 from tuner.run.planning import decided_by_clock, fitted_arms
 
 Setting = tuple[Any, ...]
@@ -52,13 +58,16 @@ class PlannedIndexes:
 
 @dataclass(frozen=True)
 class Probe:
-    """What one evaluation took, and what a study would by that.
+    """What a few queries took, and what a study would by that.
 
-    ``seconds`` is the evaluation's, without its index; ``starting_s`` what it takes until a process
-    is there that builds another one. ``study_s`` and ``megabytes`` take every trial for evaluated
-    and every index for built.
+    ``asked`` of the ``queries`` of one evaluation were asked, in ``asked_s``; ``seconds`` is what
+    all of them take, without their index, and ``starting_s`` what it takes until a process is there
+    that builds another one. ``study_s`` and ``megabytes`` take every trial for evaluated and every
+    index for built. ``asking`` is what that asks and costs; None of a system that measures itself.
     """
 
+    asked: int
+    asked_s: float
     queries: int
     seconds: float
     index: IndexUse | None
@@ -66,6 +75,7 @@ class Probe:
     at_once: int
     indexes: PlannedIndexes | None
     starting_s: float = 0.0
+    asking: Asking | None = None
 
     @property
     def study_s(self) -> float:
@@ -88,19 +98,29 @@ class Probe:
             if self.starting_s:
                 of_it += f", and a process for another one starts in {duration(self.starting_s)}"
         asked = f" of {counted(self.queries, 'query', 'queries')}" if self.queries else ""
-        told = [f"one evaluation{asked} took {duration(self.seconds)}{of_it}"]
+        took = f"one evaluation{asked} took {duration(self.seconds)}"
+        if self.asked < self.queries:
+            some = f"{counted(self.asked, 'query', 'queries')} took {duration(self.asked_s)}"
+            took = f"{some}, so one evaluation{asked} takes about {duration(self.seconds)}"
+        told = [f"{took}{of_it}"]
         parts = [f"{counted(self.trials, 'trial')}, {self.at_once} at a time"]
         if of_it:
             parts.append(f"{counted(self._built, 'index', 'indexes')} {duration(self._index_s)}")
         room = f", and {size(self.megabytes)} on the disk" if of_it else ""
-        return [
-            *told,
-            f"so the search takes about {duration(self.study_s)}{room} ({joined(parts)})",
-        ]
+        told.append(f"so the search takes about {duration(self.study_s)}{room} ({joined(parts)})")
+        if self.asking is not None:
+            tokens, asking = self.asking.all_tokens, self.asking
+            of_them = "" if tokens is None else f", with {tokens:,.0f} tokens of contexts"
+            told.append(f"it asks {asking.sentence}{of_them}")
+            told += filter(None, [asking.within(self.study_s)])
+        return told
 
     def to_record(self) -> dict[str, Any]:
         """Return the figures as a JSON-ready mapping."""
+        asking = {} if self.asking is None else self.asking.to_record()
         return {
+            "asked": self.asked,
+            "asked_seconds": self.asked_s,
             "queries": self.queries,
             "evaluation_seconds": self.seconds,
             "index_seconds": None if self.index is None else self.index.seconds,
@@ -108,6 +128,7 @@ class Probe:
             "index_mb": None if self.index is None else self.index.megabytes,
             "study_seconds": self.study_s,
             "study_index_mb": self.megabytes,
+            **asking,
         }
 
     @property
@@ -127,6 +148,7 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
     record = assembly.dataset_record()
     size, seed = plan.space.size(), assembly.config.study.seed
     indexes = planned_indexes(assembly)
+    asked = asking(assembly, indexes=0 if indexes is None else indexes.most)
     grids = {
         arm.name: arm.backend.described(plan.space)
         for arm in fitted_arms(plan, assembly.baseline, assembly.config.index.budget)
@@ -148,6 +170,7 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
         **({} if indexes is None else {"indexes": indexes.sentence}),
         "trials": {name: budget for name, _, budget in plan.arms},
         **({"grids": grids} if grids else {}),
+        **({} if asked is None else {"queries_to_ask": asked.sentence}),
         "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
         "baseline": assembly.baseline or "none; add one to see what tuning is worth",
     }
@@ -201,31 +224,60 @@ def _fewer_levels(
             yield f"{name} has {joined([str(v) for v in values])} of {len(before)} levels"
 
 
-def probe(assembly: Assembly) -> Probe:
-    """Evaluate the baseline once, or the defaults where there is none, and take the time.
+def probe(assembly: Assembly, queries: int) -> Probe:
+    """Ask the baseline, or the defaults where there is none, so many queries, and take the time.
+
+    The built-in engine is asked all queries to tune on: it answers a batch as fast as a few. A
+    system that measures itself is asked once.
 
     Raises:
         TunerError: it could not be evaluated.
     """
     choice = assembly.choice(assembly.baseline or {})
     index = assembly.ready(choice)
+    tuned = assembly.tune_queries
+    is_measured = isinstance(assembly.retriever, Measures)
+    is_whole = is_measured or is_engine(assembly.retriever) or queries >= len(tuned)
+    some = tuned if is_whole else spread(tuned, queries)
     counting = assembly.counting(EVALUATION)
-    outcome = counting.evaluate(choice, assembly.tune_queries)
-    if outcome.error is not None:
-        raise TunerError(f"the baseline could not be evaluated: {outcome.error}")
+    if is_whole:
+        outcome = counting.evaluate(choice, some)
+        if outcome.error is not None:
+            raise TunerError(f"the baseline could not be evaluated: {outcome.error}")
+        took_s = outcome.seconds["total"]
+    else:
+        took_s = _answered_s(counting, choice, some)
+    # Queries that are asked side by side take as long as one.
+    at_once = 1 if isinstance(assembly.retriever, Measures) else at_once_of(assembly.retriever) or 1
+    rounds = [math.ceil(len(part) / at_once) for part in (tuned, some)]
     plan = assembly.plan
-    at_once = min(plan.execution.slots, assembly.config.study.ahead + 1)
     indexed, indexes = indexed_in(assembly.retriever), planned_indexes(assembly)
     builds_others = indexed is not None and indexes is not None and indexes.most > 1
+    asked = assembly.ledger.total
     return Probe(
-        0 if isinstance(assembly.retriever, Measures) else len(assembly.tune_queries),
-        outcome.seconds["total"],
+        len(some),
+        took_s,
+        len(tuned),
+        took_s if is_whole else took_s * rounds[0] / rounds[1],
         index,
         1 + sum(budget for _, _, budget in plan.arms),
-        max(1, at_once),
+        max(1, min(plan.execution.slots, assembly.config.study.ahead + 1)),
         indexes,
         indexed.starting_s() if indexed is not None and builds_others else 0.0,
+        asking(
+            assembly,
+            indexes=0 if indexes is None else indexes.most,
+            tokens=asked.tokens / asked.answered if asked.answered and asked.tokens else None,
+        ),
     )
+
+
+def _answered_s(assembly: Assembly, choice: Params | Policy, queries: Sequence[Query]) -> float:
+    """Have queries answered, and return how long that took."""
+    retriever, params = assembly.answering(choice)
+    begin = time.perf_counter()
+    retriever.retrieve(queries, params)
+    return time.perf_counter() - begin
 
 
 def _is_in(space: SearchSpace, setting: Setting) -> bool:

@@ -21,7 +21,8 @@ from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
-from tuner.retrieval.base import Explains, Measures
+from tuner.retrieval.base import Measures
+from tuner.retrieval.wrapped.around import is_engine
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.run.planning import waits
@@ -192,7 +193,7 @@ def without_password(record: dict[str, Any]) -> dict[str, Any]:
 
 def remembering(assembly: Assembly, run_dir: Path) -> Assembly:
     """Let answers be kept in the run directory, but for the engine's, which come from memory."""
-    if isinstance(assembly.retriever, Measures | Explains):
+    if isinstance(assembly.retriever, Measures) or is_engine(assembly.retriever):
         return assembly
     folder = (run_dir / ANSWERS_DIR).resolve()
     folder.mkdir(exist_ok=True)

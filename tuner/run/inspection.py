@@ -90,7 +90,7 @@ class NothingFound:
         assert not isinstance(retriever, Measures)
         queries = assembly.tune_queries
         returned: list[str] = []
-        for query in _spread(queries, PROBED_QUERIES):
+        for query in spread(queries, PROBED_QUERIES):
             try:
                 answer = retriever.retrieve([query], {**assembly.fixed, **trial.params})
             except Exception:  # whatever is wrong, the trials will tell; and the next is looked at
@@ -196,7 +196,7 @@ def query_ms(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> flo
     retriever = assembly.counting(calls.QUERY_TIME).retriever
     assert not isinstance(retriever, Measures)
     alone = in_trials
-    for query in _spread(assembly.tune_queries, TIMED_QUERIES):
+    for query in spread(assembly.tune_queries, TIMED_QUERIES):
         alone = min(alone, served_ms(retriever, query, {**assembly.fixed, **chosen}))
         if alone < SLOW_QUERY_MS:
             break
@@ -219,7 +219,7 @@ def dead_knobs(
     ``trials`` only values with which one of them was scored: what failed could crash or hang the
     process that asks. Only where ``is_there`` says so: to look, no index is built.
     """
-    sample = _spread(queries, PROBED_QUERIES)
+    sample = spread(queries, PROBED_QUERIES)
     changes = _changes(retrieve, sample, space, at, space.parameters, trials, is_there)
     return [name for name, is_seen in changes if not is_seen]
 
@@ -263,11 +263,11 @@ def is_alive_elsewhere(
     is_there: IsThere = everywhere,
 ) -> bool:
     """Say whether a parameter changes a ranking at one of two other scored trials."""
-    sample = _spread(queries, PROBED_QUERIES)
+    sample = spread(queries, PROBED_QUERIES)
     others = [t.params for t in trials if t.is_scored and name in t.params and t.params != chosen]
     return any(
         is_seen
-        for at in _spread(others, OTHER_PLACES)
+        for at in spread(others, OTHER_PLACES)
         for _, is_seen in _changes(retrieve, sample, space, at, [name], trials, is_there)
     )
 
@@ -349,7 +349,8 @@ def _other_values(
     return [other for other in dict.fromkeys(places) if other != value]
 
 
-def _spread(items: Sequence[Item], count: int) -> list[Item]:
+def spread(items: Sequence[Item], count: int) -> list[Item]:
+    """Return so many items, evenly spread over all."""
     places = np.unique(np.linspace(0, len(items) - 1, count).astype(np.int64))
     return [items[place] for place in places] if items else []
 

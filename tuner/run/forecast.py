@@ -1,0 +1,123 @@
+"""What a study will ask and cost at most: from its configuration, and from a few queries asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.core.ledger import Asked
+from tuner.core.shown import counted
+from tuner.core.spent import Cost, amount
+from tuner.retrieval.base import Measures
+from tuner.run.assembly import Assembly
+from tuner.run.needs import needed
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How many queries a study asks at most, and what that costs.
+
+    Attributes:
+        trials: the baseline's among them.
+        by_trial: queries of one trial.
+        verdict: queries that are asked after the search, where answers are kept.
+        indexes: how many may be built.
+        tokens: of the context of one query; None where nobody knows.
+        limits: what may be spent, as in ``BudgetSection.limits``.
+    """
+
+    trials: int
+    by_trial: int
+    verdict: int
+    indexes: int = 0
+    tokens: float | None = None
+    cost: Cost | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def queries(self) -> int:
+        """Return how many there are in all."""
+        return self.trials * self.by_trial + self.verdict
+
+    @property
+    def all_tokens(self) -> float | None:
+        """Return the tokens of all contexts; None where nobody knows."""
+        return None if self.tokens is None else self.queries * self.tokens
+
+    @property
+    def money(self) -> float | None:
+        """Return what all of it costs; None where that is not known."""
+        if self.cost is None or (self.tokens is None and self.cost.per_1000_tokens):
+            return None
+        indexes = self.cost.per_index * self.indexes
+        return self._price(self.queries) + indexes
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people.
+
+        >>> Asking(41, 203, 609, cost=Cost(per_query=0.01)).sentence
+        '41 trials of 203 queries, and up to 609 for the verdict: 8,932 at most; money 89.32'
+        """
+        trials = f"{counted(self.trials, 'trial')} of {counted(self.by_trial, 'query', 'queries')}"
+        told = f"{trials}, and up to {self.verdict:,} for the verdict: {self.queries:,} at most"
+        money = "" if self.money is None else f"; money {amount(self.money)}"
+        return f"{told}{money}"
+
+    def within(self, study_s: float) -> str:
+        """Say after how many trials a budget ends it, where it does; ``study_s``: of all trials."""
+        found = {name: trials for name, trials in self._ends(study_s) if trials < self.trials}
+        if not found:
+            return ""
+        name, trials = min(found.items(), key=lambda item: item[1])
+        return f"budget.{name} ends it after about {max(trials, 0)} of {self.trials:,} trials"
+
+    def _ends(self, study_s: float) -> Iterator[tuple[str, int]]:
+        limits = self.limits
+        if (queries := limits.get("query_evaluations")) is not None and self.by_trial:
+            yield "query_evaluations", int((queries - self.verdict) // self.by_trial)
+        one = self._price(self.by_trial)
+        if (money := limits.get("money")) is not None and one and self.money is not None:
+            left = money - self._price(self.verdict) - (self.money - self._price(self.queries))
+            yield "money", int(left // one)
+        if (minutes := limits.get("minutes")) is not None and study_s > 0.0:
+            verdict_s = study_s * self.verdict / max(self.trials * self.by_trial, 1)
+            yield "minutes", int(self.trials * (60.0 * minutes - verdict_s) // study_s)
+
+    def _price(self, queries: int) -> float:
+        if self.cost is None:
+            return 0.0
+        return self.cost.of(Asked(sent=queries, tokens=queries * (self.tokens or 0.0)))
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the figures as a JSON-ready mapping."""
+        return {
+            "trials": self.trials,
+            "queries_of_a_trial": self.by_trial,
+            "queries_of_the_verdict": self.verdict,
+            "queries_at_most": self.queries,
+            "tokens_of_a_query": self.tokens,
+            "tokens_at_most": self.all_tokens,
+            "money_at_most": self.money,
+        }
+
+
+def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None) -> Asking | None:
+    """Return what a study asks at most; None of a system that measures itself.
+
+    ``indexes`` are those that may be built, and ``tokens`` those of the context of one query.
+    """
+    if isinstance(assembly.retriever, Measures):
+        return None
+    config, need = assembly.config, needed(assembly, keeps=True)
+    arms = 0 if config.budget.trials == 0 else sum(budget for _, _, budget in assembly.plan.arms)
+    return Asking(
+        (assembly.baseline is not None) + arms,
+        need.trial,
+        need.verdict,
+        indexes,
+        tokens,
+        None if config.cost is None else config.cost.cost,
+        config.budget.limits,
+    )
