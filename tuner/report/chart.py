@@ -13,7 +13,7 @@ from typing import Any, Literal
 Role = Literal[
     "arm", "trials", "stopped", "failed", "chosen", "baseline", "front", "bar", "interval", "doubt"
 ]
-Form = Literal["points", "line", "steps", "bars", "intervals"]
+Form = Literal["points", "line", "steps", "bars", "intervals", "band"]
 Value = str | int | float | bool | None
 
 
@@ -38,7 +38,7 @@ class Series:
         x, y: positions on the axes.
         texts: what to show of each point when it is pointed at; empty for none.
         low, high: where the intervals of ``form="intervals"`` begin and end, along x, and the
-            ranges of ``form="bars"``.
+            ranges of ``form="bars"``; along y those of ``form="band"``.
         place: which of the arms it is, by which arms differ in colour and symbol.
     """
 

@@ -75,6 +75,13 @@ def _trace(series: Series) -> dict[str, Any]:
             line["shape"] = "hv"
             mode = {"mode": "lines+markers", "marker": {**marker, "size": 5}}
             return {**trace, "type": "scatter", **mode, "line": line}
+        case "band":
+            around = {
+                "x": [*series.x, *reversed(series.x)],
+                "y": [*series.high, *reversed(series.low)],
+            }
+            filled = {"mode": "lines", "fill": "toself", "hoverinfo": "skip"}
+            return {**trace, **around, **filled, "type": "scatter", "line": {**line, "width": 0}}
         case "line":
             return {**trace, "type": "scatter", "mode": "lines", "line": line}
         case "points":

@@ -9,6 +9,7 @@ from tuner.core.shown import counted
 from tuner.core.space import Categorical, Parameter
 from tuner.core.trial import Params, Trial, TrialState
 from tuner.report.chart import Axis, Cells, Chart, Numbers, Role, Series
+from tuner.report.curves import curve_numbers, curve_series, curve_text, shown_curve
 from tuner.report.parts import Block, Charts, Section, Text, shown_param, shown_params
 from tuner.report.places import (
     BEST_POINTS,
@@ -162,6 +163,8 @@ def section(review: Review, ranked: Iterable[str]) -> Section:
     blocks += _at_edges(review)
     charts = tuple(_slice(review, known, failed, name) for name in names[:MOST_SLICES])
     blocks.append(Charts("slices", charts, is_small=True, legend=_legend(charts)))
+    free = [found for name in names[:MOST_SLICES] if (found := shown_curve(review, name))]
+    blocks += [Text(curve_text(*found), True) for found in free]
     if len(names) > MOST_SLICES:
         blocks.append(Text(f"Shown are the {MOST_SLICES} most important parameters.", True))
     if failed:
@@ -220,7 +223,16 @@ def _slice(review: Review, known: Sequence[Trial], failed: Sequence[Trial], name
         if name in standing.params and (at := place(parameter, standing.params[name])) is not None
     ]
     heights = [worth(trial) for _, trial in points]
-    y = _heights([*heights, *(at for mark in marks for at in mark.y)])
+    found = shown_curve(review, name)
+    lines = [] if found is None else curve_series(review, *found, parameter)
+    # Each trial has the best value of a free parameter: their dots would tell of nothing else.
+    dots = [] if lines else by_arm(review, points, heights)
+    ends = (
+        heights
+        if not lines
+        else [height for line in lines for height in (*line.y, *line.low, *line.high)]
+    )
+    y = _heights([*ends, *(at for mark in marks for at in mark.y)])
     crosses = crossed(lost, [y[0]] * len(lost))
     positions = [at for at, _ in (*placed, *lost)] + [at for mark in marks for at in mark.x]
     chosen = review.chosen
@@ -232,8 +244,10 @@ def _slice(review: Review, known: Sequence[Trial], failed: Sequence[Trial], name
         f"objective against {name}; {review.called}: {value}",
         axis(name, parameter, positions),
         Axis("objective", span=y),
-        (*by_arm(review, points, heights), *crosses, *marks),
-        Numbers(
+        (*lines, *dots, *crosses, *marks),
+        curve_numbers(found[1])
+        if found is not None and lines
+        else Numbers(
             ("trial", "arm", "state", name, "objective", "error"),
             tuple(
                 (t.number, t.arm, t.state.value, t.params[name], t.worth, t.error)

@@ -97,6 +97,10 @@ def _draw_series(axes: Any, series: Series) -> None:
     match series.form:
         case "steps":
             axes.step(series.x, series.y, where="post", color=color, linestyle=line, label=label)
+        case "band":
+            axes.fill_between(
+                series.x, series.low, series.high, color=color, alpha=0.2, linewidth=0, label=label
+            )
         case "line":
             axes.plot(series.x, series.y, color=color, linestyle=line, label=label)
         case "points":
