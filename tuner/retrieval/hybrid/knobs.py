@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 from tuner.core.checks import native
-from tuner.core.errors import InputError, Problem, did_you_mean
+from tuner.core.errors import Problem, refuse
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
-from tuner.retrieval.hybrid.options import NAMES, HybridOptions, value_problem
+from tuner.retrieval.hybrid.options import NAMES, HybridOptions
 from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
 from tuner.retrieval.hybrid.rerank import NONE as NO_RERANKER
 from tuner.retrieval.hybrid.rerank import RERANKERS
-from tuner.retrieval.knobs import Knob, of_kind
+from tuner.retrieval.knobs import Knob, knob_params
 
 KNOBS = (
     Knob(
@@ -256,33 +256,11 @@ def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:
         InputError: unknown names, wrong types, values out of range, or one that needs another
             index; all of them at once.
     """
-    values: dict[str, Any] = {
-        name: knob.default for name, knob in knobs.items() if knob.stage == "query"
-    }
-    problems: list[Problem] = []
-    for name, value in params.items():
-        knob = knobs.get(name)
-        if knob is None:
-            hint = did_you_mean(name, knobs)
-            problems.append(Problem(f"the hybrid retriever has no parameter {name!r}{hint}"))
-        elif problem := _problem(knob, value):
-            problems.append(Problem(problem))
-        elif knob.stage == "query":
-            values[name] = native(value)
-    if problems:
-        raise InputError(problems=problems)
-    return Settings(**{name: of_kind(value, knobs[name]) for name, value in values.items()})
-
-
-def _problem(knob: Knob, value: Any) -> str | None:
-    if knob.kind != "categorical":
-        problem = value_problem(knob.name, value, low=knob.low, high=knob.high, kind=knob.kind)
-    elif value in knob.choices or (knob.is_open and isinstance(value, str) and value):
-        problem = None
-    else:
-        problem = f"{knob.name}: {value!r} is not one of {', '.join(map(str, knob.choices))}"
-        if knob.name == "rerank":
-            problem += "; a model is named by the option `rerank`, so that the index keeps texts"
-    if problem is None and knob.stage == "index" and native(value) != knob.default:
-        return f"{knob.name}={value} needs another index: this one has {knob.name}={knob.default}"
-    return problem
+    given = {name: native(value) for name, value in params.items()}
+    values: dict[str, Any] = knob_params(given, tuple(knobs.values()))
+    refuse(
+        Problem(f"{name}={value} needs another index: this one has {name}={knobs[name].default}")
+        for name, value in values.items()
+        if knobs[name].stage == "index" and value != knobs[name].default
+    )
+    return Settings(**{name: v for name, v in values.items() if knobs[name].stage == "query"})
