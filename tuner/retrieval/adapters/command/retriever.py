@@ -164,6 +164,11 @@ class Command:
         return self.asking.is_there(self.index, self.index_params, folder, self.start_timeout_s)
 
     @property
+    def tells_each_query(self) -> bool:
+        """Say that it tells of each query."""
+        return True
+
+    @property
     def queries_at_once(self) -> int:
         """Return 1: a process answers one query after the other."""
         return 1

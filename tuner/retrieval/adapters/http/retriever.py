@@ -195,6 +195,11 @@ class Http:
         return replace(built, index=named, index_params=params, kept=kept, asking=asking)
 
     @property
+    def tells_each_query(self) -> bool:
+        """Say that it tells of each query, tries that failed included."""
+        return True
+
+    @property
     def queries_at_once(self) -> int:
         """Return how many queries are in the requests that may run at once."""
         return self.concurrency * self.batch_size
