@@ -119,7 +119,7 @@ def halving(number, trials, *, carries):
 
     def suggest(space, history, seed):
         levels = Levels.of(space)
-        spread = registry.load("backends", "gp")(1000, initial=1000)
+        spread = registry.load("backends", "random")(1000)
         settings = spread.suggest(levels.outer, [], count=number, seed=seed)
         begin, left = 0, settings
         for _ in range(rounds - 1):

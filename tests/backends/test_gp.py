@@ -68,10 +68,10 @@ def test_how_bad_the_worst_points_are_has_no_part_in_it() -> None:
 
 
 def test_the_first_points_are_an_even_grid_and_then_spread() -> None:
-    points = Gp(50).suggest(SPACE4, [], count=10, seed=3)
-    grid = [point_of(params) for params in SPACE4.grid(10)]
-    assert sorted(map(point_of, points[:8])) == sorted(grid)  # 2 x 2 x 2 x 1
-    assert points[8:] == spread_unseen(SPACE4, trials(SPACE4, 8, sum_of), count=2, seed=3)
+    points = Gp(50).suggest(SPACE4, [], count=14, seed=3)
+    grid = [point_of(params) for params in SPACE4.grid(12)]
+    assert sorted(map(point_of, points[:12])) == sorted(grid)  # 3 x 2 x 2 x 1
+    assert points[12:] == spread_unseen(SPACE4, trials(SPACE4, 12, sum_of), count=2, seed=3)
 
 
 def sum_of(params: Params) -> float:

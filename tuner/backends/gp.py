@@ -70,7 +70,7 @@ class Gp:
     """
 
     budget: int
-    initial: int = field(default=10, kw_only=True)
+    initial: int = field(default=12, kw_only=True)
     margin: float = field(default=0.01, kw_only=True)
 
     def __post_init__(self) -> None:
