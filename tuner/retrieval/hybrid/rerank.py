@@ -93,10 +93,13 @@ def by_coverage(
     rows = np.arange(len(scores))
     told = np.zeros(len(scores), dtype=np.uint64)
     gains = _gains(open_scores, holds, left)
-    for place in range(min(depth, count)):
+    done = min(depth, count)
+    for place in range(done):
         pick = gains.argmax(axis=1)
         order[:, place] = pick
         ranked[:, place] = gains[rows, pick]
+        if place == done - 1:
+            break
         gains[rows, pick] = open_scores[rows, pick] = -np.inf
         adds = covered[rows, pick]
         changed = np.flatnonzero(adds & ~told)
