@@ -117,3 +117,20 @@ def test_levels_that_an_arm_names_are_searched(free):
     free.edit("{kind: grid, trials: 6}", "{kind: grid, trials: 6, levels: {top_k: 2}}")
     done = free("run", "config.yaml")
     assert "not free: top_k: an arm names levels of it" in done.stderr
+
+
+def test_a_warm_start_and_known_points_go_with_free_parameters(free):
+    free("run", "config.yaml")
+    (first,) = free.runs()
+    known = "{title_weight: 2.5, top_k: 7}"
+    free.edit("tracking: null", f"tracking: null\nstart_from: ['{first}', {known}]")
+    free("run", "config.yaml")
+    events = told(free.runs()[-1])
+    given = [event for event in events if event["arm"] == "earlier"]
+    assert {"title_weight": 2.5, "top_k": 7} in [event["params"] for event in given]
+    # What is given whole is asked as it is, and none of it is asked for again.
+    assert not any("profile" in event for event in given)
+    before = {event["profile"]["asked"]["title_weight"] for event in told(first)[1:]}
+    after = {e["profile"]["asked"]["title_weight"] for e in events if e["arm"] == "random"}
+    assert after
+    assert not before & after
