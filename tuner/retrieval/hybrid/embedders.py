@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import file_digest, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,26 @@ def identity(name: str) -> str:
     if ":" in name:
         return own_identity(name)
     packages = {LSA: "scikit-learn", WORDLLAMA: "wordllama"}
-    return f"{name} {_version(packages[name])}" if name in packages else name
+    if name in packages:
+        return f"{name} {_version(packages[name])}"
+    return f"{name} {_content(Path(name))}" if Path(name).is_dir() else name
+
+
+def _content(folder: Path) -> str:
+    """Return a digest of the files of a model."""
+    digest = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        told = path.stat()
+        of_file = _file_content(path, told.st_size, told.st_mtime_ns)
+        digest.update(f"{path.relative_to(folder)} {of_file}\n".encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _file_content(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001
+    """Return a file's digest, read once as long as it is not changed: models are large."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _version(package: str) -> str:
