@@ -7,6 +7,9 @@ import json
 import re
 import shutil
 import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -364,3 +367,33 @@ def test_tracking_that_cannot_be_is_refused_before_anything_is_evaluated(
     with pytest.raises(InputError, match=message):
         tuner.tune(pytest.fail, SPACE, trials=1, run_dir=folder, tracking=tracking)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_budget_shares_out_trials_and_ends_a_study_in_time(tmp_path: Path) -> None:
+    space = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
+    few = tuner.tune(
+        lambda params: params["x"], space, backends=["random", "tpe"], budget={"trials": 5}
+    )
+    assert sorted(Counter(trial.arm for trial in few.trials).values()) == [2, 3]
+    late = tuner.tune(lambda params: params["x"], space, budget={"minutes": 1e-9}, run_dir=tmp_path)
+    assert (late.summary.state, len(late.trials)) == ("finished", 1)
+    assert late.summary.ended_by == "the budget of 0.0 s is used up"
+    again = tuner.tune(
+        lambda params: params["x"], space, budget={"minutes": 1e-9}, run_dir=tmp_path
+    )
+    assert len(again.trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ({"minuts": 3}, "budget.minuts: unknown key; did you mean 'minutes'?"),
+        ({"money": 3}, "budget.money: the function measures itself, so its queries are not known"),
+        ({"minutes": -1}, "budget.minutes: Input should be greater than 0, got -1"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_refused(budget: Any, said: str) -> None:
+    space = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
+    with pytest.raises(InputError) as refused:
+        tuner.tune(lambda params: params["x"], space, budget=budget)
+    assert said in str(refused.value)

@@ -7,7 +7,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
+from tuner.run.folder import earlier_seconds
+from tuner.run.given_budget import given_budget, limit_of, shared_out
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.planning import below
 from tuner.run.progress import Progress, progress_here
@@ -132,6 +134,7 @@ def tune(
     *,
     backends: str | Sequence[str] | Mapping[str, int] = ("tpe",),
     trials: int = 50,
+    budget: Mapping[str, float] | None = None,
     workers: int | None = None,
     seed: int = 0,
     ahead: int = AHEAD,
@@ -176,6 +179,9 @@ def tune(
     configuration's section holds, ``{"uri": …, "experiment": …}``. It needs ``run_dir``, from whose
     journal the view is made; ``tuner sync RUN_DIR`` completes it where the server was down.
 
+    ``budget`` is what a configuration's section of that name holds, such as ``{"minutes": 30}``:
+    ``trials`` of all backends together, and ``minutes`` of all calls for one ``run_dir``.
+
     ``progress`` shows a bar a backend in a terminal or a notebook; elsewhere nothing is shown.
     ``on_trial`` is called with every trial that has ended, in the order in which they end and in
     the caller's thread. An exception in it ends the study as Ctrl-C does: evaluations under way are
@@ -198,7 +204,8 @@ def tune(
     if isinstance(backends, str):
         backends = (backends,)
     budgets = dict(backends) if isinstance(backends, Mapping) else dict.fromkeys(backends, trials)
-    arms = [_arm(kind, budget) for kind, budget in budgets.items()]
+    section = given_budget(budget)
+    arms = [_arm(kind, most) for kind, most in shared_out(budgets, section).items()]
     if not arms:
         raise InputError("no backend; write for example backends=['tpe']")
     known = starting_points(start_from, search_space)
@@ -224,15 +231,25 @@ def tune(
     with closed_on_error(study):
         check_same_start(study, known)
     begin = time.monotonic()
+    earlier_s = earlier_seconds(study.earlier)
+    limit = limit_of(section, study, lambda: earlier_s + time.monotonic() - begin)
     heard = _Heard(on_trial, study, shown)
 
     def search() -> State:
         shown.follow(study.header.arms, study.trials)
-        return run_study(study, runner, _Reported(evaluate), tracker=tracker, on_event=heard.take)
+        return run_study(
+            study,
+            runner,
+            _Reported(evaluate),
+            tracker=tracker,
+            on_event=heard.take,
+            limit=limit,
+        )
 
     def sum_up(state: State) -> StudySummary:
         seconds, reason = time.monotonic() - begin, study.stopped_by
-        return summarise(state, study.header, study.trials, seconds=seconds, stopped_by=reason)
+        found = summarise(state, study.header, study.trials, seconds=seconds, stopped_by=reason)
+        return replace(found, ended_by=study.ended_by if state == "finished" else "")
 
     summary = carry_through(
         study,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from tuner.config import Config, load_config
 from tuner.config.params import is_json
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
-from tuner.core.journal import JournalContent, read_journal
+from tuner.core.journal import OPENINGS, JournalContent, read_journal
 from tuner.core.json_text import without_undefined
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
 from tuner.core.study_record import StudyHeader, StudySummary
@@ -114,13 +115,29 @@ def times_record(summary: StudySummary) -> dict[str, Any]:
 
 
 def earlier_seconds(content: JournalContent) -> float:
-    """Return what earlier sessions of a study took, as far as they came to write it down."""
-    seconds = 0.0
+    """Return what earlier sessions took; of one that was killed, until its last event."""
+    sessions: list[tuple[float, float | None]] = []  # when it began, and what it wrote down
     for note in content.notes:
-        if note.get("kind") == TIMES_NOTE:
-            with suppress(ValueError, KeyError, TypeError):
-                seconds += float(note["seconds"])
-    return seconds
+        with suppress(ValueError, KeyError, TypeError):
+            if note.get("kind") in OPENINGS:
+                sessions.append((float(note["time"]), None))
+            elif note.get("kind") == TIMES_NOTE and sessions:
+                sessions[-1] = (sessions[-1][0], float(note["seconds"]))
+    if not sessions:
+        return 0.0
+    ends = [begin for begin, _ in sessions[1:]] + [math.inf]
+    return sum(
+        seconds if seconds is not None else max(_last_event(content, end) - begin, 0.0)
+        for (begin, seconds), end in zip(sessions, ends, strict=True)
+    )
+
+
+def _last_event(content: JournalContent, end: float) -> float:
+    """Return the time of the last event before ``end``."""
+    trials = [*content.trials.values(), *content.superseded]
+    times = [time for trial in trials for time in (trial.asked_at, trial.told_at) if time]
+    times += [note["time"] for note in content.notes if isinstance(note.get("time"), float)]
+    return max((time for time in times if time < end), default=0.0)
 
 
 def write_best(
