@@ -224,6 +224,8 @@ class _Search:
         """Say whether to leave an index: what searching gained on any other would not do here.
 
         Its first trial is the best one's query settings, so that the two are compared on the same.
+        Worths are means over the same queries, so this is the mean of their paired differences;
+        waiting until that is clear by their error brought nothing (experiments/search_quality).
         """
         mine, best = self.own[newest].best, self.own[leader].best
         if self.own[newest].has_failed:
