@@ -79,7 +79,7 @@ class HybridOptions:
     embedder: Annotated[
         str,
         "what makes dense vectors for the search by text: none, lsa, wordllama, module:function, "
-        "or a model of sentence-transformers by name",
+        "or a model of sentence-transformers by name or folder",
     ] = "none"
     embedding_dim: Annotated[
         int, "how many leading numbers of each vector are kept; 0 keeps all"
