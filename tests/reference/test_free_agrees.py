@@ -78,9 +78,10 @@ def is_close_to_a_crossing(legs, weight, within):
     return bool(((gaps < within) & (mixed[:, 1:] > 0)).any())
 
 
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize(("kind", "step"), [(np.float32, SCORE_STEP), (np.float64, 0.0)])
-def test_every_weight_is_worth_what_evaluating_it_says(name, kind, step):
+def test_every_weight_is_worth_what_evaluating_it_says(name, kind, step, every):
     objective = OBJECTIVES[name]
     evaluator, free, rankings = prepared(kind, step, objective)
     worth = worth_of(evaluator, objective)
@@ -89,14 +90,14 @@ def test_every_weight_is_worth_what_evaluating_it_says(name, kind, step):
     steps = sweep(lines, worth, depths, looks_to(worth) or max(depths))
     assert [one.depth for one in steps] == depths
     excused = 0
-    for weight in WEIGHTS[::9] if step == 0 else WEIGHTS[::3]:
+    for weight in WEIGHTS[::every]:
         found = np.array([one.objective[one.step_at(weight)] for one in steps])
         really = one_by_one(evaluator, free, rankings, objective, float(weight), depths)
         if np.abs(found - really).max() > 1e-9:
             # Scores within a step count as equal, and so the lower column comes first.
             assert is_close_to_a_crossing(rankings.legs, weight, 2 * step), (weight, found, really)
             excused += 1
-    assert excused <= 0.2 * len(WEIGHTS[::3])
+    assert excused <= 0.2 * len(WEIGHTS[::every])
 
 
 def test_values_by_query_and_errors_are_those_of_the_rankings():
