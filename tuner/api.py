@@ -27,10 +27,12 @@ from tuner.run.planning import below
 from tuner.run.progress import Progress, progress_here
 from tuner.run.versions import versions
 from tuner.study.arms import Arm, Fixed
+from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
 from tuner.study.results import EARLIER_ARM, summarise
 from tuner.study.spec import StudySpec
 from tuner.study.starting import check_same_start, starting_points
+from tuner.study.stopping import Stop, enough
 from tuner.study.study import Study
 from tuner.tracking.base import EXPERIMENT
 
@@ -141,6 +143,7 @@ def tune(
     maximize: Mapping[str, float] | Objective | None = None,
     baseline: Params | None = None,
     start_from: Sequence[Params] = (),
+    stop: Mapping[str, Any] | None = None,
     execution: str | Mapping[str, Any] = "auto",
     trial_timeout_s: float | None = None,
     run_dir: str | Path | None = None,
@@ -164,7 +167,8 @@ def tune(
 
     ``start_from`` are parameters that are known to be good: each is evaluated before the search,
     beside the ``trials``, and all backends learn from it. They belong to a study: a later call with
-    its ``run_dir`` has the same.
+    its ``run_dir`` has the same. ``stop={"gain_below": 0.002}`` ends the search where the trials
+    that are left would hardly gain that much.
 
     A trial is suggested without the results of the ``ahead`` trials before it, whether they are
     there or not: so the same ``seed`` gives the same trials on any number of workers, and at least
@@ -208,6 +212,7 @@ def tune(
     arms = [_arm(kind, most) for kind, most in shared_out(budgets, section).items()]
     if not arms:
         raise InputError("no backend; write for example backends=['tpe']")
+    wanted = Stop.of(stop)
     known = starting_points(start_from, search_space)
     runner = _execution(execution, workers=workers, trial_timeout_s=trial_timeout_s)
     header = StudyHeader(
@@ -243,7 +248,7 @@ def tune(
             _Reported(evaluate),
             tracker=tracker,
             on_event=heard.take,
-            limit=limit,
+            limit=first_of(limit, enough(study, wanted)),
         )
 
     def sum_up(state: State) -> StudySummary:

@@ -67,7 +67,7 @@ def test_contract_in_spaces_with_parameters_of_the_index(kind: str, check: Any) 
     check(BackendCase(lambda budget: ByIndex(make(kind, budget))))
 
 
-# A grid of more points is another grid.
+# Of fewer than 12 trials, its coarse part, a grid is another one: see ``test_grid``.
 @pytest.mark.parametrize(
     "kind",
     [

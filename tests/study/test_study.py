@@ -16,7 +16,7 @@ import pytest
 
 from tuner.backends.random import Random
 from tuner.core.errors import InputError, TunerError
-from tuner.core.journal import read_journal, read_per_query
+from tuner.core.journal import Stage, read_journal, read_per_query
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Params, Trial, TrialState
@@ -122,6 +122,18 @@ def test_which_arms_had_nothing_left_is_known_from_the_turns() -> None:
     assert spent(arms, "abcaabca") == set()
     assert spent(arms, "abcac") == {"a", "b"}  # after a 2/4 the next turns were a's and b's
     assert spent(arms, "") == set()
+
+
+def test_an_arm_that_had_nothing_left_is_asked_anew_when_the_study_is_given_more() -> None:
+    arms = [listed("a", 1, 2, 3, 4), listed("b", 1, 2, 3, 4)]
+    few = tuple(ArmRecord(name, "toy", 2) for name in "ab")
+    more = tuple(ArmRecord(name, "toy", 4) for name in "ab")
+    # a 1/2, b 1/2: then a had nothing, and b took its turn.
+    assert spent(arms, "abb", [Stage(0, few)]) == {"a"}
+    assert spent(arms, "abb", [Stage(0, few), Stage(3, more)]) == set()
+    # With 4 each: a 1/4 is before b 2/4, so that a had nothing again.
+    assert spent(arms, "abbb", [Stage(0, few), Stage(3, more)]) == {"a"}
+    assert spent(arms, "abba", [Stage(0, few), Stage(3, more)]) == set()
 
 
 def test_an_arm_that_has_nothing_left_leaves_its_budget() -> None:

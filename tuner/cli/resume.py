@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     help="Go on with N more trials of an arm; +N alone: of every arm. ARM=N: N in all, also of an "
     "arm that is not there yet. Several are several options.",
 )
+@click.option(
+    "--minutes",
+    metavar="+N",
+    help="Go on with N more minutes of the budget; N without + is for all sessions.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
 @click.option("--retry-failed", is_flag=True, help="Evaluate the failed trials again.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
 def command(
     run_dir: Path,
     trials: tuple[str, ...],
+    minutes: str | None,
     workers: int | None,
     retry_failed: bool,
     quiet: bool,
@@ -59,6 +65,7 @@ def command(
             workers=workers,
             retry_failed=retry_failed,
             more=[Wish.parse(written) for written in trials],
+            minutes=minutes,
             phases=phases,
         )
 

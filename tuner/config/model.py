@@ -23,6 +23,7 @@ from tuner.config.section import (
     one_of,
     with_options_of_each_kind,
 )
+from tuner.config.stopping import StopSection
 from tuner.core.grades import GradeScale
 from tuner.core.study_record import AHEAD
 from tuner.metrics.base import MetricOptions
@@ -371,6 +372,11 @@ class Config(Section):
     cost: CostSection | None = Field(
         default=None,
         description="what the system costs; with it a run says what it has spent",
+    )
+    stop: StopSection | None = Field(
+        default=None,
+        description="ends the search where the trials that are left are not expected to gain "
+        "enough; left out: all trials are spent",
     )
     index: IndexSection = Field(
         default=IndexSection(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from tuner.config.model import BackendSection
 from tuner.core import registry
 from tuner.core.errors import InputError, did_you_mean
 from tuner.core.files import write_whole
+from tuner.core.journal import AMENDED
 from tuner.core.shown import counted
 from tuner.core.steps import Say
 from tuner.core.study_record import ArmRecord, StudyHeader
+from tuner.study.study import Study
 
 MOST_TRIALS = 1_000_000
+_MINUTES = re.compile(r"(?P<more>\+?)(?P<minutes>[0-9]{1,7}(?:\.[0-9]{1,6})?)")
 _FORM = re.compile(r"(?:(?P<arm>[^=]+)=)?(?P<more>\+?)(?P<trials>[0-9]{1,7})")
 
 
@@ -47,11 +50,14 @@ class Wish:
         return cls((found["arm"] or "").strip(), int(found["trials"]), found["more"] == "+")
 
 
-def with_known_arms(config: Config, header: StudyHeader) -> Config:
-    """Return a run's configuration with the arms that its study has by now.
+def with_what_is_known(config: Config, header: StudyHeader) -> Config:
+    """Return a run's configuration with the arms and the minutes that its study has by now.
 
     The journal is what counts: the file beside it may be as it was before the study was given more.
     """
+    minutes = (header.config.get("budget") or {}).get("minutes")
+    if minutes is not None and config.budget.minutes is not None:
+        config = _with_minutes(config, max(minutes, config.budget.minutes))
     sections = {_name(section): section for section in config.backends}
     recorded = {_name(s): s for s in map(_section, header.config.get("backends", ()))}
     for arm in header.arms:
@@ -83,6 +89,67 @@ def with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence
     return config.model_copy(update={"backends": list(sections.values())})
 
 
+def with_more_minutes(config: Config, written: str) -> Config:
+    """Return a configuration whose budget has more minutes: ``+30``, or ``90`` in all.
+
+    Raises:
+        InputError: it is written otherwise, there is no budget of minutes to add to, or these are
+            fewer than there are.
+    """
+    found = _MINUTES.fullmatch(written.strip())
+    if found is None or not float(found["minutes"]):
+        message = f"--minutes {written}: write +30 for 30 minutes more, or 90 for 90 in all"
+        raise InputError(message)
+    has = config.budget.minutes
+    if has is None:
+        raise InputError(
+            f"--minutes {written}: the study has no budget of minutes, so its time is not limited; "
+            "to limit it write budget: {minutes: …} into the config.yaml of the run directory"
+        )
+    given = float(found["minutes"])
+    minutes = float(has) + given if found["more"] else given
+    if minutes < float(has):
+        raise InputError(
+            f"--minutes {written}: the study has {has:g} minutes, and can be given more, not "
+            "fewer; write +30 for 30 more"
+        )
+    return _with_minutes(config, int(minutes) if minutes == int(minutes) else minutes)
+
+
+def _with_minutes(config: Config, minutes: float) -> Config:
+    budget = config.budget.model_copy(update={"minutes": minutes})
+    return config.model_copy(update={"budget": budget})
+
+
+def note_minutes(study: Study, config: Config, *, say: Say) -> None:
+    """Write into the journal that a study goes on with more minutes.
+
+    Raises:
+        TunerError: the journal cannot be written.
+    """
+    minutes = config.budget.minutes
+    before = (study.header.config.get("budget") or {}).get("minutes")
+    if minutes is None or before is None or minutes <= before:
+        return
+    budget = config.budget.model_dump(mode="json")
+    arms = [asdict(arm) for arm in study.header.arms]
+    study.note(AMENDED, arms=arms, config={"budget": budget})
+    say(f"the study goes on to {minutes:g} minutes in all, {minutes - before:g} more")
+
+
+def take_up(
+    study: Study, before: Sequence[ArmRecord], config: Config, path: Path, *, say: Say
+) -> None:
+    """Say with what an opened study goes on, and write it down; ``before`` are the arms it had.
+
+    Raises:
+        TunerError: the journal cannot be written.
+    """
+    told_of_more(before, study.header.arms, say=say)
+    note_minutes(study, config, say=say)
+    write_more(path, config)
+
+
 def told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say: Say) -> None:
     """Say with how many trials which arm goes on."""
     known = {arm.name: arm.budget for arm in before}
@@ -95,11 +162,14 @@ def told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say
 
 
 def write_more(path: Path, config: Config) -> None:
-    """Bring the arms in a run's configuration file to what its study has by now."""
+    """Bring a run's configuration file to the arms and minutes that its study has by now."""
     record: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    backends = config.model_dump(mode="json")["backends"]
-    if record.get("backends") != backends:
-        text = yaml.safe_dump({**record, "backends": backends}, sort_keys=False, allow_unicode=True)
+    whole = config.model_dump(mode="json")
+    now = {**record, "backends": whole["backends"]}
+    if "budget" in record:
+        now["budget"] = whole["budget"]
+    if now != record:
+        text = yaml.safe_dump(now, sort_keys=False, allow_unicode=True)
         write_whole(path, text, mode=path.stat().st_mode & 0o777)
 
 

@@ -194,6 +194,9 @@ def _metric_name_problems(config: Config) -> Iterator[Problem]:
         yield Problem(message, key=("racing",))
     for index, name in enumerate(config.metrics):
         yield from metric_problems(name, ("metrics", index))
+    if section.pareto and config.stop is not None:
+        message = "a gain is told by one objective, and there are several goals; leave it out"
+        yield Problem(message, key=("stop",))
 
 
 def _budget_problems(config: Config) -> Iterator[Problem]:

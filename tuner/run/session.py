@@ -50,10 +50,10 @@ from tuner.run.folder import (
 from tuner.run.free import settle
 from tuner.run.going_on import (
     Wish,
-    told_of_more,
-    with_known_arms,
+    take_up,
+    with_more_minutes,
     with_more_trials,
-    write_more,
+    with_what_is_known,
 )
 from tuner.run.in_mlflow import finish, searching, tracker_of
 from tuner.run.index_notes import noting_builds, remember_indexes
@@ -66,9 +66,11 @@ from tuner.run.trials import trial_evaluator
 from tuner.run.versions import versions
 from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
 from tuner.study.arms import Arm, Fixed
+from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
 from tuner.study.results import EARLIER_ARM
 from tuner.study.spec import StudySpec
+from tuner.study.stopping import Stop, enough
 from tuner.study.study import Study
 from tuner.verdict.looks import TunedOn
 
@@ -144,6 +146,8 @@ class Session:
             say(budget.sentence)
         if watch is not None:
             watch(lambda: budget.progress)
+        section = assembly.config.stop
+        stop = None if section is None else Stop(section.gain_below, section.within)
         conclusion = Conclusion(assembly, study, self.run_dir, say, level_of)
 
         def search() -> State:
@@ -156,7 +160,7 @@ class Session:
                     tracker=tracker,
                     on_event=pinning_best(assembly, study, self.run_dir, on_event),
                     doubt=NothingFound(assembly, study.trials),
-                    limit=budget,
+                    limit=first_of(budget, enough(study, stop)),
                     probe=None if is_measured else partial(probe, assembly),
                 )
 
@@ -263,12 +267,14 @@ def reopen(
     workers: int | None = None,
     retry_failed: bool = False,
     more: Sequence[Wish] = (),
+    minutes: str | None = None,
     phases: Phases | None = None,
 ) -> Session:
     """Open the study of a run directory, to go on where it stopped.
 
-    With ``retry_failed`` the trials that failed are evaluated again. With ``more`` trials, or with
-    more in the directory's configuration, it goes on also where it had ended.
+    With ``retry_failed`` the trials that failed are evaluated again. With ``more`` trials or
+    ``minutes``, such as ``+30``, or with more in the directory's configuration, it goes on also
+    where it had ended.
 
     Raises:
         InputError: not a run directory, another run is writing it, the data, the index or the
@@ -277,16 +283,16 @@ def reopen(
     header = read_journal(journal_in(run_dir)).header  # before its configuration is looked for
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
-    config = with_more_trials(with_known_arms(config, header), header.arms, more)
+    config = with_more_trials(with_what_is_known(config, header), header.arms, more)
+    if minutes is not None:
+        config = with_more_minutes(config, minutes)
     assembly = assemble(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
     spec = _spec(assembly, read_earlier(run_dir))
     study = open_study(make_header(assembly), spec, run_dir)
     with closed_on_error(study):
-        if study.header.arms != header.arms:
-            told_of_more(header.arms, study.header.arms, say=say)
-            write_more(run_dir / CONFIG_FILE, config)
+        take_up(study, header.arms, config, run_dir / CONFIG_FILE, say=say)
         if retry_failed:
             again = len(study.retry_failed())
             none = "no trial failed, so there is none to evaluate again"
