@@ -198,11 +198,14 @@ def _log_as_before() -> Iterator[None]:
 def _sentence_transformer(name: str) -> Embedder:
     try:
         from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         raise InputError(
             "dense vectors from a model need sentence-transformers: "
             "pip install 'graphrag-tuner[dense]'"
         ) from error
+    # A bar of its own for loading weights would run through the lines of a study.
+    disable_progress_bar()
     try:
         encoder = SentenceTransformer(name)
     except OSError as error:  # of a name that is none, or without a network

@@ -209,9 +209,11 @@ def _opened(name: str) -> Reranker:
         return _function(name)
     try:
         from sentence_transformers import CrossEncoder
+        from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         message = "a cross-encoder needs sentence-transformers: pip install 'graphrag-tuner[dense]'"
         raise InputError(message, key=("rerank",)) from error
+    disable_progress_bar()
     try:
         model = CrossEncoder(name)
     except OSError as error:  # of a name that is none, or without a network
