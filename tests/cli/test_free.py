@@ -134,3 +134,19 @@ def test_a_warm_start_and_known_points_go_with_free_parameters(free):
     after = {e["profile"]["asked"]["title_weight"] for e in events if e["arm"] == "random"}
     assert after
     assert not before & after
+
+
+def test_a_system_that_is_down_at_the_check_is_asked_when_the_study_goes_on(free):
+    path = free.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    asking = 'if os.path.exists("down"):\n            raise ConnectionError("refused")\n        '
+    text = text.replace("weight, depth", f"{asking}weight, depth", 1)
+    path.write_text(text, encoding="utf-8")
+    (free.folder / "down").touch()
+    done = free("run", "config.yaml", code=130)
+    assert "the system does not answer" in done.stderr
+    (free.folder / "down").unlink()
+    (run_dir,) = free.runs()
+    done = free("resume", str(run_dir))
+    assert "free: top_k: every value" in done.stderr
+    assert all("profile" in trial for trial in told(run_dir)[1:])

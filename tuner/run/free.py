@@ -12,6 +12,7 @@ import numpy as np
 from tuner.core import calls
 from tuner.core.corpus import Query
 from tuner.core.errors import OutageError, one_line
+from tuner.core.journal import ENDING
 from tuner.core.outages import is_outage
 from tuner.core.policy import POLICY
 from tuner.core.rankings import Rankings
@@ -25,6 +26,7 @@ from tuner.retrieval.base import Measures, free_knobs
 from tuner.retrieval.computed import answer_at
 from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.run.assembly import Assembly
+from tuner.study.loop import State
 from tuner.study.study import Study
 
 # The note of a journal that says which parameters are free; a study that goes on keeps to it.
@@ -74,6 +76,14 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
         say("free: on, but the retriever declares no free parameter that is searched")
     study.let_free(settled.free.names)
     return settled.free
+
+
+def interrupted(study: Study, reason: str, say: Say) -> State:
+    """End a search that could not begin: it does when the study is resumed."""
+    study.stopped_by = reason
+    say(reason)
+    study.note(ENDING, state="interrupted", reason=reason)
+    return "interrupted"
 
 
 def _from_note(declared: FreeKnobs, note: Mapping[str, Any]) -> Settled:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tuner.config import load_config
-from tuner.core.errors import InputError
+from tuner.core.errors import InputError, OutageError
 from tuner.core.journal import JournalContent, read_journal
 from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE, QUERIES_FILE
 from tuner.core.shown import counted
@@ -47,7 +47,7 @@ from tuner.run.folder import (
     write_best,
     write_config,
 )
-from tuner.run.free import settle
+from tuner.run.free import interrupted, settle
 from tuner.run.going_on import (
     Wish,
     take_up,
@@ -152,7 +152,10 @@ class Session:
 
         def search() -> State:
             with noting_builds(assembly, study):
-                evaluator = trial_evaluator(assembly, settle(assembly, study, say))
+                try:
+                    evaluator = trial_evaluator(assembly, settle(assembly, study, say))
+                except OutageError as error:
+                    return interrupted(study, f"the system does not answer: {error}", say)
                 return run_study(
                     study,
                     assembly.plan.execution,
