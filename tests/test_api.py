@@ -24,6 +24,8 @@ SPACE = {
     "max_hops": {"type": "integer", "low": 1, "high": 4},
 }
 
+X = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
+
 
 def quality(params):
     """Best at graph_weight 0.6 and max_hops 2."""
@@ -124,6 +126,18 @@ def test_a_call_with_more_trials_goes_on_as_one_long_study(tmp_path):
     assert [trial.arm for trial in both.trials[14:]] == ["random"] * 3
     with pytest.raises(tuner.InputError, match="the arm 'tpe' had 14 trials and has 6 now"):
         tuner.tune(quality, SPACE, trials=6, **options)
+
+
+def test_a_search_that_gains_nothing_more_ends_and_says_why():
+    options = {"backends": ["random"], "trials": 90, "progress": False}
+    short = tuner.tune(lambda params: params["x"], X, stop={"gain_below": 0.5}, **options)
+    whole = tuner.tune(lambda params: params["x"], X, **options)
+    assert 61 < len(short.trials) < len(whole.trials) == 90
+    assert short.trials[-1].params == whole.trials[len(short.trials) - 1].params
+    assert "would hardly gain 0.5 (stop.gain_below)" in short.summary.ended_by
+    assert (short.summary.state, whole.summary.ended_by) == ("finished", "")
+    with pytest.raises(tuner.InputError, match=r"stop.gain: unknown key"):
+        tuner.tune(lambda params: params["x"], X, stop={"gain": 0.5}, **options)
 
 
 def test_known_points_come_first_and_are_learnt_from(tmp_path):

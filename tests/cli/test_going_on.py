@@ -149,3 +149,22 @@ def test_minutes_need_a_budget_of_minutes(tuner):
     (run_dir,) = tuner.runs()
     refused = tuner("resume", str(run_dir), "--minutes", "+5", code=2).stderr
     assert "the study has no budget of minutes, so its time is not limited" in refused
+
+
+def test_a_search_that_gains_nothing_more_ends_and_everybody_is_told(tuner):
+    only_random(tuner, 80)
+    tuner.edit("tracking:", "stop: {gain_below: 0.9}\ntracking:")
+    done = tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    asked = len(told(run_dir, "random"))
+    assert 61 <= asked < 80
+    why = f"{80 - asked} more trials would hardly gain 0.9 (stop.gain_below)"
+    assert why in done.stdout + done.stderr
+    assert json.loads(tuner("resume", str(run_dir), "--json").stdout)["ended_by"] == why
+
+
+def test_a_front_has_no_single_gain(tuner):
+    goals = "stop: {gain_below: 0.1}\nobjective:\n  pareto: [composite, context_tokens]\n"
+    tuner.edit("objective:\n", goals)
+    refused = tuner("check", "config.yaml", code=2).stderr
+    assert "stop: a gain is told by one objective, and there are several goals" in refused
