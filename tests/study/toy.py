@@ -123,14 +123,18 @@ def main(options: dict[str, Any]) -> None:
         crash_at_hops=options.get("crash_at_hops"),
     )
 
-    def show(event: Event) -> None:
-        print(event.kind, event.text, flush=True)
+    def say(*words: str) -> None:
+        # Several threads tell, and a signal's handler between them: each line is one write.
+        os.write(1, (" ".join(words) + "\n").encode())
 
-    print("ready", flush=True)
+    def show(event: Event) -> None:
+        say(event.kind, event.text)
+
+    say("ready")
     grace_s = options.get("grace_s", 60.0)
     state = run_study(study, execution, recording, on_event=show, grace_s=grace_s)
     study.close()
-    print("state", state, flush=True)
+    say("state", str(state))
 
 
 if __name__ == "__main__":
