@@ -53,7 +53,7 @@ class Spent:
         parts: by what on: baseline, search, held-out queries, verdict, probing, indexes; only those
             on which something was spent.
         kept: queries that were not sent, since their answers were kept.
-        computed: evaluations of queries that were computed from others, for free parameters.
+        computed: settings of free parameters that were looked at beyond those that were asked.
         money: in all; None where no cost is known.
         limits: what may be spent: minutes, query_evaluations, money; only those that are limited.
     """
@@ -114,15 +114,14 @@ class Spent:
         """Return what was not asked, since it was known, for people; empty where nothing was.
 
         >>> Spent(kept=4, computed=800).saved
-        '4 queries not asked again, as their answers were kept; 800 computed for free parameters'
+        '4 queries not asked again, as their answers were kept; 800 settings computed, not asked'
         """
         told = []
         if self.kept:
             queries = counted(self.kept, "query", "queries")
             told.append(f"{queries} not asked again, as their answers were kept")
         if self.computed:
-            noun = "" if told else " query evaluations"
-            told.append(f"{self.computed:,}{noun} computed for free parameters")
+            told.append(f"{counted(self.computed, 'setting', 'settings')} computed, not asked")
         return "; ".join(told)
 
     def to_metrics(self) -> dict[str, float]:
@@ -139,7 +138,7 @@ class Spent:
             **money,
             **by_part,
             "kept_answers": self.kept,
-            "computed_evaluations": self.computed,
+            "computed_settings": self.computed,
         }
 
 
