@@ -193,7 +193,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     write_data(folder / "data")
     (folder / "word_overlap.py").write_text(RETRIEVER, encoding="utf-8")
-    few = CONFIG.replace("trials: 6", "trials: 2") + "nightly: {budget: {trials: 2}}\n"
+    few = CONFIG.replace("trials: 6", "trials: 2") + "budget: {trials: 2}\nnightly: {}\n"
     (folder / "config.yaml").write_text(few, encoding="utf-8")
     slow = (
         "space.mode={type: categorical, choices: [slow]}", "baseline.mode=slow",

@@ -128,4 +128,4 @@ def test_the_search_keeps_its_contract(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "11 passed" in done.stdout, done.stdout
+    assert "12 passed" in done.stdout, done.stdout

@@ -89,9 +89,9 @@ def test_a_space_is_read_back_from_its_mapping(space: SearchSpace) -> None:
     assert again.fingerprint == space.fingerprint
 
 
-@given(parameters, st.integers(1, 12))
-def test_levels_are_distinct_ordered_and_reach_the_ends(parameter: Parameter, number: int) -> None:
-    levels = parameter.levels(number)
+@given(parameters, st.integers(1, 12), st.booleans())
+def test_levels_are_distinct_and_ordered(parameter: Parameter, number: int, edges: bool) -> None:
+    levels = parameter.levels(number, edges=edges)
     assert 1 <= len(levels) <= number
     assert len({(type(level), level) for level in levels}) == len(levels)
     assert all(parameter.canonical(level) == level for level in levels)
@@ -99,7 +99,7 @@ def test_levels_are_distinct_ordered_and_reach_the_ends(parameter: Parameter, nu
         assert len(levels) == min(number, parameter.count)
     if not isinstance(parameter, Categorical):
         assert levels == sorted(levels)  # type: ignore[type-var]
-        if len(levels) > 1:
+        if edges and len(levels) > 1:
             assert levels[0] == parameter.low
             top = parameter.lattice_value(parameter.count - 1) if parameter.count else None
             assert levels[-1] == (parameter.high if top is None else top)

@@ -32,7 +32,7 @@ space:
   cosine_better_than_threshold: {type: real, low: 0.0, high: 0.6}
   top_k: {type: integer, low: 1, high: 40, scale: log, when: {mode: [local, hybrid]}}
 baseline: {mode: mix}
-backends: [{kind: gp, trials: 8}, {kind: tpe, trials: 8}]
+backends: [{kind: gp, trials: 24}, {kind: tpe, trials: 24}]
 """,
     "graph_retriever": """\
 space:

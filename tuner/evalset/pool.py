@@ -163,7 +163,7 @@ def corners(space: SearchSpace) -> list[Params]:
     """
     levels = {
         # One level of the depth: the pool sets it.
-        name: parameter.levels(1 if name == DEPTH_KNOB else _ends(parameter))
+        name: parameter.levels(1 if name == DEPTH_KNOB else _ends(parameter), edges=True)
         for name, parameter in space.parameters.items()
     }
     found = list(islice(space.combinations(levels), 10_000))

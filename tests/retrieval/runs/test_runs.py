@@ -32,6 +32,11 @@ def answers(path: Path) -> Run:
     return read_run(path).answers
 
 
+@pytest.fixture(autouse=True)
+def builders_find_this_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "a.run").write_text(TREC)
