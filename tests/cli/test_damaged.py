@@ -76,7 +76,7 @@ CASES = [
     *((f"{PLAIN}/trials/0.npz", way, command, code)
       for way in (noise, cut, empty)
       for command, code in ((("policy", PLAIN), 0), (("resume", PLAIN), 0))),
-    (f"{PLAIN}/trials/1.npz", noise, ("policy", PLAIN), 2),  # the winner's
+    (f"{PLAIN}/trials/2.npz", noise, ("policy", PLAIN), 2),  # the winner's
     *((f"{PLAIN}/journal.jsonl", way, command, 2)
       for way in (noise, other, empty)
       for command in (("policy", PLAIN), ("resume", PLAIN), ("report", PLAIN), ("sync", PLAIN),
