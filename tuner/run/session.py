@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,12 +23,11 @@ from tuner.core.steps import (
     unsaid,
     watched,
 )
-from tuner.core.study_record import ArmRecord, StudyHeader, StudySummary
-from tuner.core.trial import best_trial
-from tuner.evaluation.racing import standing
+from tuner.core.study_record import StudySummary
 from tuner.retrieval.base import Measures
 from tuner.retrieval.indexes import indexed_in
 from tuner.run.accounts import accounting, budget_of, reopened
+from tuner.run.as_study import make_header, make_spec
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.conclusion import Conclusion, probe
 from tuner.run.folder import (
@@ -41,9 +38,7 @@ from tuner.run.folder import (
     last_summary,
     new_run_dir,
     remembering,
-    resolved_config,
     times_record,
-    without_password,
     write_best,
     write_config,
 )
@@ -63,13 +58,9 @@ from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
 from tuner.run.trials import trial_evaluator
-from tuner.run.versions import versions
 from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
-from tuner.study.arms import Arm, Fixed
 from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
-from tuner.study.results import EARLIER_ARM
-from tuner.study.spec import StudySpec
 from tuner.study.stopping import Stop, enough
 from tuner.study.study import Study
 from tuner.verdict.looks import TunedOn
@@ -251,7 +242,7 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
     write_config(run_dir / CONFIG_FILE, assembly)
     write_earlier(run_dir, earlier)
-    study = open_study(header, _spec(assembly, earlier), run_dir)
+    study = open_study(header, make_spec(assembly, earlier), run_dir)
     with closed_on_error(study):
         if assembly.baseline_tuned_on is not None:
             # The study's own copy of the configuration holds the parameters, not their file.
@@ -292,7 +283,7 @@ def reopen(
     assembly = assemble(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
-    spec = _spec(assembly, read_earlier(run_dir))
+    spec = make_spec(assembly, read_earlier(run_dir))
     study = open_study(make_header(assembly), spec, run_dir)
     with closed_on_error(study):
         take_up(study, header.arms, config, run_dir / CONFIG_FILE, say=say)
@@ -344,52 +335,6 @@ def _judged_by(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     apart = ("execution", "tracking", "budget")
     return {name: part for name, part in config.items() if name not in apart}
-
-
-def make_header(assembly: Assembly) -> StudyHeader:
-    """Describe the study that this assembly would run, with a fresh identity."""
-    config, searched = assembly.config, assembly.plan.space.index
-    return StudyHeader(
-        study_id=uuid.uuid4().hex,
-        name=config.study.name,
-        created_at=time.time(),
-        seed=config.study.seed,
-        arms=tuple(
-            ArmRecord(name, section.kind, budget)
-            for (name, _, budget), section in zip(assembly.plan.arms, config.backends, strict=True)
-        ),
-        space=assembly.plan.space.to_mapping(),
-        objective=assembly.plan.objective.to_mapping(),
-        baseline=assembly.baseline,
-        dataset=assembly.dataset_record(),
-        config=without_password(resolved_config(assembly)),
-        fingerprints=assembly.fingerprints(),
-        versions=versions(),
-        ahead=config.study.ahead,
-        index={"parameters": list(searched), "budget": config.index.budget} if searched else {},
-    )
-
-
-def _spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
-    plan = assembly.plan
-    arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
-    # The best of the earlier trials is evaluated again, to compete with the new ones.
-    best = best_trial(list(earlier.trials))
-    again = earlier.starts
-    if best is not None and best.params not in again:
-        again = (best.params, *again)
-    if again:
-        arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
-    return StudySpec(
-        arms,
-        plan.space,
-        plan.objective,
-        arms_see=assembly.config.study.arms_see,
-        by_query=None if assembly.config.racing is None else partial(standing, plan.objective),
-        earlier=earlier.trials,
-        goals=plan.objective.goals if plan.objective.pareto else None,
-        most_indexes=assembly.config.index.budget,
-    )
 
 
 def _timed(summary: StudySummary, phases: Phases, before_s: float) -> StudySummary:
