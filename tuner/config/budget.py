@@ -9,6 +9,8 @@ from pydantic import Field, StrictInt
 from tuner.config.section import Number, Section
 from tuner.core.spent import Cost
 
+MOST_TRIALS = 1_000_000
+
 
 class BudgetSection(Section):
     """What a run may spend; its search ends at the first limit that is reached."""
@@ -16,7 +18,7 @@ class BudgetSection(Section):
     trials: StrictInt | None = Field(
         default=None,
         ge=0,
-        le=1_000_000,
+        le=MOST_TRIALS,
         description="the trials of all backends together, shared out as their own `trials` are; "
         "0: the baseline alone; left out: what the backends say",
     )

@@ -12,9 +12,11 @@ from pydantic import (
     model_validator,
 )
 
-from tuner.config.budget import BudgetSection, CostSection, shares
+from tuner.config.budget import MOST_TRIALS, BudgetSection, CostSection, shares
+from tuner.config.dataset import DatasetSection
 from tuner.config.index import IndexSection
 from tuner.config.nightly import NightlySection
+from tuner.config.objective import ContextSection, ObjectiveSection
 from tuner.config.section import (
     ENGINE,
     Number,
@@ -24,9 +26,7 @@ from tuner.config.section import (
     with_options_of_each_kind,
 )
 from tuner.config.stopping import StopSection
-from tuner.core.grades import GradeScale
 from tuner.core.study_record import AHEAD
-from tuner.metrics.base import MetricOptions
 from tuner.tracking.base import EXPERIMENT
 
 
@@ -59,62 +59,6 @@ class StudySection(Section):
     )
 
 
-class SplitSection(Section):
-    """How queries are divided into the part to tune on and the part held out."""
-
-    holdout: Number = Field(
-        default=0.5,
-        ge=0,
-        lt=1,
-        description="the share of the queries that is held out for the verdict; left out with "
-        "fewer than 60 queries, none is held out",
-    )
-    stratify_by: list[Literal["query_type", "difficulty"]] = Field(
-        default=["query_type", "difficulty"],
-        description="both parts get the same share of each query type and difficulty",
-    )
-
-
-class DatasetSection(Section):
-    """Where the corpus and the judged queries are."""
-
-    path: str = Field(min_length=1, description="a folder, or `builtin:atlas`")
-    format: str | None = Field(
-        default=None, description="the name of its format; recognised where left out"
-    )
-    relevant_from: Number = Field(
-        default=1,
-        gt=0,
-        description="the lowest grade of a relevant document, such as 0.5 where grades run from "
-        "0 to 1",
-    )
-    max_grade: Number | Literal["query", "dataset"] = Field(
-        default="query",
-        description="the highest grade, for metrics that divide by it: the highest among the "
-        "query's judgements, the highest in the data set, or a number",
-    )
-    judge: Literal["document", "evidence"] = Field(
-        default="document",
-        description="what has to be retrieved for a judgement to count: any part of the document, "
-        "or evidence, the part that holds its labelled supporting texts; for passages cut from "
-        "documents",
-    )
-    split: SplitSection = Field(
-        default=SplitSection(),
-        description="how queries are divided into the part to tune on and the part held out",
-    )
-
-    @property
-    def scale(self) -> GradeScale:
-        """Return how grades are read.
-
-        Raises:
-            InputError: the highest grade is below the lowest that is relevant.
-        """
-        highest = self.max_grade if isinstance(self.max_grade, str) else float(self.max_grade)
-        return GradeScale(float(self.relevant_from), highest, self.judge)
-
-
 class RetrieverSection(OpenSection):
     """Which retriever answers; further keys are its options."""
 
@@ -127,42 +71,6 @@ class RetrieverSection(OpenSection):
     )
 
 
-class ConstraintSection(Section):
-    """Bounds that a metric must keep for a trial to count as feasible."""
-
-    min: Number | None = Field(default=None, description="the lowest value that is allowed")
-    max: Number | None = Field(default=None, description="the highest value that is allowed")
-
-
-class ObjectiveSection(Section):
-    """What is maximised: a weighted mean of metrics, less a price, within constraints."""
-
-    maximize: dict[str, Number] = Field(
-        default={"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2},
-        min_length=1,
-        description="metric -> weight; the weights are divided by their sum",
-    )
-    price: dict[str, Number] = Field(
-        default_factory=dict,
-        description="metric -> what one unit of it costs, or metric_per_1000 -> what a "
-        "thousand units cost; the price is taken off the objective",
-    )
-    constraints: dict[str, ConstraintSection] = Field(
-        default_factory=dict,
-        description="metric -> the bounds that a trial must keep; one that breaks them cannot win",
-    )
-    pareto: list[str] = Field(
-        default_factory=list,
-        description="several goals at once, whose best trade-offs are found: `composite`, and "
-        "metrics such as `context_tokens`",
-    )
-    budget_tokens: StrictInt | None = Field(
-        default=None,
-        ge=1,
-        description="every ranking is cut at this many tokens of passages before it is measured",
-    )
-
-
 class BackendSection(OpenSection):
     """One arm: a search backend and the trials it may spend; further keys are its options."""
 
@@ -172,7 +80,7 @@ class BackendSection(OpenSection):
     )
     trials: StrictInt = Field(
         ge=1,
-        le=1_000_000,
+        le=MOST_TRIALS,
         description="how many trials this arm may spend; more of them later: "
         "`tuner resume --trials`",
     )
@@ -181,6 +89,11 @@ class BackendSection(OpenSection):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$",
         description="the arm's name; its kind where left out, so two arms of a kind need names",
     )
+
+    @property
+    def arm(self) -> str:
+        """Return what its arm is called."""
+        return self.name or self.kind.replace(":", ".")
 
 
 # Both learn from their trials, each in its own way.
@@ -245,39 +158,6 @@ class VerdictSection(Section):
     guardrails: dict[str, GuardrailSection] = Field(
         default_factory=dict, description="metric -> how much worse it may become"
     )
-
-
-class ContextSection(Section):
-    """How the passages that a query retrieved are measured."""
-
-    tokenizer: str | None = Field(
-        default=None,
-        description="`package.module:function`, from a text to its tokens; by default tokens "
-        "are words, and characters where the script has no spaces",
-    )
-    discount: list[Annotated[Number, Field(ge=0)]] | None = Field(
-        default=None,
-        min_length=1,
-        description="the weight of each rank, from the first on, for "
-        "`discounted_precision_fitted@k`",
-    )
-    efficiency: (
-        dict[Literal["density", "coverage", "redundancy", "budget"], Annotated[Number, Field(ge=0)]]
-        | None
-    ) = Field(
-        default=None,
-        min_length=1,
-        description="weights of the parts of `context_efficiency`, such as `{density: 2, "
-        "coverage: 1}`",
-    )
-
-    @property
-    def options(self) -> MetricOptions:
-        """Return what metrics are told beside the judgements."""
-        given = self.efficiency or {}
-        weights: dict[str, float] = {part: float(weight) for part, weight in given.items()}
-        discount = None if self.discount is None else [float(weight) for weight in self.discount]
-        return MetricOptions(discount, weights or None)
 
 
 class RacingSection(Section):

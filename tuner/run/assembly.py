@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.config import Config, Source
-from tuner.config.model import DatasetSection
+from tuner.config.dataset import DatasetSection
 from tuner.core.calls import PREPARING
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from tuner.config import Config
+from tuner.config.budget import MOST_TRIALS
 from tuner.config.model import BackendSection
 from tuner.core import registry
 from tuner.core.errors import InputError, did_you_mean
@@ -21,7 +22,6 @@ from tuner.core.steps import Say
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.study.study import Study
 
-MOST_TRIALS = 1_000_000
 _MINUTES = re.compile(r"(?P<more>\+?)(?P<minutes>[0-9]{1,7}(?:\.[0-9]{1,6})?)")
 _FORM = re.compile(r"(?:(?P<arm>[^=]+)=)?(?P<more>\+?)(?P<trials>[0-9]{1,7})")
 
@@ -58,8 +58,8 @@ def with_what_is_known(config: Config, header: StudyHeader) -> Config:
     minutes = (header.config.get("budget") or {}).get("minutes")
     if minutes is not None and config.budget.minutes is not None:
         config = _with_minutes(config, max(minutes, config.budget.minutes))
-    sections = {_name(section): section for section in config.backends}
-    recorded = {_name(s): s for s in map(_section, header.config.get("backends", ()))}
+    sections = {section.arm: section for section in config.backends}
+    recorded = {one.arm: one for one in map(_section, header.config.get("backends", ()))}
     for arm in header.arms:
         known = sections.get(arm.name, recorded.get(arm.name))
         if known is not None and known.trials < arm.budget:
@@ -75,7 +75,7 @@ def with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence
     Raises:
         InputError: no such arm, and no such kind of search; or fewer trials than it has.
     """
-    sections = {_name(section): section for section in config.backends}
+    sections = {section.arm: section for section in config.backends}
     for wish in wishes:
         for name in [wish.arm] if wish.arm else [arm.name for arm in arms]:
             if name not in sections:
@@ -121,7 +121,7 @@ def _with_minutes(config: Config, minutes: float) -> Config:
     return config.model_copy(update={"budget": budget})
 
 
-def note_minutes(study: Study, config: Config, *, say: Say) -> None:
+def _note_minutes(study: Study, config: Config, *, say: Say) -> None:
     """Write into the journal that a study goes on with more minutes.
 
     Raises:
@@ -145,12 +145,12 @@ def take_up(
     Raises:
         TunerError: the journal cannot be written.
     """
-    told_of_more(before, study.header.arms, say=say)
-    note_minutes(study, config, say=say)
-    write_more(path, config)
+    _told_of_more(before, study.header.arms, say=say)
+    _note_minutes(study, config, say=say)
+    _write_more(path, config)
 
 
-def told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say: Say) -> None:
+def _told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say: Say) -> None:
     """Say with how many trials which arm goes on."""
     known = {arm.name: arm.budget for arm in before}
     for arm in after:
@@ -161,7 +161,7 @@ def told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say
             say(f"{arm.name} goes on to {trials}, {arm.budget - known[arm.name]} more")
 
 
-def write_more(path: Path, config: Config) -> None:
+def _write_more(path: Path, config: Config) -> None:
     """Bring a run's configuration file to the arms and minutes that its study has by now."""
     record: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     whole = config.model_dump(mode="json")
@@ -171,10 +171,6 @@ def write_more(path: Path, config: Config) -> None:
     if now != record:
         text = yaml.safe_dump(now, sort_keys=False, allow_unicode=True)
         write_whole(path, text, mode=path.stat().st_mode & 0o777)
-
-
-def _name(section: BackendSection) -> str:
-    return section.name or section.kind.replace(":", ".")
 
 
 def _section(record: Mapping[str, Any]) -> BackendSection:

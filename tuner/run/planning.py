@@ -219,7 +219,7 @@ def _budget_problems(config: Config) -> Iterator[Problem]:
 def _arms(config: Config, problems: list[Problem]) -> tuple[tuple[str, Backend, int], ...]:
     arms: dict[str, tuple[str, Backend, int]] = {}
     for index, section in enumerate(config.backends):
-        name = section.name or section.kind.replace(":", ".")
+        name = section.arm
         key = ("backends", index)
         if name in arms or name == BASELINE_ARM:
             message = f"a second arm called {name!r}; give it a name of its own: {{name: …}}"
