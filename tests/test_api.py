@@ -191,7 +191,7 @@ def test_parameters_as_objects():
     [
         ({"backends": ["tp"]}, "unknown backend 'tp'; did you mean 'tpe'"),
         ({"backends": []}, "no backend"),
-        ({"backends": {"tpe": 0}}, "whole number from 1"),
+        ({"backends": {"tpe": 0}}, "trials of 'tpe': must be a whole number of at least 1, got 0"),
         ({"maximize": {"recall": 0}}, "sum to 0"),
         ({"maximize": "recall"}, "maximize: must weigh metrics by their names"),
         ({"maximize": ["recall", "mrr"]}, r"as {'recall': 1.0}; got \['recall', 'mrr'\]"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import time
 import uuid
 import warnings
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core import registry
+from tuner.core.checks import check_whole, native
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import AHEAD, ArmRecord, StudyHeader, StudySummary
@@ -388,16 +388,12 @@ def _execution(
 
 
 def _arm(kind: str, budget: int) -> Arm:
-    budget = _whole(f"{kind!r}: its trials", budget, least=1)
+    budget = _whole(f"trials of {kind!r}", budget, least=1)
     backend = registry.construct(registry.load("backends", kind), {}, budget=budget)
     return Arm(kind, backend, budget)
 
 
 def _whole(name: str, value: int, *, least: int) -> int:
-    try:
-        number = least - 1 if isinstance(value, bool) else operator.index(value)  # numpy's too
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise InputError(f"{name} must be a whole number from {least} up")
+    number: int = native(value)  # numpy's too
+    check_whole(name, number, least=least)
     return number

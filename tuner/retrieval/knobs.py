@@ -27,6 +27,7 @@ class Knob:
             values are refused or searched in vain; empty where there is none.
         is_open: whether a categorical one takes other texts than its ``choices``: names that only
             the system itself can check.
+        hint: what to do about a value that is not among the ``choices``; told where one is refused.
         is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
     """
 
@@ -43,6 +44,7 @@ class Knob:
     constraint: str = ""
     is_guess: bool = False
     is_open: bool = False
+    hint: str = ""
 
 
 def knob(
@@ -183,7 +185,8 @@ def _value_problem(value: Any, knob: Knob) -> str | None:
     if knob.kind == "categorical":
         if value in knob.choices or (knob.is_open and isinstance(value, str) and value):
             return None
-        return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}"
+        hint = f"; {knob.hint}" if knob.hint else ""
+        return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}{hint}"
     if not is_number(value):
         return f"{value!r} is not a number"
     if isinstance(value, float) and not math.isfinite(value):

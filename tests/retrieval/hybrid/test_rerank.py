@@ -120,7 +120,7 @@ def test_a_model_that_gives_no_numbers_is_an_error(build, model):
 
 
 def test_a_model_has_to_be_named_when_the_index_is_built(build, monkeypatch):
-    with pytest.raises(InputError, match="named by the option `rerank`"):
+    with pytest.raises(InputError, match="name a model by the option too"):
         build(DOCUMENTS).retrieve(QUERIES, {"rerank": "tests_own_reranker:longest"})
     with pytest.raises(InputError, match="cannot import 'nowhere_at_all:rank'"):
         build(DOCUMENTS, rerank="nowhere_at_all:rank")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tuner.core.checks import native
-from tuner.core.errors import InputError, Problem, refuse
+from tuner.core.errors import Problem, refuse
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
 from tuner.retrieval.hybrid.options import NAMES, HybridOptions
@@ -86,6 +86,8 @@ KNOBS = (
         choices=RERANKERS,
         description="what orders the first passages anew: words that those before do not hold, or "
         "the model that the option `rerank` names",
+        hint="name a model by the option too, `retriever: {rerank: …}`, so that the index keeps "
+        "the texts that it reads",
     ),
     Knob(
         "rerank_depth",
@@ -257,11 +259,6 @@ def read_params(params: Params, knobs: Mapping[str, Knob]) -> Settings:
             index; all of them at once.
     """
     given = {name: native(value) for name, value in params.items()}
-    model = given.get("rerank")
-    if isinstance(model, str) and model not in knobs["rerank"].choices:
-        message = f"{model!r} is not one of {', '.join(map(str, knobs['rerank'].choices))}"
-        hint = "a model is named by the option `rerank`, so that the index keeps texts"
-        raise InputError(f"{message}; {hint}", key=("params", "rerank"))
     values: dict[str, Any] = knob_params(given, tuple(knobs.values()))
     refuse(
         Problem(f"{name}={value} needs another index: this one has {name}={knobs[name].default}")
