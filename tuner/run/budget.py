@@ -62,7 +62,8 @@ class Budget:
         """Say whether another trial may be asked."""
         if self.section.trials == 0:
             return Leave(over="budget.trials is 0")
-        if self.section.minutes is not None and self._is_late():
+        minutes = self.section.minutes
+        if minutes is not None and self._is_late(60.0 * float(minutes)):
             return Leave(over=f"the budget of {self._called('minutes')} is used up")
         for name in ("query_evaluations", "money"):
             leave = self._leave(name)
@@ -104,10 +105,8 @@ class Budget:
         aside = f"up to {counted(verdict, 'query', 'queries')}"
         return f"{told}; what the verdict needs is kept aside: {aside}"
 
-    def _is_late(self) -> bool:
-        minutes = self.section.minutes
-        assert minutes is not None
-        return self.elapsed_s() + self._trial_s() + self._verdict_s() > 60.0 * float(minutes)
+    def _is_late(self, limit_s: float) -> bool:
+        return self.elapsed_s() + self._trial_s() + self._verdict_s() > limit_s
 
     def _trial_s(self) -> float:
         """Return how long a trial takes: the median of those that were evaluated whole."""

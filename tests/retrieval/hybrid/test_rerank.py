@@ -11,7 +11,9 @@ import pytest
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import InputError, TunerError
+from tuner.core.space import Categorical, SearchSpace
 from tuner.retrieval.hybrid.text import analyse, full_text
+from tuner.retrieval.knobs import knob_problems
 
 DOCUMENTS = [
     Document("1", "", "ferry harbour captain"),
@@ -117,6 +119,14 @@ def test_a_model_that_gives_no_numbers_is_an_error(build, model):
     engine = build(DOCUMENTS, rerank="tests_own_reranker:broken")
     with pytest.raises(TunerError, match="must give one finite number for each of 3 passages"):
         engine.retrieve(QUERIES, WORDS)
+
+
+def test_a_space_that_alone_names_a_model_is_told_where_else_to_name_it(build):
+    space = SearchSpace({"rerank": Categorical(("none", "my_models:rank"))})
+    (problem,) = knob_problems(space, build(DOCUMENTS).knobs)
+    assert problem.key == ("space", "rerank", "choices")
+    assert "'my_models:rank' is not one of 'none', 'lexical'" in problem.message
+    assert "name a model by the option too, `retriever: {rerank: …}`" in problem.message
 
 
 def test_a_model_has_to_be_named_when_the_index_is_built(build, monkeypatch):

@@ -116,8 +116,9 @@ class _One:
 
     def _of_grid(self) -> tuple[Params, Profile]:
         """Evaluate weights and prefixes one parameter after the other."""
-        setting, looked_at, highest, luck = dict(self.start), 0, -math.inf, 0.0
+        setting, looked_at, highest = dict(self.start), 0, -math.inf
         curves: dict[str, Curve] = {}
+        luck: dict[str, float] = {}
         for name in (*self.weights, *self.free.prefixes, *self.weights):
             values = self._values(name)
             if name in self.free.prefixes:
@@ -129,9 +130,9 @@ class _One:
             looked_at += len(values)
             highest = float(table.objective[at])
             curves[name] = _table_curve(name, values, table, at)
-            luck += luck_of(table.by_query)
+            luck[name] = luck_of(table.by_query)  # A weight's last choice takes the first's place.
         return self.space.canonical(setting), Profile(
-            self.params, looked_at, highest, tuple(curves.values()), luck
+            self.params, looked_at, highest, tuple(curves.values()), sum(luck.values())
         )
 
     def _values(self, name: str) -> list[Scalar]:
