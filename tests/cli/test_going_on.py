@@ -121,23 +121,23 @@ def test_a_study_that_is_refused_is_given_nothing(tuner):
 
 def test_a_study_whose_time_was_up_goes_on_with_more_minutes(tuner):
     only_random(tuner, 6)
-    tuner.edit("tracking:", "budget: {minutes: 0.00001}\ntracking:")
+    tuner.edit("tracking:", "budget: {minutes: 0.0001}\ntracking:")
     first = json.loads(tuner("run", "config.yaml", "--json").stdout)
     run_dir = tuner.folder / first["run_dir"]
     assert told(run_dir, "random") == []
     for wish, message in (
-        ("0.000001", "the study has 1e-05 minutes, and can be given more, not fewer"),
+        ("0.00001", "the study has 0.0001 minutes, and can be given more, not fewer"),
         ("soon", "write +30 for 30 minutes more, or 90 for 90 in all"),
     ):
         assert message in tuner("resume", str(run_dir), "--minutes", wish, code=2).stderr
-    done = tuner("resume", str(run_dir), "--minutes", "+9.99999")
-    assert "the study goes on to 10 minutes in all, 9.99999 more" in done.stderr
+    done = tuner("resume", str(run_dir), "--minutes", "+9.9999")
+    assert "the study goes on to 10 minutes in all, 9.9999 more" in done.stderr
     assert len(told(run_dir, "random")) == 6
     path = run_dir / "config.yaml"
     record = yaml.safe_load(path.read_text())
     assert record["budget"]["minutes"] == 10
     # The journal knows, where the file beside it was left as it was.
-    path.write_text(yaml.safe_dump({**record, "budget": {"minutes": 0.00001}}, sort_keys=False))
+    path.write_text(yaml.safe_dump({**record, "budget": {"minutes": 0.0001}}, sort_keys=False))
     tuner("resume", str(run_dir), "--trials", "+2")
     assert len(told(run_dir, "random")) == 8
     assert yaml.safe_load(path.read_text())["budget"]["minutes"] == 10
