@@ -240,7 +240,13 @@ class WithLegs(Counting):
             ("a", "b", "c"),
             np.tile([2, 0], (n, 1)),
             tokens=np.tile([5.0, 6.0], (n, 1)),
-            legs=Legs(("graph", "text"), np.tile([1, 2, -1], (n, 1)), scores, scores[0] + 1),
+            legs=Legs(
+                ("graph", "text"),
+                np.tile([1, 2, -1], (n, 1)),
+                scores,
+                scores[0] + 1,
+                np.array([[(int(q.id[1:]), 40), (7, 9), (0, 0)] for q in queries]),
+            ),
         )
 
 
@@ -256,6 +262,7 @@ def test_legs_and_tokens_are_kept(tmp_path):
             assert [one.document_ids[place] for place in legs.documents[at]] == ["b", "c"]
             np.testing.assert_array_equal(legs.tokens[at], legs.scores[0, at] + 1)
             assert one.tokens[at].tolist() == [5.0, 6.0]
+            assert legs.spans[at, :2].tolist() == [[row, 40], [7, 9]]
         np.testing.assert_array_equal(first.legs.scores[:, row], again.legs.scores[:, back])
 
 

@@ -20,12 +20,14 @@ class WrittenLegs:
     ids: tuple[str, ...]
     scores: Mapping[str, tuple[float, ...]]
     tokens: tuple[float, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_whole(self) -> bool:
-        """Say whether every leg has a score for every document, and tokens are there or not."""
+        """Say whether every leg scores every document; tokens and spans are of all or of none."""
         lengths = {len(scores) for scores in self.scores.values()}
-        return lengths <= {len(self.ids)} and len(self.tokens) in (0, len(self.ids))
+        others = {len(self.tokens), len(self.spans)}
+        return lengths <= {len(self.ids)} and others <= {0, len(self.ids)}
 
 
 def legs_record(legs: Legs, document_ids: Sequence[str], row: int) -> dict[str, Any]:
@@ -39,6 +41,8 @@ def legs_record(legs: Legs, document_ids: Sequence[str], row: int) -> dict[str, 
     }
     if legs.tokens is not None:
         record["tokens"] = legs.tokens[row][is_there].tolist()
+    if legs.spans is not None:
+        record["spans"] = legs.spans[row][is_there].tolist()
     return record
 
 
@@ -56,14 +60,18 @@ def with_legs(rankings: Rankings, answers: Sequence[Mapping[str, Any]]) -> Ranki
     scores = np.zeros((len(names), len(rows), width))
     has_tokens = all("tokens" in one for one in whole)
     tokens = np.zeros((len(rows), width)) if has_tokens else None
+    has_spans = all("spans" in one for one in whole)
+    spans = np.zeros((len(rows), width, 2), dtype=np.int64) if has_spans else None
     for row, (places, one) in enumerate(zip(rows, whole, strict=True)):
         documents[row, : len(places)] = places
         for leg, name in enumerate(names):
             scores[leg, row, : len(places)] = one["scores"][name]
         if tokens is not None:
             tokens[row, : len(places)] = one["tokens"]
+        if spans is not None:
+            spans[row, : len(places)] = np.reshape(one["spans"], (-1, 2))
     return replace(
         rankings,
         document_ids=tuple(position),
-        legs=Legs(names, documents, scores, tokens),
+        legs=Legs(names, documents, scores, tokens, spans),
     )
