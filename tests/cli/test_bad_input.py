@@ -214,3 +214,26 @@ def test_a_working_folder_that_was_deleted_is_told_in_a_line(tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr == "error: the working folder was deleted; go to another one\n"
+
+
+@pytest.mark.parametrize(
+    "retriever",
+    [
+        '{kind: http, url: "http://127.0.0.1:9/"}',
+        "{kind: command, command: [cat]}",
+        '{kind: function, function: "plain:search"}',
+    ],
+)
+def test_supporting_texts_are_not_judged_where_no_part_of_a_document_is_told(tuner, retriever):
+    (tuner.folder / "plain.py").write_text("def search(query, top_k=3):\n    return []\n")
+    text = (
+        "dataset:\n  path: builtin:atlas\n  judge: evidence\n"
+        f"retriever: {retriever}\n"
+        "space: {top_k: {type: integer, low: 1, high: 5}}\n"
+        "objective: {maximize: {recall@5: 1.0}}\n"
+        "backends: [{kind: random, trials: 2}]\ntracking: null\n"
+    )
+    (tuner.folder / "config.yaml").write_text(text, encoding="utf-8")
+    refused = tuner("check", "config.yaml", code=2).stderr
+    assert "config.yaml:3: dataset.judge: " in refused
+    assert "does not tell which part of a document it retrieved" in refused

@@ -74,7 +74,8 @@ class RetrieverKind(Protocol):
         that names ``index_timeout_s`` is given the configuration's ``index.timeout_s``.
 
         A class attribute ``waits = True`` says that answering is waiting for another system:
-        ``execution: {kind: auto}`` then means threads, which share one concurrency limit.
+        ``execution: {kind: auto}`` then means threads, which share one concurrency limit. One
+        ``tells_spans = False`` says that no answer has spans, so ``judge: evidence`` is refused.
         """
         ...
 

@@ -34,6 +34,7 @@ from tuner.evaluation.system_metrics import needs_latency, tell_of_index
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready, telling_legs
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
+from tuner.retrieval.wrapped.around import tells_spans
 from tuner.retrieval.wrapped.counted import CountTokens, counted
 from tuner.retrieval.wrapped.policy import PolicyRetriever, WithPolicy
 from tuner.retrieval.wrapped.remembered import Remembered
@@ -60,7 +61,7 @@ class Assembly:
     ``baseline_tuned_on`` is what it was tuned on, where it comes from a file that says so.
     ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
     the indexes that are built. ``count_tokens`` counts those of contexts, where they cost something
-    and the retriever does not tell.
+    and the retriever does not tell. ``source`` is the file that the configuration was read from.
     """
 
     config: Config
@@ -75,6 +76,11 @@ class Assembly:
     ledger: Ledger = field(default_factory=Ledger)
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
     count_tokens: CountTokens | None = None
+    source: Source | None = None
+
+    def located(self, error: InputError) -> InputError:
+        """Return the same error with file and line of every key of the configuration."""
+        return error if self.source is None else self.source.error(error)
 
     def counting(self, purpose: str) -> Assembly:
         """Return the same, with every query that it asks of the system counted for a purpose."""
@@ -265,6 +271,12 @@ def assemble(
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
         retriever = build_retriever(config, plan.space, dataset.corpus, advance)
+    if section.judge == "evidence" and not tells_spans(retriever):
+        message = (
+            f"{config.retriever.kind!r} does not tell which part of a document it retrieved, so "
+            "no supporting text can be judged; leave `judge` out to judge whole documents"
+        )
+        raise source.error(InputError(message, key=("dataset", "judge")))
     if config.free == "on":
         retriever = telling_legs(retriever)
     if isinstance(retriever, Notes):
@@ -309,6 +321,7 @@ def assemble(
         ledger=ledger,
         count_tokens=token_counter(config, plan, dataset),
         builds=builds,
+        source=source,
     )
 
 
@@ -323,7 +336,7 @@ def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
         baseline, policy = read_baseline(config, system.knobs)
         if policy is not None:
             raise InputError("a policy needs queries, and the retriever measures itself")
-    return Assembly(config, plan, NO_DATASET, (), (), system, baseline)
+    return Assembly(config, plan, NO_DATASET, (), (), system, baseline, source=source)
 
 
 def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]:

@@ -78,6 +78,16 @@ class Around:
         return identity(self.retriever, params)
 
 
+def tells_spans(retriever: object) -> bool:
+    """Say whether answers may tell which part of a document was retrieved.
+
+    They may unless the kind says ``tells_spans = False``.
+    """
+    while isinstance(retriever, Around):
+        retriever = retriever.retriever
+    return getattr(retriever, "tells_spans", True) is not False
+
+
 def is_engine(retriever: object) -> bool:
     """Say whether answers come from memory, as the built-in engine's do, within milliseconds.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -138,6 +138,8 @@ class GraphRetriever:
     Small and picklable: it knows where its index lies or what its store is called, and each
     process opens that once. ``edges`` are the alternatives of links, by name, the default first.
     """
+
+    tells_spans: ClassVar[bool] = False
 
     directory: Path
     fingerprint: str

@@ -64,6 +64,7 @@ class Http:
     """
 
     waits: ClassVar[bool] = True
+    tells_spans: ClassVar[bool] = False
     takes_knobs: ClassVar[bool] = True
     declare_knobs = declares_index(params_of)
 

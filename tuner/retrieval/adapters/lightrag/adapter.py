@@ -72,6 +72,7 @@ class Lightrag:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+    tells_spans: ClassVar[bool] = False
     resolve_options = path_from_root("working_dir")
 
     directory: Path

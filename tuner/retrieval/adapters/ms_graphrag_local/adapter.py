@@ -150,6 +150,7 @@ class MsGraphragLocal:
     """
 
     knobs: ClassVar[tuple[Knob, ...]] = KNOBS
+    tells_spans: ClassVar[bool] = False
     resolve_options = path_from_root("path", "outputs")
 
     directory: Path

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Runs:
     ``normalisation.missing`` and ``legs.Table.build``. Equal fused scores are ordered by document
     id, descending, as trec_eval does.
     """
+
+    tells_spans: ClassVar[bool] = False
 
     directory: Path
     fingerprint: str
