@@ -404,10 +404,41 @@ def test_a_budget_shares_out_trials_and_ends_a_study_in_time(tmp_path: Path) -> 
         ({"minuts": 3}, "budget.minuts: unknown key; did you mean 'minutes'?"),
         ({"money": 3}, "budget.money: the function measures itself, so its queries are not known"),
         ({"minutes": -1}, "budget.minutes: Input should be greater than 0, got -1"),
+        ({"minutes": 10**400}, "budget: a number is too large"),
+        ({"minutes": 1e308}, "budget.minutes: Input should be less than or equal to 10000000"),
+        ({"minutes": float("nan")}, "budget.minutes: "),
+        ({"minutes": True}, "budget.minutes: "),
+        ({"trials": -1}, "budget.trials: Input should be greater than or equal to 0"),
+        ({"trials": 2.0}, "budget.trials: "),
+        ({3: 4}, "budget.3: unknown key"),
+        ("5", "budget='5': write a mapping, such as budget={'minutes': 30}"),
+        ([5], "budget=[5]: write a mapping"),
     ],
 )
 def test_a_budget_that_cannot_be_is_refused(budget: Any, said: str) -> None:
     space = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
     with pytest.raises(InputError) as refused:
         tuner.tune(lambda params: params["x"], space, budget=budget)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"stop": 0.002}, "stop=0.002: write a mapping, such as {'gain_below': 0.002}"),
+        ({"stop": {3: 4}}, "stop.3: unknown key"),
+        ({"stop": {}}, "must be a number above 0, such as 0.002, got 0.0"),
+        ({"stop": {"gain_below": "a"}}, "must be a number above 0, such as 0.002, got 'a'"),
+        ({"stop": {"gain_below": 0.1, "within": 0}}, "within"),
+        ({"start_from": {"x": 0.5}}, "start_from: write a list of sets of parameters"),
+        ({"start_from": "best.yaml"}, "start_from: write a list of sets of parameters"),
+        ({"start_from": ["best.yaml"]}, "start_from.0: write a set of parameters"),
+        ({"start_from": [{"x": float("nan")}]}, "start_from.0.x: "),
+        ({"start_from": [{"x": 0.5}, {"x": 2.0}]}, "start_from.1.x: "),
+    ],
+)
+def test_odd_wishes_are_refused_in_words(given: Any, said: str) -> None:
+    space = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
+    with pytest.raises(InputError) as refused:
+        tuner.tune(pytest.fail, space, trials=2, **given)
     assert said in str(refused.value)

@@ -10,6 +10,10 @@ from tuner.config.section import Number, Section
 from tuner.core.spent import Cost
 
 MOST_TRIALS = 1_000_000
+# What is multiplied by these, or by 60, is still a number.
+MOST_MINUTES = 10_000_000
+MOST_QUERIES = 10**12
+MOST_MONEY = 10**15
 
 
 class BudgetSection(Section):
@@ -25,21 +29,29 @@ class BudgetSection(Section):
     minutes: Number | None = Field(
         default=None,
         gt=0,
+        le=MOST_MINUTES,
         description="how long the run may take, verdict included: no trial is begun that would "
         "not end in time",
     )
     query_evaluations: StrictInt | None = Field(
         default=None,
         ge=1,
+        le=MOST_QUERIES,
         description="how many queries the system may be asked, each one for each time; what the "
         "verdict needs is kept aside",
     )
     money: Number | None = Field(
         default=None,
         gt=0,
+        le=MOST_MONEY,
         description="what the run may cost, by `cost`, in the currency that stands there; what the "
         "verdict needs is kept aside",
     )
+
+    @property
+    def is_of_queries(self) -> bool:
+        """Say whether each query that is asked counts."""
+        return self.query_evaluations is not None or self.money is not None
 
     @property
     def limits(self) -> dict[str, float]:
@@ -56,14 +68,21 @@ class CostSection(Section):
     """What the system costs, in a currency of yours."""
 
     per_query: Number = Field(
-        default=0, ge=0, description="for each query that is sent, whether it is answered or not"
+        default=0,
+        ge=0,
+        le=MOST_MONEY,
+        description="for each query that is sent, whether it is answered or not",
     )
     per_1000_tokens: Number = Field(
-        default=0, ge=0, description="for a thousand tokens of the contexts that are returned"
+        default=0,
+        ge=0,
+        le=MOST_MONEY,
+        description="for a thousand tokens of the contexts that are returned",
     )
     per_index: Number = Field(
         default=0,
         ge=0,
+        le=MOST_MONEY,
         description="for each index that is built, or that could not be; not for one of which the "
         "system itself tells what it cost",
     )

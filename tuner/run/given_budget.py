@@ -23,6 +23,8 @@ def given_budget(given: Mapping[str, Any] | None) -> BudgetSection:
         InputError: an unknown key, a value out of its range, or a limit of queries or of money,
             which a function that measures itself tells nothing of.
     """
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"budget={given!r}: write a mapping, such as budget={{'minutes': 30}}")
     known = tuple(BudgetSection.model_fields)
     problems = []
     for name in given or {}:
@@ -35,6 +37,8 @@ def given_budget(given: Mapping[str, Any] | None) -> BudgetSection:
     refuse(problems)
     try:
         return BudgetSection.model_validate(dict(given or {}))
+    except OverflowError:  # a whole number that no float holds
+        raise InputError("a number is too large", key=("budget",)) from None
     except ValidationError as error:
         raise InputError(
             problems=[

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.space import SearchSpace
@@ -13,15 +14,23 @@ from tuner.study.study import Study
 _KEY = "start_from"
 
 
-def starting_points(given: Sequence[Params], space: SearchSpace) -> list[Params]:
-    """Return given points in the form of the space, each once.
+def starting_points(given: Any, space: SearchSpace) -> list[Params]:
+    """Return given points, a list of mappings, in the form of the space, each once.
 
     Raises:
-        InputError: what is no point of the space: every parameter that is wrong.
+        InputError: what is no list, and what is no point of the space: every parameter that is
+            wrong.
     """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        message = f"write a list of sets of parameters, such as [{{'x': 1}}], got {given!r}"
+        raise InputError(message, key=(_KEY,))
     found: list[Params] = []
     problems: list[Problem] = []
     for index, params in enumerate(given):
+        if not isinstance(params, Mapping):
+            message = f"write a set of parameters, such as {{'x': 1}}, got {params!r}"
+            problems.append(Problem(message, key=(_KEY, index)))
+            continue
         try:
             point = space.canonical(params)
             if not space.satisfies(point):

@@ -53,7 +53,9 @@ class Stop:
             InputError: another key, or a value that it cannot be.
         """
         names = ("gain_below", "within")
-        for name in given or ():
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"stop={given!r}: write a mapping, such as {{'gain_below': 0.002}}")
+        for name in map(str, given or ()):
             if name not in names:
                 raise InputError(f"unknown key{did_you_mean(name, names)}", key=("stop", name))
         return None if given is None else cls(given.get("gain_below", 0.0), given.get("within"))
