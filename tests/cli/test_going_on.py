@@ -168,3 +168,59 @@ def test_a_front_has_no_single_gain(tuner):
     tuner.edit("objective:\n", goals)
     refused = tuner("check", "config.yaml", code=2).stderr
     assert "stop: a gain is told by one objective, and there are several goals" in refused
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            "budget: {query_evaluations: 52}",
+            # 20 in two trials, 30 at most for the verdict of the first, 20 of them asked.
+            "budget.query_evaluations: used up: with one more trial and its verdict it would come",
+        ),
+        ("budget: {money: 5.2}\ncost: {per_query: 0.1}", "budget.money: used up: with one more"),
+        ("budget: {minutes: 0.001}", "or add --minutes +N"),
+        ("budget: {trials: 0}", "budget.trials: it is 0, so no trial is asked: leave it out in"),
+    ],
+)
+def test_more_trials_than_the_budget_reaches_to_are_refused_before_they_are_written(
+    tuner, lines, said
+):
+    only_random(tuner, 4)
+    tuner.edit("tracking:", f"{lines}\ntracking:")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    before = {path: path.read_bytes() for path in run_dir.iterdir() if path.is_file()}
+    refused = tuner("resume", str(run_dir), "--trials", "random=+8", code=2).stderr
+    assert said in refused
+    assert "config.yaml:" in refused
+    assert {path: path.read_bytes() for path in before} == before
+    # Without more, it is what it was.
+    tuner("resume", str(run_dir))
+
+
+def test_what_is_to_be_raised_is_enough(tuner):
+    only_random(tuner, 4)
+    tuner.edit("tracking:", "budget: {query_evaluations: 52}\ntracking:")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    told_before = len(told(run_dir, "random"))
+    refused = tuner("resume", str(run_dir), "--trials", "+4", code=2).stderr
+    least = refused.split("raise it to ")[1].split(" ")[0]
+    path = run_dir / "config.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("query_evaluations: 52", f"query_evaluations: {int(least) - 1}"))
+    tuner("resume", str(run_dir), "--trials", "+4", code=2)
+    path.write_text(text.replace("query_evaluations: 52", f"query_evaluations: {least}"))
+    tuner("resume", str(run_dir), "--trials", "+4")
+    assert len(told(run_dir, "random")) > told_before
+
+
+def test_a_study_is_given_no_more_minutes_than_there_can_be(tuner):
+    only_random(tuner, 2)
+    tuner.edit("tracking:", "budget: {minutes: 9999999}\ntracking:")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    refused = tuner("resume", str(run_dir), "--minutes", "+9999999", code=2).stderr
+    assert "more than the 10,000,000 that can be" in refused
+    tuner("resume", str(run_dir))

@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.nightly.champion import record_promotion
 from tuner.nightly.deciding import promote
+from tuner.nightly.night import run_night
 from tuner.nightly.pruning import Locked, only_one
 from tuner.nightly.records import Champion
 from tuner.stats import alpha_of_look
@@ -311,3 +313,19 @@ def test_a_champion_that_fits_no_knob_is_named(nights: Any) -> None:
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(tuner.nightly.__path__)])
 def test_examples_in_docstrings(name: str) -> None:
     assert doctest.testmod(importlib.import_module(f"tuner.nightly.{name}")).failed == 0
+
+
+def test_what_a_night_has_spent_is_told_while_it_runs(nights: Any) -> None:
+    nights.configure(budget={"query_evaluations": 100_000})
+    config, source = load_config(nights.path)
+    tells: list[Callable[[], str]] = []
+    seen: list[str] = []
+    run_night(
+        config,
+        source,
+        night=date(2026, 3, 1),
+        say=lambda message: None,
+        follow=lambda session: lambda event: seen.append(tells[0]()),
+        watch=tells.append,
+    )
+    assert any(line.startswith("spent ") and " left)" in line for line in seen)

@@ -127,3 +127,24 @@ def test_what_is_spent_and_left_is_told_in_a_line() -> None:
         "budget: 60 min 0 s, or 8,000 query evaluations, or money 25.00; what the verdict needs is "
         "kept aside: up to 30 queries"
     )
+
+
+def test_a_limit_of_money_is_not_passed_by_how_fractions_are_added() -> None:
+    cost = Cost(per_query=0.27)
+    run = Run(cost, money=13.5)  # the baseline, one trial and the verdict: 50 queries
+    run.tell(0)
+    assert run.budget() == GO
+    run.tell(1)
+    assert run.budget().over
+
+
+def test_limits_that_do_not_reach_to_one_more_trial_are_told_as_they_would() -> None:
+    run = Run(Cost(per_query=0.5), query_evaluations=60, money=25.0, minutes=1.0)
+    run.tell(0, seconds=8.0)
+    assert run.budget.short() == {}
+    run.tell(1, seconds=8.0)
+    run.seconds = 30.0  # 8 s more, and 24 s for the verdict
+    short = run.budget.short()
+    assert short == {"money": 30.0, "minutes": pytest.approx(62.0 / 60.0)}
+    run.tell(2)
+    assert run.budget.short()["query_evaluations"] == 70

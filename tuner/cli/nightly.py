@@ -59,6 +59,7 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
                 say=progress.say,
                 follow=lambda session: _follow(session, progress),
                 phases=Phases(progress.step),
+                watch=progress.watch,
             )
     except Locked:
         raise

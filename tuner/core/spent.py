@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
 
 from tuner.core.calls import SPENT_ON, TRIALS
 from tuner.core.ledger import NOTHING_ASKED, Asked
@@ -149,6 +151,24 @@ def amount(money: float) -> str:
     ('1,234.50', '0.00123', '0.00')
     """
     return f"{money:,.2f}" if money >= 0.01 or money == 0.0 else f"{money:.3g}"
+
+
+def least_amount(money: float) -> str:
+    """Write an amount as ``amount`` does, but rounded up: what is written is never less.
+
+    >>> least_amount(0.1 + 0.2), least_amount(0.501), least_amount(0.001231), least_amount(5e16)
+    ('0.30', '0.51', '0.00124', '50000000000000000.00')
+    """
+    if money <= 0.0:
+        return "0.00"
+    digits = 2 if money >= 0.01 else 2 - math.floor(math.log10(money))
+    step = Decimal(1).scaleb(-digits)
+    exact = Decimal(money) / step
+    # Sums of decimal fractions are a little off.
+    nearest = exact.to_integral_value()
+    is_near = abs(exact - nearest) <= exact * Decimal("1e-12")
+    steps = nearest if is_near else exact.to_integral_value(ROUND_CEILING)
+    return f"{steps * step:.{digits}f}"
 
 
 def _of(limit: float | None, write: Callable[[float], str]) -> str:

@@ -37,7 +37,7 @@ from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, su
 from tuner.report import write_study_report
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
-from tuner.run.session import Session, begin, reopen
+from tuner.run.session import Session, Watch, begin, reopen
 from tuner.run.tunable import check_can_tune
 from tuner.run.warm_start import Earlier
 from tuner.study.loop import Event
@@ -87,10 +87,12 @@ def run_night(
     say: Say,
     follow: Follow,
     phases: Phases | None = None,
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Do everything that a night does, and return its summary, which ``nights.jsonl`` holds too.
 
-    An error is written down too, as how this attempt ended. ``phases`` is the command's clock.
+    An error is written down too, as how this attempt ended. ``phases`` is the command's clock, and
+    ``watch`` as in ``Session.run``.
 
     Raises:
         Refused: nothing was begun: a variable is not set, or the date lies before the last night.
@@ -119,14 +121,14 @@ def run_night(
         if records.unreadable:
             tonight.note(told_unreadable(records.unreadable))
         try:
-            return _run(tonight, follow, began)
+            return _run(tonight, follow, began, watch)
         except Exception as error:
             with suppress(TunerError):  # the first error says what is wrong
                 tonight.write_failure(outcome_of(error), reason_of(error))
             raise
 
 
-def _run(tonight: _Tonight, follow: Follow, began: float) -> dict[str, Any]:
+def _run(tonight: _Tonight, follow: Follow, began: float, watch: Watch | None) -> dict[str, Any]:
     """Find the champion, open the data, run the study; the rest where it was not interrupted."""
     records = tonight.records
     try:
@@ -150,6 +152,7 @@ def _run(tonight: _Tonight, follow: Follow, began: float) -> dict[str, Any]:
         level_of=spending,
         phases=tonight.phases,
         write_report=write_study_report,
+        watch=watch,
     )
     said = Said(
         tonight.night,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from tuner.config.budget import CostSection
 from tuner.core.calls import OF_TRIALS, TRIALS
 from tuner.core.journal import JournalContent
 from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
@@ -57,6 +58,40 @@ def reopened(
     return assembly
 
 
+@dataclass(frozen=True)
+class _Read:
+    """The trials of a study that is not open."""
+
+    trials: list[Trial]
+    upcoming: Trial | None
+    under_way: list[Trial] = field(default_factory=list)
+
+
+def unopened_budget(
+    assembly: Assembly, run_dir: Path, content: JournalContent, elapsed_s: float
+) -> Budget:
+    """Return the limits of a study that is not open, and what it has spent; writes nothing."""
+    trials = list(content.trials.values())
+    upcoming = next((trial for trial in trials if not trial.is_told), None)
+    folder = run_dir / LEDGER_DIR
+    ledger = Ledger(folder / _QUERIES)
+    if not folder.is_dir():
+        for key, asked in _by_trial(content.header, trials).items():
+            ledger.add(TRIALS, asked, key)
+    section, begun = assembly.config.cost, Ledger(folder / _INDEXES).total.sent
+    is_remembered = isinstance(assembly.retriever, Remembered)
+    return Budget(
+        assembly.config.budget,
+        _Read(trials, upcoming),
+        ledger,
+        lambda: elapsed_s,
+        lambda: needed(assembly, keeps=keeps_answers(assembly)),
+        None if section is None else section.cost,
+        lambda: _index_money(section, trials, begun),
+        keeps_answers=is_remembered,
+    )
+
+
 def queries_asked(assembly: Assembly, study: Study) -> dict[str, int]:
     """Return how many queries were sent, by what for; those of the trials also where none was."""
     asked = {purpose: one.sent for purpose, one in _by_purpose(assembly, study).items()}
@@ -92,15 +127,18 @@ def _computed(study: Study) -> int:
 
 def index_money(assembly: Assembly, study: Study) -> float:
     """Return what indexes have cost: what the system says of those it built, else by ``cost``."""
-    section = assembly.config.cost
+    return _index_money(assembly.config.cost, study.trials, assembly.builds.ledger.total.sent)
+
+
+def _index_money(section: CostSection | None, trials: Sequence[Trial], begun: int) -> float:
     if section is None:
         return 0.0
     told: dict[str, float] = {}
-    for trial in study.trials:
+    for trial in trials:
         for use in () if trial.index is None else trial.index.each:
             if use.is_new and use.money is not None:
                 told[use.name] = use.money
-    others = max(0, assembly.builds.ledger.total.sent - len(told))
+    others = max(0, begun - len(told))
     return sum(told.values()) + float(section.per_index) * others
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from tuner.config.budget import BudgetSection
 from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
@@ -19,7 +20,6 @@ from tuner.core.spent import Cost, amount
 from tuner.core.steps import duration
 from tuner.core.trial import Trial
 from tuner.study.limit import GO, Leave
-from tuner.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,25 @@ class Need:
     per_index: float = 0.0
 
 
+class HasTrials(Protocol):
+    """What a budget looks at of a study, be it open or only read."""
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Return all trials."""
+        ...
+
+    @property
+    def under_way(self) -> list[Trial]:
+        """Return those that were sent out and have not come back."""
+        ...
+
+    @property
+    def upcoming(self) -> Trial | None:
+        """Return the one that was asked before and is asked again next."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Budget:
     """The limits of a run, and what it has spent; called before each trial, as a ``Limit``.
@@ -50,7 +69,7 @@ class Budget:
     """
 
     section: BudgetSection
-    study: Study
+    study: HasTrials
     ledger: Ledger
     elapsed_s: Callable[[], float]
     need: Callable[[], Need]
@@ -70,6 +89,22 @@ class Budget:
             if leave != GO:
                 return leave
         return GO
+
+    def short(self) -> dict[str, float]:
+        """Return the limits that do not reach to one more trial and its verdict: what would.
+
+        Minutes are reckoned from what trials have taken so far.
+        """
+        need, asked = self.need(), self.ledger.by_key()
+        least = {
+            "minutes": self._needed_s() / 60.0,
+            "query_evaluations": self._least("query_evaluations", need, asked),
+            "money": self._least("money", need, asked),
+        }
+        limits = self.section.limits
+        return {
+            name: one for name, one in least.items() if is_passed(limits.get(name, one), by=one)
+        }
 
     @property
     def progress(self) -> str:
@@ -106,7 +141,10 @@ class Budget:
         return f"{told}; what the verdict needs is kept aside: {aside}"
 
     def _is_late(self, limit_s: float) -> bool:
-        return self.elapsed_s() + self._trial_s() + self._verdict_s() > limit_s
+        return self._needed_s() > limit_s
+
+    def _needed_s(self) -> float:
+        return self.elapsed_s() + self._trial_s() + self._verdict_s()
 
     def _trial_s(self) -> float:
         """Return how long a trial takes: the median of those that were evaluated whole."""
@@ -125,25 +163,25 @@ class Budget:
         limit = getattr(self.section, name)
         if limit is None:
             return GO
-        need = self.need()
-        asked = self.ledger.by_key()
-        left = self._rest_of(self.study.upcoming, need.trial, asked)
-        rest = self._under_way(need.trial, asked)
-        if name == "money":
-            more, later = self._price(left) + need.per_index, self._price(rest.sent, rest.answered)
-            spent, verdict = self._money(), self._price(need.verdict)
-        else:
-            more, later = left, rest.sent
-            spent, verdict = self.ledger.total.sent, need.verdict
-        if spent + more + verdict > limit:
-            aside = " but for what the verdict may need" if verdict else ""
+        need, asked = self.need(), self.ledger.by_key()
+        least, rest = self._least(name, need, asked), self._under_way(need.trial, asked)
+        later = self._price(rest.sent, rest.answered) if name == "money" else rest.sent
+        if is_passed(limit, by=least):
+            aside = " but for what the verdict may need" if need.verdict else ""
             return Leave(over=f"the budget of {self._called(name)} is used up{aside}")
         is_guessed = name == "money" and self.cost is not None and self.cost.per_1000_tokens > 0
         if is_guessed and rest.answered and not any(one.answered for one in asked.values()):
             return Leave(waits=True)  # nobody knows yet how many tokens an answer has
-        if spent + later + more + verdict > limit:
+        if is_passed(limit, by=least + later):
             return Leave(waits=True)
         return GO
+
+    def _least(self, name: str, need: Need, asked: Mapping[str, Asked]) -> float:
+        """Return what is spent when the next trial is told and judged, all others left aside."""
+        left = self._rest_of(self.study.upcoming, need.trial, asked)
+        if name == "money":
+            return self._money() + self._price(left) + need.per_index + self._price(need.verdict)
+        return self.ledger.total.sent + left + need.verdict
 
     def _under_way(self, full: int, asked: Mapping[str, Asked]) -> Asked:
         """Return what trials that are under way may still ask, and what is still to be answered."""
@@ -185,6 +223,11 @@ class Budget:
         if name == "query_evaluations":
             return f"{limit:,} query evaluations"
         return f"money {amount(float(limit))}"
+
+
+def is_passed(limit: float, *, by: float) -> bool:
+    """Say whether a limit is passed by more than sums of decimal fractions are off."""
+    return by > limit * (1.0 + 1e-9)
 
 
 def _median(values: list[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,15 +12,19 @@ from typing import Any
 import yaml
 
 from tuner.config import Config
-from tuner.config.budget import MOST_TRIALS
+from tuner.config.budget import MOST_MINUTES, MOST_TRIALS
 from tuner.config.model import BackendSection
 from tuner.core import registry
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.files import write_whole
-from tuner.core.journal import AMENDED
+from tuner.core.journal import AMENDED, JournalContent
+from tuner.core.run_files import CONFIG_FILE
 from tuner.core.shown import counted
+from tuner.core.spent import least_amount
 from tuner.core.steps import Say
 from tuner.core.study_record import ArmRecord, StudyHeader
+from tuner.run.accounts import unopened_budget
+from tuner.run.assembly import Assembly
 from tuner.study.study import Study
 
 _MINUTES = re.compile(r"(?P<more>\+?)(?P<minutes>[0-9]{1,7}(?:\.[0-9]{1,6})?)")
@@ -48,6 +53,43 @@ class Wish:
                 "80 in all, or +40 for 40 more of every arm"
             )
         return cls((found["arm"] or "").strip(), int(found["trials"]), found["more"] == "+")
+
+
+def check_reach(
+    assembly: Assembly, run_dir: Path, content: JournalContent, elapsed_s: float
+) -> None:
+    """Refuse to give a study more where its budget leaves none of it; before anything is written.
+
+    ``elapsed_s`` is what all sessions have taken.
+
+    Raises:
+        InputError: a limit does not reach to one more trial; each one, and to what it does.
+    """
+    config, header = assembly.config, content.header
+    had = {arm.name: arm.budget for arm in header.arms}
+    minutes = (header.config.get("budget") or {}).get("minutes")
+    gains_minutes = minutes is not None and (config.budget.minutes or 0) > minutes
+    if not gains_minutes and all(most <= had.get(name, 0) for name, _, most in assembly.plan.arms):
+        return
+    where = f"in {run_dir / CONFIG_FILE}"
+    problems = []
+    if config.budget.trials == 0:
+        message = f"it is 0, so no trial is asked: leave it out {where}"
+        problems.append(Problem(message, key=("budget", "trials")))
+    budget = unopened_budget(assembly, run_dir, content, elapsed_s)
+    for name, least in budget.short().items():
+        # Going on takes a moment, too.
+        whole = math.ceil(1.1 * least if name == "minutes" else least)
+        to = least_amount(least) if name == "money" else f"{whole}"
+        other = ", or add --minutes +N" if name == "minutes" else ""
+        message = (
+            f"used up: with one more trial and its verdict it would come to {to}, and "
+            f"{config.budget.limits[name]:g} are allowed, so nothing more would be asked; raise "
+            f"it to {to} at least {where}{other}"
+        )
+        problems.append(Problem(message, key=("budget", name)))
+    if problems:
+        raise assembly.located(InputError(problems=problems))
 
 
 def with_what_is_known(config: Config, header: StudyHeader) -> Config:
@@ -112,6 +154,10 @@ def with_more_minutes(config: Config, written: str) -> Config:
         raise InputError(
             f"--minutes {written}: the study has {has:g} minutes, and can be given more, not "
             "fewer; write +30 for 30 more"
+        )
+    if minutes > MOST_MINUTES:
+        raise InputError(
+            f"--minutes {written}: {minutes:,.0f} are more than the {MOST_MINUTES:,} that can be"
         )
     return _with_minutes(config, int(minutes) if minutes == int(minutes) else minutes)
 

@@ -45,6 +45,7 @@ from tuner.run.folder import (
 from tuner.run.free import interrupted, settle
 from tuner.run.going_on import (
     Wish,
+    check_reach,
     take_up,
     with_more_minutes,
     with_more_trials,
@@ -67,6 +68,10 @@ from tuner.verdict.looks import TunedOn
 
 # Says what the baseline was tuned on, where it came from a file that does.
 BASELINE_NOTE = "baseline"
+
+
+Watch = Callable[[Callable[[], str]], None]
+"""Is given what says how much is spent at any time, and left."""
 
 
 class WriteReport(Protocol):
@@ -118,15 +123,15 @@ class Session:
         level_of: LevelOf | None = None,
         phases: Phases | None = None,
         write_report: WriteReport | None = None,
-        watch: Callable[[Callable[[], str]], None] | None = None,
+        watch: Watch | None = None,
     ) -> Tuned:
         """Tune to the end, or until interrupted, and write everything down.
 
         The winner meets the held-out queries only after the search has ended. ``level_of`` is for
         the verdict: see ``Conclusion``. ``phases`` is the clock of the command that this is part
         of, and tells how far each phase is. ``write_report`` is called when all else stands in the
-        run directory; MLflow is shown what it wrote. ``watch`` is given what says how much is spent
-        at any time, and left.
+        run directory; MLflow is shown what it wrote. ``watch`` is told what is
+        spent.
         """
         phases = phases or Phases()
         tracker = tracker_of(self.assembly.config, say)
@@ -274,7 +279,8 @@ def reopen(
         InputError: not a run directory, another run is writing it, the data, the index or the
             configuration are not what they were, or more trials that mean nothing.
     """
-    header = read_journal(journal_in(run_dir)).header  # before its configuration is looked for
+    content = read_journal(journal_in(run_dir))  # before its configuration is looked for
+    header = content.header
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
     config = with_more_trials(with_what_is_known(config, header), header.arms, more)
@@ -284,6 +290,8 @@ def reopen(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
     spec = make_spec(assembly, read_earlier(run_dir))
+    elapsed_s = earlier_seconds(content) + (0.0 if phases is None else phases.total)
+    check_reach(remembering(assembly, run_dir), run_dir, content, elapsed_s)
     study = open_study(make_header(assembly), spec, run_dir)
     with closed_on_error(study):
         take_up(study, header.arms, config, run_dir / CONFIG_FILE, say=say)
