@@ -264,3 +264,67 @@ def test_a_check_says_what_will_be_asked_and_a_probe_asks_five_queries(
     assert f"it asks {asked}; money 2.40, with 60,000 tokens of contexts" in shown
     assert "budget.query_evaluations ends it after about 4 of 9 trials" in shown
     assert service.asked == 8
+
+
+ENGINE = """\
+retriever: {kind: hybrid}
+space: {graph_weight: {type: real, low: 0.0, high: 1.0}}
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {graph_weight: 0.5, top_k: 4}
+"""
+QUICK = """\
+retriever: {kind: "word_overlap:WordOverlap"}
+space: {title_weight: {type: real, low: 0.0, high: 4.0}}
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {title_weight: 1.0, top_k: 4}
+"""
+PREFIX = """\
+    def free_knobs(self, fixed, searched):
+        from tuner.retrieval.free import FreeKnobs
+        return FreeKnobs(("top_k",))
+
+    def prepare(self, queries):
+"""
+FREE = """\
+retriever: {kind: "word_overlap:WordOverlap"}
+space:
+  title_weight: {type: real, low: 0.0, high: 4.0}
+  top_k: {type: integer, low: 1, high: 12}
+objective: {maximize: {mrr@10: 1.0}}
+baseline: {title_weight: 1.0, top_k: 4}
+free: on
+"""
+
+
+@pytest.mark.parametrize("system", [ENGINE, QUICK, FREE], ids=["engine", "quick", "free"])
+@pytest.mark.parametrize("name", ["query_evaluations", "money"])
+def test_the_least_that_a_budget_is_asked_for_is_enough_for_a_trial(
+    tuner_here, system: str, name: str
+) -> None:
+    path = tuner_here.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("    def prepare(self, queries):\n", PREFIX), encoding="utf-8")
+    head = "study: {name: least, seed: 3}\ndataset: {path: data, split: {holdout: 0.5}}\n"
+    tail = "backends: [{kind: random, trials: 8}]\nexecution: {kind: inline}\ntracking: null\n"
+    cost = "cost: {per_query: 0.27}\n" if name == "money" else ""
+
+    def write(limit: str) -> None:
+        lines = f"{head}{system}{tail}{cost}budget: {{{name}: {limit}}}\n"
+        (tuner_here.folder / "config.yaml").write_text(lines, encoding="utf-8")
+
+    write("1")
+    refused = tuner_here("run", "config.yaml", code=2).stderr
+    line = 1 + (tuner_here.folder / "config.yaml").read_text().splitlines().index(
+        f"budget: {{{name}: 1}}"
+    )
+    assert f"config.yaml:{line}: budget.{name}: too " in refused
+    least = refused.split(" ask " if not cost else " cost ")[1].split(" ")[0].strip(",")
+    write(least)
+    record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
+    assert record["finished_trials"] >= 2
+    assert record["verdict"]["outcome"]
+    spent = record["spent"]["money"] if cost else sum(record["queries_asked"].values())
+    assert spent <= float(least) * (1 + 1e-9)
+    step = 0.01 if cost else 1
+    write(f"{float(least) - step:g}")
+    tuner_here("check", "config.yaml", code=2)

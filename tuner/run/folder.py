@@ -209,13 +209,21 @@ def without_password(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def remembering(assembly: Assembly, run_dir: Path) -> Assembly:
-    """Let answers be kept in the run directory, but for the engine's, which come from memory."""
+    """Let answers be kept in the run directory, but for the engine's, which come from memory.
+
+    Those of a quick system too where each may cost money: of a service, where there is a cost, and
+    where a budget counts queries. So it is known from the start what a verdict asks at most.
+    """
     if isinstance(assembly.retriever, Measures) or is_engine(assembly.retriever):
         return assembly
     folder = (run_dir / ANSWERS_DIR).resolve()
     folder.mkdir(exist_ok=True)
-    remembered = Remembered(assembly.retriever, folder, is_service=waits(assembly.config))
+    remembered = Remembered(assembly.retriever, folder, is_paid=_is_paid(assembly.config))
     return replace(assembly, retriever=remembered)
+
+
+def _is_paid(config: Config) -> bool:
+    return waits(config) or config.cost is not None or config.budget.is_of_queries
 
 
 def remembering_from(assembly: Assembly, written: Sequence[str | None]) -> Assembly:

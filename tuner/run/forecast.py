@@ -11,7 +11,7 @@ from tuner.core.shown import counted
 from tuner.core.spent import Cost, amount
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly
-from tuner.run.needs import needed
+from tuner.run.needs import may_keep, needed
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None)
     """
     if isinstance(assembly.retriever, Measures):
         return None
-    config, need = assembly.config, needed(assembly, keeps=True)
+    config, need = assembly.config, needed(assembly, keeps=may_keep(assembly))
     arms = 0 if config.budget.trials == 0 else sum(budget for _, _, budget in assembly.plan.arms)
     return Asking(
         (assembly.baseline is not None) + arms,

@@ -78,6 +78,16 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     return settled.free
 
 
+def most_checked(assembly: Assembly) -> int:
+    """Return how many queries ``settle`` asks at most."""
+    if assembly.config.free != "on":
+        return 0
+    free, space = _eligible(assembly, _declared(assembly)).free, assembly.plan.space
+    others = [_others(space, name, is_prefix=name in free.prefixes) for name in free.names]
+    settings = 1 + sum(map(len, others)) if free.names else 0
+    return settings * len(_spread(assembly.tune_queries))
+
+
 def interrupted(study: Study, reason: str, say: Say) -> State:
     """End a search that could not begin: it does when the study is resumed."""
     study.stopped_by = reason

@@ -144,22 +144,17 @@ def most_inspected(assembly: Assembly) -> int:
     None by default where the run has a budget of queries or of money.
     """
     setting, knobs = assembly.config.inspection, len(assembly.plan.space.names)
-    if setting == "off" or (setting == "auto" and _is_rationed(assembly)):
+    if setting == "off" or (setting == "auto" and assembly.config.budget.is_of_queries):
         return 0
     places = 1 + OTHER_PLACES  # the chosen configuration, and others for a parameter that is dead
     return PROBED_QUERIES * (places * (1 + OTHER_VALUES) * knobs)
-
-
-def _is_rationed(assembly: Assembly) -> bool:
-    budget = assembly.config.budget
-    return budget.query_evaluations is not None or budget.money is not None
 
 
 def _knob_remarks(assembly: Assembly, chosen: Params, trials: Sequence[Trial]) -> Iterator[str]:
     setting = assembly.config.inspection
     if setting == "off" or isinstance(assembly.retriever, Measures):
         return
-    if setting == "auto" and _is_rationed(assembly):
+    if setting == "auto" and assembly.config.budget.is_of_queries:
         yield (
             "parameters without effect were not looked for, since the run has a budget of queries "
             "or of money. To look all the same, write inspection: on"

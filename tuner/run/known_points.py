@@ -44,7 +44,8 @@ def known_points(
             found.setdefault(params_key(params), params)
         except InputError as error:
             problems += _below(error.problems, key, source)
-    refuse(problems)
+    if problems:
+        raise assembly.located(InputError(problems=problems))
     return tuple(found.values())
 
 

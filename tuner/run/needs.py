@@ -9,6 +9,7 @@ from tuner.evaluation.system_metrics import (
     timed_queries,
 )
 from tuner.retrieval.base import Measures
+from tuner.retrieval.wrapped.around import is_engine
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.run.budget import Need
@@ -18,6 +19,11 @@ from tuner.run.inspection import most_inspected
 def keeps_answers(assembly: Assembly) -> bool:
     """Say whether answers are kept, as far as that is known: not those of what is very quick."""
     return isinstance(assembly.retriever, Remembered) and assembly.retriever.keeps
+
+
+def may_keep(assembly: Assembly) -> bool:
+    """Say, before a run, whether it may keep answers: any but the engine's, out of memory."""
+    return not is_engine(assembly.retriever)
 
 
 def needed(assembly: Assembly, *, keeps: bool) -> Need:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.ledger import Asked
+from tuner.core.spent import least_amount
 from tuner.evaluation.evaluator import undefined_metrics
+from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly
-from tuner.run.needs import needed
+from tuner.run.budget import is_passed
+from tuner.run.free import most_checked
+from tuner.run.needs import may_keep, needed
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 
 
@@ -53,18 +57,30 @@ def check_can_tune(assembly: Assembly) -> None:
 
 def _check_budget(assembly: Assembly) -> None:
     budget, section = assembly.config.budget, assembly.config.cost
-    need = needed(assembly, keeps=True)
-    first = 2 if assembly.baseline is not None and budget.trials != 0 else 1
-    queries = first * need.trial + need.verdict
-    what = "one trial" if first == 1 else "the baseline, one trial"
+    need = needed(assembly, keeps=may_keep(assembly))
+    has_baseline, searches = assembly.baseline is not None, budget.trials != 0
+    first = 2 if has_baseline and searches else 1
+    # A system that makes itself ready may have been asked already.
+    before = assembly.ledger.total.sent + (most_checked(assembly) if searches else 0)
+    queries = before + first * need.trial + need.verdict
+    parts = [
+        *(["what is asked before the search"] if before else []),
+        *(["the baseline"] if has_baseline else []),
+        *(["one trial"] if first == 2 or not has_baseline else []),
+    ]
+    what = ", ".join(parts)
     problems = []
     if budget.query_evaluations is not None and budget.query_evaluations < queries:
         message = f"too few: {what} and the verdict ask {queries:,} of this data set"
         problems.append(Problem(message, key=("budget", "query_evaluations")))
     if budget.money is not None and section is not None:
         # What the contexts cost is known when there are some.
-        money = section.cost.of(Asked(sent=queries))
-        if budget.money < money:
-            message = f"too little: {what} and the verdict cost {money:,.2f}, contexts not counted"
+        money = section.cost.of(Asked(sent=queries)) + (need.per_index if searches else 0.0)
+        if (indexed := indexed_in(assembly.retriever)) and indexed.new_first is not None:
+            money += float(section.per_index)
+        if is_passed(budget.money, by=money):
+            least = least_amount(money)
+            message = f"too little: {what} and the verdict cost {least}, contexts not counted"
             problems.append(Problem(message, key=("budget", "money")))
-    refuse(problems)
+    if problems:
+        raise assembly.located(InputError(problems=problems))

@@ -49,6 +49,7 @@ class _Written:
     entities: tuple[str, ...] = ()
     paths: tuple[tuple[tuple[str, ...], ...], ...] = ()
     tokens: tuple[float, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
     legs: WrittenLegs | None = None
 
 
@@ -57,35 +58,35 @@ class Remembered(Around):
 
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
     asked; of one that fails, what was answered before. A system that answers a query within 2 ms is
-    asked directly, unless ``is_service``: a service may ask money for each answer. Where the folder
-    is not there (on another machine of a cluster), nothing is kept.
+    asked directly, unless ``is_paid``: each answer may cost money, or counts in a budget. Where the
+    folder is not there (on another machine of a cluster), nothing is kept.
     """
 
-    def __init__(self, retriever: Retriever, folder: Path, *, is_service: bool = False) -> None:
+    def __init__(self, retriever: Retriever, folder: Path, *, is_paid: bool = False) -> None:
         self.retriever = retriever
         self._folder = folder
-        self._is_service = is_service
+        self._is_paid = is_paid
         self._is_quick = False
         self._query_s = math.inf  # of the last call; unknown, so the first one asks few
 
     @property
     def keeps(self) -> bool:
         """Say whether answers are kept, as far as that is known: some are, or will be."""
-        return self._is_service or (self._folder.is_dir() and any(self._folder.iterdir()))
+        return self._is_paid or (self._folder.is_dir() and any(self._folder.iterdir()))
 
     def asked_again(self) -> Remembered:
         """Return the retriever past what is remembered; its second answers are kept apart."""
         folder = self._folder / AGAIN
         if self._folder.is_dir():
             folder.mkdir(exist_ok=True)
-        return Remembered(self.retriever, folder, is_service=self._is_service)
+        return Remembered(self.retriever, folder, is_paid=self._is_paid)
 
     def counting(
         self, purpose: str, ledger: Ledger, count_tokens: CountTokens | None = None
     ) -> Remembered:
         """Return the same, with what is asked of the retriever itself counted for a purpose."""
         counting = counted(self.retriever, purpose, ledger, count_tokens)
-        same = Remembered(counting, self._folder, is_service=self._is_service)
+        same = Remembered(counting, self._folder, is_paid=self._is_paid)
         same._is_quick, same._query_s = self._is_quick, self._query_s
         return same
 
@@ -135,7 +136,7 @@ class Remembered(Around):
         self._query_s = elapsed_s / len(queries)
         # Of queries that are answered side by side, each takes longer than its share of the time.
         rounds = math.ceil(len(queries) / (at_once_of(self.retriever) or 1))
-        self._is_quick = not self._is_service and elapsed_s / rounds < QUICK_S
+        self._is_quick = not self._is_paid and elapsed_s / rounds < QUICK_S
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))
         return rankings
@@ -214,6 +215,8 @@ def _read(path: Path) -> dict[str, Answer]:
                 raise ValueError("scores of other documents")
             if len(written.tokens) not in (0, len(written.ids)):
                 raise ValueError("tokens of other documents")
+            if len(written.spans) not in (0, len(written.ids)):
+                raise ValueError("spans of other documents")
             if written.legs is not None and not written.legs.is_whole:
                 raise ValueError("legs of other documents")
         except (ValueError, RecursionError):  # two torn lines that were joined, or a damaged one
