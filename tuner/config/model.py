@@ -267,10 +267,11 @@ class Config(Section):
         description="for costly evaluations: stops trials that fall behind; left out: every "
         "trial answers every query",
     )
-    free: Literal["on", "off"] = Field(
+    free: Literal["on", "off"] | dict[str, Any] = Field(
         default="off",
         description="whether parameters such as `top_k`, of which one answer tells every value, "
-        "are computed instead of asked",
+        "are computed instead of asked; a mapping such as `{top_k: prefix}` is `on`, and names "
+        "those of a system that does not tell itself",
     )
     verdict: VerdictSection = Field(
         default=VerdictSection(),

@@ -1,7 +1,8 @@
 """Free parameters: what an answer tells of other values of them, without asking again.
 
-A retriever declares them as data, and nothing else: from a declaration, an answer at other values
-is computed in one place for all retrievers alike, see ``retrieval.computed``.
+A retriever or a configuration declares them as data, and nothing else: from a declaration, an
+answer at other values is computed in one place for all retrievers alike, see
+``retrieval.computed``.
 """
 
 from __future__ import annotations
@@ -72,6 +73,13 @@ class FreeKnobs:
     def names(self) -> tuple[str, ...]:
         """Return all free parameters."""
         return (*self.prefixes, *(() if self.mixing is None else self.mixing.parameters))
+
+    def and_those_of(self, other: FreeKnobs) -> FreeKnobs:
+        """Return these and the other's; legs are mixed as these say, where they do."""
+        prefixes = dict.fromkeys((*self.prefixes, *other.prefixes))
+        mixing = other.mixing if self.mixing is None else self.mixing
+        mixed = () if mixing is None else mixing.parameters
+        return FreeKnobs(tuple(name for name in prefixes if name not in mixed), mixing)
 
     def only(self, names: Collection[str]) -> FreeKnobs:
         """Return what is left where only these are free; legs are mixed by all or by none."""

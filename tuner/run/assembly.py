@@ -220,7 +220,7 @@ class Assembly:
             "split": digest_of(split),
             "fixed": digest_of(self.fixed),
             "retriever": self.retriever.fingerprint,
-            **({} if self.config.free == "off" else {"free": "on"}),
+            **_fingerprint_of_free(self.config.free),
             **({} if racing is None else {"racing": digest_of(racing.model_dump())}),
         }
 
@@ -277,7 +277,7 @@ def assemble(
             "no supporting text can be judged; leave `judge` out to judge whole documents"
         )
         raise source.error(InputError(message, key=("dataset", "judge")))
-    if config.free == "on":
+    if config.free != "off":
         retriever = telling_legs(retriever)
     if isinstance(retriever, Notes):
         for told in retriever.notes():
@@ -337,6 +337,12 @@ def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
         if policy is not None:
             raise InputError("a policy needs queries, and the retriever measures itself")
     return Assembly(config, plan, NO_DATASET, (), (), system, baseline, source=source)
+
+
+def _fingerprint_of_free(free: str | dict[str, Any]) -> dict[str, str]:
+    if isinstance(free, dict):
+        return {"free": digest_of(free)}
+    return {} if free == "off" else {"free": free}
 
 
 def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     Raises:
         OutageError: the system does not answer.
     """
-    if assembly.config.free != "on":
+    if assembly.config.free == "off":
         return NOTHING_FREE
     declared = _declared(assembly)
     settled = next(
@@ -73,7 +73,7 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     for sentence in settled.sentences():
         say(sentence)
     if not declared.names:
-        say("free: on, but the retriever declares no free parameter that is searched")
+        say("free: on, but neither the retriever nor `free:` names one that is searched")
     study.let_free(settled.free.names)
     return settled.free
 
@@ -101,11 +101,12 @@ def _from_note(declared: FreeKnobs, note: Mapping[str, Any]) -> Settled:
 
 
 def _declared(assembly: Assembly) -> FreeKnobs:
-    """Return what the retriever declares of the parameters that are searched."""
+    """Return what the configuration and the retriever declare of what is searched."""
     retriever, names = assembly.retriever, assembly.plan.space.names
     if isinstance(retriever, Measures):
         return NOTHING_FREE
-    return free_knobs(retriever, assembly.fixed, names).only(names)
+    own = free_knobs(retriever, assembly.fixed, names)
+    return assembly.plan.free.and_those_of(own).only(names)
 
 
 def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:

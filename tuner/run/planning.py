@@ -11,6 +11,7 @@ import numpy as np
 
 from tuner.backends.base import Backend
 from tuner.config import Config, Source
+from tuner.config.free import declared_free
 from tuner.config.model import (
     BackendSection,
     TrackingSection,
@@ -34,6 +35,7 @@ from tuner.metrics.efficiency import Tokenizer, load_tokenizer
 from tuner.retrieval.base import (
     MeasuresKind,
 )
+from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.study.arms import Arm, Fixed
 from tuner.study.index_shares import shared_out
 from tuner.study.results import BASELINE_ARM
@@ -49,6 +51,7 @@ class Plan:
     arms: tuple[tuple[str, Backend, int], ...]  # name, backend, budget
     execution: Execution
     tokenizer: Tokenizer | None = None
+    free: FreeKnobs = NOTHING_FREE  # what the configuration says of it
 
 
 def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
@@ -66,6 +69,10 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     objective = _collect(problems, (), lambda: _objective(config))
     if config.dataset is not None:  # else the system's metrics have names of its own
         problems += _metric_name_problems(config)
+    free = NOTHING_FREE
+    if isinstance(declared := config.free, dict) and space is not None:
+        names = space.names
+        free = _collect(problems, ("free",), lambda: declared_free(declared, names))
     arms = _arms(config, problems)
     problems += _budget_problems(config)
     if (racing := config.racing) is not None:
@@ -97,7 +104,7 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
     guarded = (name for name in config.verdict.guardrails if not name.startswith("latency_"))
     further = config.metrics if config.dataset is not None else ()
     names = tuple(dict.fromkeys((*objective.metric_names, *further, *guarded)))
-    return Plan(space, objective, names, arms, execution, tokenizer)
+    return Plan(space, objective, names, arms, execution, tokenizer, free)
 
 
 def fitted_arms(plan: Plan, baseline: Params | None, most_indexes: int | None) -> list[Arm]:
@@ -144,6 +151,9 @@ def _no_dataset_problems(config: Config, kind: Any) -> Iterator[Problem]:
         return
     if config.racing is not None:
         yield Problem("there is no data set, so no queries to race over", key=("racing",))
+    if isinstance(config.free, dict):
+        message = "there is no data set, so no answers that tell of other values"
+        yield Problem(message, key=("free",))
     if config.verdict.guardrails:
         message = "a guard-rail is tested on held-out queries, and there is no data set"
         yield Problem(message, key=("verdict", "guardrails"))

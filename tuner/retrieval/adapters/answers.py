@@ -117,6 +117,8 @@ def collected(queries: Sequence[Query], known: Passages) -> Iterator[dict[int, A
 def with_tokens(rankings: Rankings, known: Passages) -> Rankings:
     """Return rankings with their context tokens, counted where the system does not tell them.
 
+    What is counted is told of each passage, so that shorter contexts can be priced as well.
+
     Raises:
         TunerError: an id that no document has.
     """
@@ -129,8 +131,10 @@ def with_tokens(rankings: Rankings, known: Passages) -> Rankings:
                 raise TunerError(f"query {query_id!r}: {_unknown(id_, known)}")
     if rankings.context_tokens is not None:
         return rankings
-    counts = [float(sum(known[id_] for id_ in row)) for row in rows]
-    return replace(rankings, context_tokens=np.array(counts))
+    tokens = np.zeros(rankings.documents.shape)
+    for row, ids in enumerate(rows):
+        tokens[row, : len(ids)] = [known[id_] for id_ in ids]
+    return replace(rankings, context_tokens=tokens.sum(axis=1), tokens=tokens)
 
 
 def shown(value: Any) -> str:
