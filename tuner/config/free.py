@@ -2,35 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tuner.core.errors import Problem, did_you_mean, refuse
 from tuner.core.shown import shortened
-from tuner.retrieval.free import FreeKnobs
+from tuner.retrieval.adapters.runs.fusion import NORMALISATIONS
+from tuner.retrieval.free import FreeKnobs, Mixing, Share
 
 PREFIX = "prefix"
+MIXES, NORMALISATION = "mixes", "normalisation"
+# What a leg's scores are multiplied by: a parameter's value, or 1 less it.
+_SHARES = {"value": False, "rest": True}
+_EXAMPLE = f"{{{MIXES}: {{graph: value, text: rest}}}}"
 
 
 def declared_free(given: Mapping[str, Any], searched: Collection[str]) -> FreeKnobs:
-    """Read the mapping ``free``: parameter -> how it is free, such as ``{top_k: prefix}``.
+    """Read the mapping ``free``: parameter -> how it is free.
+
+    ``{top_k: prefix}``, or ``{graph_weight: {mixes: {graph: value, text: rest}, normalisation:
+    min_max}}``: which legs of an answer it mixes, each by its value or by 1 less it.
 
     Args:
         given: the mapping.
         searched: the names of the space.
 
     Raises:
-        InputError: a parameter that is not searched, or another word; everything, at once.
+        InputError: a parameter that is not searched, or that is free in no such way; everything
+            that is wrong, at once.
     """
-    problems = []
+    refuse(_problems(given, searched))
+    prefixes = tuple(name for name, how in given.items() if how == PREFIX)
+    mixes = {name: how for name, how in given.items() if how != PREFIX}
+    shares = {
+        leg: Share(name, _SHARES[share])
+        for name, how in mixes.items()
+        for leg, share in how[MIXES].items()
+    }
+    methods = [_method(how) for how in mixes.values()]
+    return FreeKnobs(prefixes, Mixing(shares, normalisation=methods[0]) if shares else None)
+
+
+def _method(how: Mapping[str, Any]) -> str:
+    return str(how.get(NORMALISATION, "none"))
+
+
+def _problems(given: Mapping[str, Any], searched: Collection[str]) -> Iterator[Problem]:
     if not given:
-        problems.append(Problem("names no parameter; write {top_k: prefix}, on or off"))
+        yield Problem("names no parameter; write {top_k: prefix}, on or off")
+    mixed_by: dict[str, str] = {}
+    methods: dict[str, str] = {}
     for name, how in given.items():
         if name not in searched:
             hint = did_you_mean(str(name), searched)
-            problems.append(Problem(f"is no parameter of the space{hint}", key=(str(name),)))
-        elif how != PREFIX:
+            yield Problem(f"is no parameter of the space{hint}", key=(str(name),))
+            continue
+        if how == PREFIX:
+            continue
+        if not isinstance(how, Mapping) or not isinstance(how.get(MIXES), Mapping):
             got = shortened(repr(how), 60)
-            problems.append(Problem(f"must be {PREFIX}, got {got}", key=(name,)))
-    refuse(problems)
-    return FreeKnobs(tuple(given))
+            yield Problem(f"must be {PREFIX} or {_EXAMPLE}, got {got}", key=(name,))
+            continue
+        yield from _mixing_problems(name, how)
+        for leg in how[MIXES]:
+            if leg in mixed_by:
+                message = f"{mixed_by[leg]!r} mixes this leg already"
+                yield Problem(message, key=(name, MIXES, str(leg)))
+            mixed_by[leg] = name
+        methods[_method(how)] = name
+    if len(methods) > 1:
+        told = " and ".join(f"{name}: {method}" for method, name in methods.items())
+        yield Problem(f"all legs are normalised alike, and these are not: {told}")
+
+
+def _mixing_problems(name: str, how: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in how:
+        if key not in (MIXES, NORMALISATION):
+            hint = did_you_mean(str(key), (MIXES, NORMALISATION))
+            yield Problem(f"unknown key{hint}", key=(name, str(key)))
+    if not how[MIXES]:
+        yield Problem(f"names no leg; write {_EXAMPLE}", key=(name, MIXES))
+    for leg, share in how[MIXES].items():
+        if not isinstance(share, str) or share not in _SHARES:
+            message = f"must be value, or rest (1 less the value), got {share!r}"
+            yield Problem(message, key=(name, MIXES, str(leg)))
+    if _method(how) not in NORMALISATIONS:
+        hint = did_you_mean(_method(how), NORMALISATIONS)
+        message = f"unknown normalisation {_method(how)!r}{hint}"
+        yield Problem(message, key=(name, NORMALISATION))

@@ -36,7 +36,8 @@ class Legs:
         documents: shape (queries, pool), positions in the rankings' ``document_ids`` of all that
             any leg found, in the order in which equal scores are ranked; -1 fills. A document can
             stand there several times, side by side, where its passages are scored one by one.
-        scores: shape (legs, queries, pool), as they are added up: higher is better.
+        scores: shape (legs, queries, pool), as they are added up: higher is better. Where they are
+            normalised first, NaN is the score of what a leg did not find.
         tokens: shape (queries, pool), those of each passage, or None.
         spans: shape (queries, pool, 2), as in ``Rankings``, or None.
     """

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tuner.core.errors import TunerError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Legs, Rankings
 from tuner.core.trial import Params, Scalar
+from tuner.retrieval.adapters.runs.fusion import missing, normalise
 from tuner.retrieval.free import FreeKnobs, Mixing
 from tuner.retrieval.hybrid.fusion import Groups
 from tuner.retrieval.hybrid.fusion import best as best_by_steps
@@ -57,7 +58,12 @@ def shares_of(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Score
 def mixed(
     mixing: Mixing, rankings: Rankings, legs: Legs, params: Mapping[str, Scalar], count: int
 ) -> Rankings:
-    """Return the first ``count`` documents by the mixed scores."""
+    """Return the first ``count`` documents by the mixed scores.
+
+    Raises:
+        TunerError: the legs are others than are mixed.
+    """
+    legs = normalised(mixing, legs)
     shares = shares_of(mixing, legs, params)
     total = _added(mixing, legs, shares)
     if mixing.step > 0:
@@ -89,12 +95,51 @@ def mixed(
     )
 
 
+def leg_problem(mixing: Mixing, legs: Legs) -> str | None:
+    """Say how the legs are others than are mixed; None: they are not."""
+    if set(legs.names) == set(mixing.shares):
+        return None
+    has, mixes = ", ".join(legs.names), ", ".join(mixing.shares)
+    return f"the answers carry the legs {has}, and what is mixed is {mixes}"
+
+
+def normalised(mixing: Mixing, legs: Legs) -> Legs:
+    """Return legs with scores as they are added up, also of what a leg did not find.
+
+    Raises:
+        TunerError: the legs are others than are mixed.
+    """
+    if (problem := leg_problem(mixing, legs)) is not None:
+        raise TunerError(problem)
+    if not mixing.normalisation or not legs.documents.size:
+        return legs
+    is_there = legs.documents != NO_DOCUMENT
+    scores = [_normalised(leg, is_there, mixing.normalisation) for leg in legs.scores]
+    return replace(legs, scores=np.stack(scores))
+
+
+def _normalised(scores: Scores, is_there: npt.NDArray[np.bool_], method: str) -> FloatArray:
+    is_known = is_there & ~np.isnan(scores)
+    order = np.argsort(np.where(is_known, -scores, np.inf), axis=1, kind="stable")
+    known = np.where(is_known, scores, 0.0).astype(np.float64)
+    lengths = is_known.sum(axis=1)
+    values = normalise(np.take_along_axis(known, order, axis=1), lengths, method)
+    is_value = np.arange(values.shape[1]) < lengths[:, None]
+    found = np.empty_like(values)
+    np.put_along_axis(found, order, np.where(is_value, values, missing(values, lengths)), axis=1)
+    return found
+
+
 def full_scores(mixing: Mixing, legs: Legs) -> Scores:
     """Return the legs' scores, shape (legs, queries, pool), where silence needs no rule.
 
     Where the leg of the graph is silent, both legs have the scores of the other, so that any shares
     that sum to 1 give the same.
+
+    Raises:
+        TunerError: the legs are others than are mixed.
     """
+    legs = normalised(mixing, legs)
     rows = _silent(mixing, legs)
     if not rows.any():
         return legs.scores

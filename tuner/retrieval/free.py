@@ -43,12 +43,15 @@ class Mixing:
         graph: the leg of the graph, where there is one. An answer without it does not count as one
             of the graph; and where its scores are all 0 for a query, the other of two legs counts
             in full.
+        normalisation: what is done to each leg's scores, query by query, before they are added up,
+            as ``kind: runs`` does it; "": nothing, all legs have scores of all documents.
     """
 
     shares: Mapping[str, Share]
     step: float = 0.0
     least: float = -inf
     graph: str = ""
+    normalisation: str = ""
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from tuner.core.trial import Params, Scalar
 from tuner.evaluation.free.settings import prefix_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
 from tuner.retrieval.base import Measures, free_knobs
-from tuner.retrieval.computed import answer_at
+from tuner.retrieval.computed import answer_at, leg_problem
 from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.run.assembly import Assembly
 from tuner.study.loop import State
@@ -181,8 +181,12 @@ def _checked(assembly: Assembly, settled: Settled) -> Settled:
         asked = {**at, **largest, **middle}
         answer = retriever.retrieve(queries, asked)
         refused = dict(settled.refused)
-        if free.mixing is not None and answer.legs is None:
-            refused |= dict.fromkeys(free.mixing.parameters, "the answers carry no legs")
+        if free.mixing is not None:
+            problem = "the answers carry no legs"
+            if answer.legs is not None:
+                problem = leg_problem(free.mixing, answer.legs)
+            if problem is not None:
+                refused |= dict.fromkeys(free.mixing.parameters, problem)
         for name in free.names:
             if name not in refused:
                 others = _others(space, name, is_prefix=name in free.prefixes)

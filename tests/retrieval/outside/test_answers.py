@@ -69,6 +69,10 @@ def test_answers_that_are_read(raw, ids, scores):
         ([("a", 10**400)], "the score of result 1 is 1000"),
         ({"results": ["a"], "context_tokens": 10**400}, "context_tokens is 1000"),
         ({"results": ["a"], "graph_used": 1}, "graph_used is 1, not true or false"),
+        ({"results": ["a"], "legs": ["a"]}, "legs is ['a'], not each leg's name with its results"),
+        ({"results": ["a"], "legs": {"graph": ["a"]}}, "leg 'graph': each result needs a score"),
+        ({"results": ["a"], "legs": {"text": [["a", math.inf]]}}, "needs a score that is finite"),
+        ({"results": ["a"], "legs": {"text": [["zz", 1]]}}, "leg 'text': result 1: no document"),
     ],
 )
 def test_answers_that_are_refused(raw, reason):
@@ -120,3 +124,22 @@ def test_a_document_of_another_library_is_told_where_its_id_may_stand():
     assert "an id, or an id with a score, is needed" in str(raised.value)
     assert 'return its .metadata["id"], or where its id stands' in str(raised.value)
     assert "its metadata holds 'source', 'id'" in str(raised.value)
+
+
+def test_legs_are_told_with_what_each_found():
+    raw = {"results": ["b"], "legs": {"graph": [["b", 2], ["a", 1]], "text": []}}
+    answers = [read_answer(raw, KNOWN), read_answer({**raw, "results": []}, KNOWN)]
+    legs = rankings_of([Query("q1", ""), Query("q2", "")], answers, KNOWN, {}).legs
+    assert legs.names == ("graph", "text")
+    assert legs.documents.tolist() == [[1, 0], [1, 0]]  # a, b: of equal scores the lower id
+    assert legs.scores[0].tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert np.isnan(legs.scores[1]).all()
+    assert legs.tokens.tolist() == [[3.0, 4.0], [3.0, 4.0]]
+
+
+def test_a_leg_that_some_queries_lack_is_refused():
+    raw = {"results": ["b"], "legs": {"graph": [["b", 2]]}}
+    for other in ({"results": ["b"]}, {"results": ["b"], "legs": {"text": [["b", 2]]}}):
+        answers = [read_answer(raw, KNOWN), read_answer(other, KNOWN)]
+        with pytest.raises(TunerError, match="an empty list"):
+            rankings_of([Query("q1", ""), Query("q2", "")], answers, KNOWN, {})

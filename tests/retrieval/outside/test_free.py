@@ -1,4 +1,4 @@
-"""``free: {top_k: prefix}``: what a system is not asked, by its own count."""
+"""``free: {top_k: prefix}``, and legs that are mixed: what a system is not asked, by its count."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tuner.config import load_config
 from tuner.core.errors import InputError
+from tuner.retrieval.computed import answer_at
 from tuner.run.assembly import assemble
 from tuner.run.folder import read_run
 from tuner.run.planning import make_plan
@@ -39,11 +40,58 @@ def search(query, top_k, order):
     return ranked(query, top_k, order)
 
 
+def scaled(leg):
+    """Normalise a leg as the file says, in the plainest way."""
+    method = open("method").read()
+    low, high = min(leg.values()), max(leg.values())
+    if method == "none":
+        return leg
+    if low == high:
+        return dict.fromkeys(leg, 1.0)
+    if method == "max":
+        return {id_: score / high for id_, score in leg.items()}
+    return {id_: (score - low) / (high - low) for id_, score in leg.items()}
+
+
+def mixed(query, top_k, order, weight):
+    """Add up the letters shared with each word of a text; each leg finds three documents."""
+    with open("asked.jsonl", "a") as file:
+        file.write(json.dumps([query, top_k, order, weight]) + "\\n")
+    asked = query.lower() if order == "better" else query.lower()[:6]
+    legs = []
+    for word in (0, 1):
+        found = {
+            id_: sum(map(asked.count, text.split()[word])) + len(id_ + text) / 7
+            for id_, text in TEXTS.items()
+        }
+        legs.append(dict(sorted(found.items(), key=lambda pair: -pair[1])[: 3 - word]))
+    graph, text = map(scaled, legs)
+    scores = {
+        id_: weight * graph.get(id_, 0.0) + (1.0 - weight) * text.get(id_, 0.0)
+        for id_ in TEXTS
+        if id_ in graph or id_ in text
+    }
+    ids = sorted(scores, key=lambda id_: (-scores[id_], id_))
+    named = {
+        name: [{"id": id_, "score": score} for id_, score in leg.items()]
+        for name, leg in zip(("graph", "text"), legs)
+    }
+    if os.path.exists("leave out"):
+        del named["text"]
+    return {"results": ids[:top_k], "legs": named}
+
+
+def answered(query, params):
+    if "weight" in params:
+        return mixed(query, **params)
+    return {"results": ranked(query, **params)}
+
+
 if __name__ == "__main__":
     for line in sys.stdin:
         asked = json.loads(line)
-        found = ranked(asked["query"], **asked["params"])
-        print(json.dumps({"id": asked["id"], "results": found}), flush=True)
+        found = answered(asked["query"], asked["params"])
+        print(json.dumps({"id": asked["id"], **found}), flush=True)
 '''
 ORDERS = ("better", "worse")
 
@@ -74,8 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         import counting_service
 
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        found = counting_service.ranked(asked["query"], **asked["params"])
-        body = json.dumps({"results": found}).encode()
+        body = json.dumps(counting_service.answered(asked["query"], asked["params"])).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -102,13 +149,14 @@ def retriever(kind, url):
     }[kind]
 
 
-def load(folder, section, free, **more):
+def load(folder, section, free, more_space=None, **more):
     config = {
         "dataset": {"path": "data", "split": {"holdout": 0.0}},
         "retriever": section,
         "space": {
             "top_k": {"type": "integer", "low": 1, "high": 4},
             "order": {"type": "categorical", "choices": list(ORDERS)},
+            **(more_space or {}),
         },
         "objective": {"maximize": {"mrr@10": 1.0}, "price": {"context_tokens_per_1000": 5.0}},
         "metrics": [],
@@ -174,11 +222,93 @@ def test_a_prefix_that_is_none_is_asked(folder, url, kind):
     assert {top_k for _, top_k, _ in asked} == {1, 2, 3, 4}
 
 
+WEIGHT = {"weight": {"type": "real", "low": 0.0, "high": 1.0}}
+
+
+def mixing(kind, url, method):
+    """Return the options of a system whose answers carry legs, and what is free of it."""
+    named = {"function": {"function": "counting_service:mixed"}, "http": {"response": "@"}}
+    section = {**retriever(kind, url), **named.get(kind, {})}
+    mixes = {"mixes": {"graph": "value", "text": "rest"}, "normalisation": method}
+    return section, {"top_k": "prefix", "weight": mixes}
+
+
+@pytest.mark.parametrize("method", ["min_max", "max", "none"])
+@pytest.mark.parametrize("kind", ["function", "command", "http"])
+def test_an_answer_with_legs_tells_every_weight(folder, url, queries, kind, method):
+    (folder / "method").write_text(method, encoding="utf-8")
+    section, free = mixing(kind, url, method)
+    space = {"top_k": {"type": "integer", "low": 1, "high": 4}, **WEIGHT}
+    assembly = assemble(
+        *load(folder, section, free, space=space, baseline={"order": "better"}), say=print
+    )
+    asked = {**assembly.fixed, "top_k": 4}
+    answer = assembly.retriever.retrieve(queries, {**asked, "weight": 0.5})
+    seen = set()
+    for weight in (0.0, 0.1, 0.37, 0.5, 0.9, 1.0):
+        for top_k in (1, 2, 4):
+            params = {**asked, "weight": weight, "top_k": top_k}
+            computed = answer_at(assembly.plan.free, answer, params)
+            given = assembly.retriever.retrieve(queries, params)
+            rows = [given.ids(row) for row in range(len(queries))]
+            assert [computed.ids(row) for row in range(len(queries))] == rows
+            assert computed.context_tokens.tolist() == given.context_tokens.tolist()
+            seen.add(str(rows))
+    assert len(seen) > 6  # the weight matters
+
+
+@pytest.mark.parametrize("kind", ["function", "command", "http"])
+def test_a_weight_that_mixes_legs_is_not_asked(folder, url, queries, kind):
+    (folder / "method").write_text("min_max", encoding="utf-8")
+    section, free = mixing(kind, url, "min_max")
+    said, trials, asked = study(folder, section, free, more_space=WEIGHT)
+    assert "free: top_k, weight: every value is computed from one answer" in said
+    assert len(trials) == 2
+    settings = {key[1:] for key in asked}
+    # Each order with the largest top_k and a weight of one half; for the check another top_k, and
+    # three other weights.
+    assert {(4, order, 0.5) for order in ORDERS} < settings
+    assert len(settings) == 2 + 1 + 3
+    assembly = assemble(*load(folder, section, "off", more_space=WEIGHT), say=print)
+    for trial in trials:
+        outcome = assembly.evaluate(trial.params, assembly.tune_queries)
+        assert outcome.metrics["mrr@10"] == trial.metrics["mrr@10"]
+        assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("method", "left_out", "reason"),
+    [
+        ("max", False, "not free: weight: with weight="),
+        ("min_max", True, "not free: weight: the answers carry the legs graph, and what is mixed"),
+    ],
+)
+def test_legs_that_do_not_tell_are_not_believed(folder, method, left_out, reason):
+    (folder / "method").write_text(method, encoding="utf-8")
+    if left_out:
+        (folder / "leave out").touch()
+    section, free = mixing("function", "", "min_max")
+    said, _, _ = study(folder, section, free, more_space=WEIGHT)
+    assert reason in said
+    assert "free: top_k: every value" in said
+
+
 @pytest.mark.parametrize(
     ("free", "reason"),
     [
         ({"topk": "prefix"}, "free.topk: is no parameter of the space; did you mean 'top_k'?"),
-        ({"top_k": "sorted"}, "free.top_k: must be prefix, got 'sorted'"),
+        ({"top_k": "sorted"}, "free.top_k: must be prefix or {mixes: {graph: value, text: rest}}"),
+        ({"top_k": {"mixes": {"a": 1}}}, "free.top_k.mixes.a: must be value, or rest"),
+        ({"top_k": {"mixes": {}}}, "free.top_k.mixes: names no leg"),
+        ({"top_k": {"mixes": {"a": "value"}, "normalize": "max"}}, "free.top_k.normalize: unknown"),
+        (
+            {"top_k": {"mixes": {"a": "value"}, "normalisation": "minmax"}},
+            "unknown normalisation 'minmax'; did you mean 'min_max'?",
+        ),
+        (
+            {"top_k": {"mixes": {"a": "value"}}, "order": {"mixes": {"a": "value"}}},
+            "free.order.mixes.a: 'top_k' mixes this leg already",
+        ),
         ({}, "free: names no parameter; write {top_k: prefix}, on or off"),
         ("maybe", "free: "),
     ],

@@ -16,6 +16,7 @@ from tuner.core.errors import TunerError
 from tuner.core.rankings import Rankings
 from tuner.core.shown import shortened
 from tuner.core.words import count_tokens
+from tuner.retrieval.wrapped.kept_legs import LEGS, with_legs
 
 Passages = Mapping[str, int] | None
 """Document id -> tokens of its passage."""
@@ -25,12 +26,16 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Answer:
-    """One query's answer, best first. ``scores`` are as many as ``ids``, or None."""
+    """One query's answer, best first. ``scores`` are as many as ``ids``, or None.
+
+    ``legs`` holds the scores of what each leg found, by its name, where the system tells.
+    """
 
     ids: tuple[str, ...]
     scores: tuple[float, ...] | None = None
     context_tokens: float | None = None
     graph_used: bool | None = None
+    legs: Mapping[str, Mapping[str, float]] | None = None
 
 
 def passage_tokens(corpus: Corpus) -> Passages:
@@ -44,6 +49,8 @@ def passage_tokens(corpus: Corpus) -> Passages:
 
 def read_answer(raw: Any, known: Passages) -> Answer:
     """Read one query's answer: a list of results, or ``{"results": […], "context_tokens": …}``.
+
+    There ``legs`` may be what the results were mixed from: name -> list of results with scores.
 
     A result is an id, a pair (id, score), or ``{"id": …, "score": …}``; scores are for all results
     or for none, higher is better. A number as id is its text. Of a repeated id the first place
@@ -82,7 +89,7 @@ def rankings_of(
     """Put answers, one a query, into rankings; where none tells its tokens they are counted.
 
     Raises:
-        TunerError: ``context_tokens`` or ``graph_used`` are there for some queries only.
+        TunerError: ``context_tokens``, ``graph_used`` or a leg are there for some queries only.
     """
     rankings = Rankings.from_ids(
         [query.id for query in queries],
@@ -91,7 +98,7 @@ def rankings_of(
         context_tokens=_of_all([answer.context_tokens for answer in answers], "context_tokens"),
         graph_used=_of_all([answer.graph_used for answer in answers], "graph_used"),
     )
-    rankings = with_tokens(rankings, known)
+    rankings = _with_legs(with_tokens(rankings, known), answers, known)
     if any(answer.ids and answer.scores is None for answer in answers):
         return rankings
     scores = np.full(rankings.documents.shape, np.nan)
@@ -163,7 +170,46 @@ def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
         answer.scores,
         None if tokens is None else float(tokens),
         None if used is None else bool(used),
+        None if raw.get(LEGS) is None else _read_legs(raw[LEGS], known),
     )
+
+
+def _read_legs(raw: Any, known: Passages) -> dict[str, dict[str, float]]:
+    if not isinstance(raw, Mapping) or not raw:
+        raise TunerError(f"legs is {_typed(raw)}, not each leg's name with its results")
+    legs: dict[str, dict[str, float]] = {}
+    for name, results in raw.items():
+        try:
+            leg = read_answer(_list(results), known)
+        except TunerError as error:
+            raise TunerError(f"leg {shown(name)!r}: {error}") from error
+        scores = leg.scores or ()
+        if len(scores) < len(leg.ids) or not all(map(math.isfinite, scores)):
+            raise TunerError(f"leg {shown(name)!r}: each result needs a score that is finite")
+        legs[str(name)] = dict(zip(leg.ids, scores, strict=True))
+    return legs
+
+
+def _with_legs(rankings: Rankings, answers: Sequence[Answer], known: Passages) -> Rankings:
+    """Return rankings with their legs. Of equal scores the document with the lower id is first."""
+    told = [answer.legs for answer in answers if answer.legs is not None]
+    if not told:
+        return rankings
+    names = tuple(told[0])
+    if len(told) < len(answers) or any(set(legs) != set(names) for legs in told):
+        raise TunerError(
+            "legs were reported for some queries and not for others; a leg that found nothing is "
+            "an empty list"
+        )
+    records = []
+    for legs in told:
+        ids = sorted({id_ for leg in legs.values() for id_ in leg})
+        scores = {name: [legs[name].get(id_, math.nan) for id_ in ids] for name in names}
+        record: dict[str, Any] = {"ids": ids, "scores": scores}
+        if known is not None and rankings.tokens is not None:
+            record["tokens"] = [known[id_] for id_ in ids]
+        records.append({LEGS: record})
+    return with_legs(rankings, records)
 
 
 def _unknown(id_: str, known: Mapping[str, int]) -> str:
