@@ -15,9 +15,11 @@ import pytest
 
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.errors import InputError
+from tuner.core.trial import Params
 from tuner.datasets.run_files import read_run
 from tuner.retrieval.adapters.runs import Runs
 from tuner.retrieval.adapters.runs.legs import Run
+from tuner.retrieval.computed import answer_at
 from tuner.testing import IndexCase, IndexContract, RetrieverCase, RetrieverContract
 
 QUERIES = [Query("q1", "first"), Query("q2", "second"), Query("q3", "third")]
@@ -202,6 +204,17 @@ class TestAnswers:
         assert rankings.context_tokens is not None
         # d2 + d1, d1, d4 + d1
         assert rankings.context_tokens.tolist() == [3.0, 1.0, 5.0]
+
+    @pytest.mark.parametrize("params", [{}, {"fusion": "rrf"}, {"weight_a": 0.0}])
+    def test_shorter_answers_are_computed(self, build: Build, params: Params) -> None:
+        retriever = build()
+        free = retriever.free_knobs({}, ["top_k"])
+        answer = retriever.retrieve(QUERIES, {**params, "top_k": 4})
+        for top_k in range(1, 5):
+            computed = answer_at(free, answer, {**params, "top_k": top_k})
+            given = retriever.retrieve(QUERIES, {**params, "top_k": top_k})
+            assert [computed.ids(row) for row in range(3)] == [given.ids(row) for row in range(3)]
+            np.testing.assert_array_equal(computed.context_tokens, given.context_tokens)
 
     def test_without_a_corpus_any_document_will_do(self, build: Build) -> None:
         rankings = build(Corpus(())).retrieve(QUERIES, {"top_k": 2})

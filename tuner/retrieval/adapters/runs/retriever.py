@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +22,7 @@ from tuner.retrieval.adapters.alternatives import choice_knob, file_digest, read
 from tuner.retrieval.adapters.options import code_digest, path_from_root
 from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob, knob_params
 
@@ -123,6 +124,10 @@ class Runs:
         widest = sum(depths.values()) if names else table.pool.shape[1]
         return cls(directory, fingerprint, table.names, make_knobs(depths, widest=widest))
 
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:  # noqa: ARG002
+        """Return ``top_k``. A leg of weight 0 is left out, so that weights do not mix alone."""
+        return FreeKnobs(("top_k",))
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Make sure that every leg knows some of the queries.
 
@@ -159,14 +164,15 @@ class Runs:
         table = open_table(self.directory)
         tokens = None
         if table.token_counts is not None:
-            tokens = np.where(documents >= 0, table.token_counts[documents], 0.0).sum(axis=1)
+            tokens = np.where(documents >= 0, table.token_counts[documents], 0.0)
         return Rankings(
             query_ids=query_ids,
             document_ids=table.document_ids,
             documents=documents,
             scores=scores,
             seconds={"fuse": perf_counter() - started},
-            context_tokens=tokens,
+            context_tokens=None if tokens is None else tokens.sum(axis=1),
+            tokens=tokens,
         )
 
 
