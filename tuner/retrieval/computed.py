@@ -95,8 +95,10 @@ def mixed(
     )
 
 
-def leg_problem(mixing: Mixing, legs: Legs) -> str | None:
+def leg_problem(mixing: Mixing, legs: Legs | None) -> str | None:
     """Say how the legs are others than are mixed; None: they are not."""
+    if legs is None:
+        return "the answers carry no legs"
     if set(legs.names) == set(mixing.shares):
         return None
     has, mixes = ", ".join(legs.names), ", ".join(mixing.shares)

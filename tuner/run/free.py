@@ -182,22 +182,23 @@ def _checked(assembly: Assembly, settled: Settled) -> Settled:
         answer = retriever.retrieve(queries, asked)
         refused = dict(settled.refused)
         if free.mixing is not None:
-            problem = "the answers carry no legs"
-            if answer.legs is not None:
-                problem = leg_problem(free.mixing, answer.legs)
+            problem = leg_problem(free.mixing, answer.legs)
             if problem is not None:
                 refused |= dict.fromkeys(free.mixing.parameters, problem)
-        for name in free.names:
-            if name not in refused:
-                others = _others(space, name, is_prefix=name in free.prefixes)
-                asking = partial(retriever.retrieve, queries)
-                pairs = (
-                    (value, answer_at(free, answer, turned), asking(turned))
-                    for value in others
-                    for turned in [{**asked, name: value}]
-                )
-                reason = _difference(name, queries, pairs, counts=_counts_tokens(assembly))
-                refused |= {} if reason is None else {name: reason}
+        # Weights come first: a prefix is one also where what is mixed is not what was declared.
+        for name in (*_weights(free), *free.prefixes):
+            left = free.only([other for other in free.names if other not in refused])
+            if name not in left.names:
+                continue
+            others = _others(space, name, is_prefix=name in free.prefixes)
+            asking = partial(retriever.retrieve, queries)
+            pairs = (
+                (value, answer_at(left, answer, turned), asking(turned))
+                for value in others
+                for turned in [{**asked, name: value}]
+            )
+            reason = _difference(name, queries, pairs, counts=_counts_tokens(assembly))
+            refused |= {} if reason is None else {name: reason}
     except Exception as error:
         if is_outage(error):
             raise OutageError(str(error)) from error

@@ -21,6 +21,7 @@ from tuner.run.session import begin
 SERVICE = '''
 """Ranks by shared words, and writes down each question that it is asked."""
 import json, os, sys
+from pathlib import Path
 
 TEXTS = {"d0": "lima rimac", "d1": "cairo nile", "d2": "paris seine", "d3": "rome tiber"}
 
@@ -42,7 +43,7 @@ def search(query, top_k, order):
 
 def scaled(leg):
     """Normalise a leg as the file says, in the plainest way."""
-    method = open("method").read()
+    method = Path("method").read_text()
     low, high = min(leg.values()), max(leg.values())
     if method == "none":
         return leg
@@ -116,8 +117,6 @@ def folder(tmp_path, monkeypatch, corpus, queries):
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
     def do_POST(self):
         import counting_service
 
@@ -217,7 +216,7 @@ def test_a_prefix_that_the_configuration_names_is_computed_and_not_asked(
 def test_a_prefix_that_is_none_is_asked(folder, url, kind):
     (folder / "deceive").touch()
     said, trials, asked = study(folder, retriever(kind, url), {"top_k": "prefix"})
-    assert "not free: top_k: with top_k=3 query 'q0' was answered with 'd3' at rank 1" in said
+    assert "not free: top_k: with top_k=3 query 'q0' was answered with 'd0' at rank 1" in said
     assert len(trials) == 8
     assert {top_k for _, top_k, _ in asked} == {1, 2, 3, 4}
 

@@ -139,8 +139,8 @@ def with_tokens(rankings: Rankings, known: Passages) -> Rankings:
     if rankings.context_tokens is not None:
         return rankings
     tokens = np.zeros(rankings.documents.shape)
-    for row, ids in enumerate(rows):
-        tokens[row, : len(ids)] = [known[id_] for id_ in ids]
+    for place, ids in enumerate(rows):
+        tokens[place, : len(ids)] = [known[id_] for id_ in ids]
     return replace(rankings, context_tokens=tokens.sum(axis=1), tokens=tokens)
 
 
