@@ -56,7 +56,7 @@ def command(run_dir: Path, prior: float, as_json: bool) -> None:
     for choice in result.choices:
         params = "as the winner" if choice.gain == 0.0 else shown_params(choice.trial.params)
         table.add_row(choice.query_type or "–", str(choice.queries), f"{choice.gain:+.3f}", params)
-    echo(f"winner  {shown_params(result.policy.default)}")
+    echo(f"winner  {shown_params(result.winner.params)}")
     console().print(table)
     echo(f"the rule tells {as_percent(result.accuracy)} of the query types from words alone")
     if result.verdict is not None:

@@ -16,6 +16,7 @@ from tuner.core.policy import POLICY, Policy
 from tuner.core.run_files import BEST_FILE, JOURNAL_FILE, POLICY_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
+from tuner.core.trial import Trial
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.run.assembly import Assembly
 from tuner.run.folder import last_summary
@@ -30,11 +31,13 @@ from tuner.verdict.winner import PRIOR_QUERIES, TypeChoice, choose_by_type, choo
 class PolicyResult:
     """A policy, where it comes from, and whether it beats the fixed winner.
 
+    ``winner`` is the trial whose parameters are the policy's default.
     ``accuracy`` is the share of tune queries whose type the rule tells when it was learned from
     the others. ``verdict`` is None where there is none, and ``no_verdict`` then says why.
     """
 
     policy: Policy
+    winner: Trial
     choices: tuple[TypeChoice, ...]
     accuracy: float
     verdict: Verdict | None
@@ -129,7 +132,7 @@ def derive_policy(
     seed = assembly.config.study.seed
     accuracy = rule_accuracy(texts, types, seed=seed)
     tuned_on = TunedOn.of(content.header)
-    return PolicyResult(policy, choices, accuracy, verdict, tuned_on, no_verdict)
+    return PolicyResult(policy, winner, choices, accuracy, verdict, tuned_on, no_verdict)
 
 
 def has_ended(content: JournalContent) -> bool:
