@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from surfaces import FOUR, OBJECTIVE
 
 from tuner.core import registry
 from tuner.core.space import SearchSpace
@@ -26,7 +27,6 @@ from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
-from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
@@ -35,17 +35,7 @@ from tuner.study.loop import run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
-SPACE = SearchSpace.from_mapping(
-    {
-        "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
-        "max_hops": {"type": "integer", "low": 1, "high": 5},
-        "top_k": {"type": "integer", "low": 3, "high": 30},
-        "temperature": {"type": "real", "low": 0.01, "high": 1.0, "scale": "log"},
-    }
-)
-OBJECTIVE = Objective(
-    {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}, {"context_tokens_per_1000": 0.02}
-)
+SPACE = SearchSpace.from_mapping(FOUR)
 FREE = ("top_k", "graph_weight")
 SEARCHES = ("gp", "tpe")
 TRIALS = {False: 40, True: 20}

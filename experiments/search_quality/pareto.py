@@ -33,6 +33,7 @@ import numpy as np
 import optuna
 from optuna.distributions import FloatDistribution, IntDistribution
 from scipy import stats
+from surfaces import BASELINE, FOUR, OBJECTIVE
 
 from tuner.backends.front import hypervolume, is_efficient
 from tuner.backends.points import quasi_random
@@ -46,16 +47,8 @@ from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.study.pareto import swept
 
-SPACE = SearchSpace.from_mapping(
-    {
-        "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
-        "max_hops": {"type": "integer", "low": 1, "high": 5},
-        "top_k": {"type": "integer", "low": 3, "high": 30},
-        "temperature": {"type": "real", "low": 0.01, "high": 1.0, "scale": "log"},
-    }
-)
-BASELINE = {"graph_weight": 0.5, "max_hops": 2, "top_k": 10, "temperature": 0.1}
-WEIGHTS = {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}
+SPACE = SearchSpace.from_mapping(FOUR)
+WEIGHTS = OBJECTIVE.weights
 GOALS = {
     "2": ("composite", "context_tokens"),
     "3": ("composite", "recall@5", "context_tokens"),

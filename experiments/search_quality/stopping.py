@@ -22,6 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from surfaces import FOUR, NINE, OBJECTIVE, SEED
 
 from tuner.core import registry
 from tuner.core.space import SearchSpace
@@ -38,26 +39,8 @@ from tuner.study.stopping import likely_gain
 from tuner.study.study import Study
 
 TRIALS = 200
-FOUR = {
-    "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
-    "max_hops": {"type": "integer", "low": 1, "high": 5},
-    "top_k": {"type": "integer", "low": 3, "high": 30},
-    "temperature": {"type": "real", "low": 0.01, "high": 1.0, "scale": "log"},
-}
-NINE = {
-    **FOUR,
-    "seeds": {"type": "integer", "low": 2, "high": 8},
-    "hop_decay": {"type": "real", "low": 0.2, "high": 1.0},
-    "passage_weight": {"type": "real", "low": 0.0, "high": 2.0},
-    "rerank": {"type": "categorical", "choices": ["none", "lexical"]},
-    "rerank_depth": {"type": "integer", "low": 10, "high": 40, "when": {"rerank": ["lexical"]}},
-}
 SPACES = {"four": FOUR, "nine": NINE}
-METRICS = {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}
-PRICE = {"context_tokens_per_1000": 0.02}
-OBJECTIVE = Objective(METRICS, PRICE)
 PLAIN = Objective({"value": 1.0})
-SEED = 42
 # Two arms share the trials. A pool of random draws is as long as two searches.
 ARMS = {"random": ("random",), "tpe": ("tpe",), "gp": ("gp",), "gp+tpe": ("gp", "tpe")}
 POOL = 2 * TRIALS
