@@ -10,9 +10,9 @@ from typing import Any
 
 from tuner.core.json_text import read_as
 from tuner.core.profile import Profile
+from tuner.core.profile import Scalar as Scalar  # the address by which all know it
 from tuner.core.rankings import FloatArray
 
-Scalar = bool | int | float | str | None
 Params = dict[str, Scalar]
 
 

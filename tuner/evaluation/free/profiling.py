@@ -57,7 +57,7 @@ class Profiler:
         """Return the values of the free parameters that tell of all others."""
         return {
             **{name: prefix_values(self.space, name)[-1] for name in self.free.prefixes},
-            **{name: self.space.parameters[name].at(0.5) for name in self._weights},
+            **{name: self.space.parameters[name].at(0.5) for name in self.weights},
         }
 
     def profile(self, rankings: Rankings, params: Params) -> tuple[Params, Profile]:
@@ -65,7 +65,8 @@ class Profiler:
         return _One(self, rankings, params).profile()
 
     @property
-    def _weights(self) -> tuple[str, ...]:
+    def weights(self) -> tuple[str, ...]:
+        """Return the free parameters that mix legs."""
         return () if self.free.mixing is None else self.free.mixing.parameters
 
 
@@ -85,7 +86,7 @@ class _One:
         self.evaluator, self.space, self.free = profiler.evaluator, profiler.space, profiler.free
         self.rankings = rankings
         self.params = params
-        self.weights = profiler._weights
+        self.weights = profiler.weights
         self.objective = decided_by_answer(profiler.objective)
         self.start = {**params, **profiler.to_ask()}
         # By weight and the values of the others: steps that were worked out already.
@@ -280,10 +281,7 @@ class _One:
             {**found.setting, name: end} for name in self.weights for end in self._range(name)
         ]
         for setting in settings:
-            try:
-                objective = self._row(self._at(setting))[0]
-            except (ValueError, ZeroDivisionError):  # no leg is left
-                continue
+            objective = self._row(self._at(setting))[0]
             if objective > found.objective:
                 found = _Found(setting, objective, found.looked_at)
         return found
