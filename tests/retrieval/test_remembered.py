@@ -252,8 +252,8 @@ class WithLegs(Counting):
 
 def test_legs_and_tokens_are_kept(tmp_path):
     system = WithLegs()
-    first = Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
-    again = Remembered(system, tmp_path).retrieve(QUERIES[::-1], PARAMS)
+    first = Remembered(system, tmp_path).telling_legs().retrieve(QUERIES, PARAMS)
+    again = Remembered(system, tmp_path).telling_legs().retrieve(QUERIES[::-1], PARAMS)
     assert len(system.asked) == len(QUERIES)
     for row, back in zip(range(10), reversed(range(10)), strict=True):
         for one, at in ((first, row), (again, back)):
@@ -266,11 +266,25 @@ def test_legs_and_tokens_are_kept(tmp_path):
         np.testing.assert_array_equal(first.legs.scores[:, row], again.legs.scores[:, back])
 
 
+def test_legs_that_nobody_wants_are_not_kept(tmp_path):
+    system = WithLegs()
+    found = Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    (file,) = tmp_path.glob("*.jsonl")
+    assert found.legs is None
+    assert "legs" not in file.read_text(encoding="utf-8")
+    # Where they are wanted, an answer without them is none; and with them it is one for all.
+    again = Remembered(system, tmp_path).telling_legs().retrieve(QUERIES, PARAMS)
+    assert again.legs is not None
+    assert len(system.asked) == 2 * len(QUERIES)
+    assert Remembered(system, tmp_path).retrieve(QUERIES, PARAMS).legs is None
+    assert len(system.asked) == 2 * len(QUERIES)
+
+
 def test_a_line_with_too_few_scores_of_a_leg_is_asked_again(tmp_path):
     system = WithLegs()
-    Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    Remembered(system, tmp_path).telling_legs().retrieve(QUERIES, PARAMS)
     (file,) = tmp_path.glob("*.jsonl")
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace('"ids": ["b", "c"]', '"ids": ["b"]', 1), encoding="utf-8")
-    Remembered(system, tmp_path).retrieve(QUERIES, PARAMS)
+    Remembered(system, tmp_path).telling_legs().retrieve(QUERIES, PARAMS)
     assert len(system.asked) == len(QUERIES) + 1

@@ -31,7 +31,7 @@ from tuner.datasets.dataset import duplicate_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import needs_latency, tell_of_index
-from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready, telling_legs
+from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.around import tells_spans
@@ -277,8 +277,6 @@ def assemble(
             "no supporting text can be judged; leave `judge` out to judge whole documents"
         )
         raise source.error(InputError(message, key=("dataset", "judge")))
-    if config.free != "off":
-        retriever = telling_legs(retriever)
     if isinstance(retriever, Notes):
         for told in retriever.notes():
             say(f"note: {told}")

@@ -22,7 +22,7 @@ from tuner.core.steps import Say
 from tuner.core.trial import Params, Scalar
 from tuner.evaluation.free.settings import prefix_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
-from tuner.retrieval.base import Measures, free_knobs
+from tuner.retrieval.base import Measures, free_knobs, telling_legs
 from tuner.retrieval.computed import answer_at, leg_problem
 from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.run.assembly import Assembly
@@ -179,7 +179,9 @@ def _checked(assembly: Assembly, settled: Settled) -> Settled:
     middle = {name: space.parameters[name].at(0.5) for name in _weights(free)}
     try:
         asked = {**at, **largest, **middle}
-        answer = retriever.retrieve(queries, asked)
+        # What tells of others has its legs; what is only compared with it is kept without.
+        telling = retriever if free.mixing is None else telling_legs(retriever)
+        answer = telling.retrieve(queries, asked)
         refused = dict(settled.refused)
         if free.mixing is not None:
             problem = leg_problem(free.mixing, answer.legs)

@@ -10,7 +10,7 @@ from tuner.evaluation.accounted import Accounted
 from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.free.raced import FreeRacing
 from tuner.evaluation.racing import Racing
-from tuner.retrieval.base import Measures
+from tuner.retrieval.base import Measures, telling_legs
 from tuner.retrieval.free import FreeKnobs
 from tuner.run.assembly import Assembly
 
@@ -32,6 +32,8 @@ def trial_evaluator(assembly: Assembly, free: FreeKnobs) -> Accounted:
             return Accounted(counting.evaluator(queries))
         message = "the retriever measures itself, so there are no queries to race over"
         raise InputError(f"{message}; leave it out", key=("racing",))
+    if free.mixing is not None:
+        retriever = telling_legs(retriever)
     make = partial(counting.evaluator_over, retriever)
     objective = assembly.plan.objective
     freely = FreeEvaluator(make(queries), objective, assembly.plan.space, free)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from pathlib import Path
+from typing import Self
 
 from tuner.core.corpus import Query
 from tuner.core.steps import Advance, unheard
@@ -19,6 +21,7 @@ from tuner.retrieval.base import (
     pin,
     prepare,
     ready,
+    telling_legs,
     tells_each_query,
 )
 from tuner.retrieval.free import FreeKnobs
@@ -56,6 +59,12 @@ class Around:
     def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
         """Return those of the retriever, where it tells."""
         return free_knobs(self.retriever, fixed, searched)
+
+    def telling_legs(self) -> Self:
+        """Return the same around the retriever whose answers carry their legs, where they can."""
+        same = copy(self)
+        object.__setattr__(same, "retriever", telling_legs(self.retriever))  # some are frozen
+        return same
 
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""

@@ -6,9 +6,9 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,7 +59,8 @@ class Remembered(Around):
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
     asked; of one that fails, what was answered before. A system that answers a query within 2 ms is
     asked directly, unless ``is_paid``: each answer may cost money, or counts in a budget. Where the
-    folder is not there (on another machine of a cluster), nothing is kept.
+    folder is not there (on another machine of a cluster), nothing is kept. Legs of answers, which
+    may be many times as large, are kept and returned where they are wanted: see ``telling_legs``.
     """
 
     def __init__(self, retriever: Retriever, folder: Path, *, is_paid: bool = False) -> None:
@@ -67,6 +68,7 @@ class Remembered(Around):
         self._folder = folder
         self._is_paid = is_paid
         self._is_quick = False
+        self._keeps_legs = False
         self._query_s = math.inf  # of the last call; unknown, so the first one asks few
 
     @property
@@ -88,6 +90,13 @@ class Remembered(Around):
         counting = counted(self.retriever, purpose, ledger, count_tokens)
         same = Remembered(counting, self._folder, is_paid=self._is_paid)
         same._is_quick, same._query_s = self._is_quick, self._query_s
+        same._keeps_legs = self._keeps_legs
+        return same
+
+    def telling_legs(self) -> Self:
+        """Return the same, whose answers carry legs: one that was kept without is asked again."""
+        same = super().telling_legs()
+        same._keeps_legs = True
         return same
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
@@ -98,7 +107,7 @@ class Remembered(Around):
         asked = [self.retriever.fingerprint, params, *([of_index] if of_index else [])]
         name = digest_of(asked, 24)
         path = self._folder / f"{name}.jsonl"
-        known = _read(path)
+        known = self._known(path)
         missing = [query for query in queries if query.id not in known]
         if isinstance(self.retriever, Counted):
             self.retriever.tell_kept(len(queries) - len(missing))
@@ -118,6 +127,15 @@ class Remembered(Around):
         """Ask the retriever itself: a remembered answer says nothing of its latency."""
         return serve_one(self.retriever, query, params)
 
+    def _known(self, path: Path) -> dict[str, Answer]:
+        """Return what a file holds of the answers, by query: with legs, or without."""
+        known = _read(path)
+        if self._keeps_legs:
+            return {query: answer for query, answer in known.items() if LEGS in answer}
+        for answer in known.values():
+            answer.pop(LEGS, None)
+        return known
+
     def _batch_size(self) -> int:
         at_once = at_once_of(self.retriever)
         if at_once is None:
@@ -127,10 +145,10 @@ class Remembered(Around):
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
         try:
-            rankings = self.retriever.retrieve(queries, params)
+            rankings = self._wanted(self.retriever.retrieve(queries, params))
         except TunerError as error:
             if isinstance(error.answered, Rankings) and self._folder.is_dir():
-                _append(path, _answers(error.answered))
+                _append(path, _answers(self._wanted(error.answered)))
             raise
         elapsed_s = max(time.perf_counter() - begin, 1e-9)
         self._query_s = elapsed_s / len(queries)
@@ -140,6 +158,9 @@ class Remembered(Around):
         if not self._is_quick and self._folder.is_dir():
             _append(path, _answers(rankings))
         return rankings
+
+    def _wanted(self, rankings: Rankings) -> Rankings:
+        return rankings if self._keeps_legs else replace(rankings, legs=None)
 
 
 def _answers(rankings: Rankings) -> Iterator[Answer]:
