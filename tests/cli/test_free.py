@@ -150,3 +150,31 @@ def test_a_system_that_is_down_at_the_check_is_asked_when_the_study_goes_on(free
     done = free("resume", str(run_dir))
     assert "free: top_k: every value" in done.stderr
     assert all("profile" in trial for trial in told(run_dir)[1:])
+
+
+def test_a_check_says_what_is_free_and_what_is_not_as_the_run_does(free):
+    facts = json.loads(free("check", "config.yaml", "--json").stdout)
+    assert facts["free"] == "top_k: every value is computed from one answer, none is asked"
+    assert facts["not_free"] == "title_weight: an answer tells nothing of other values"
+    assert "10 to check what is free" in facts["queries_to_ask"]
+    assert "free" in free("check", "config.yaml").stdout
+    assert not (free.folder / "runs").exists()
+
+
+def test_a_probe_sees_whether_what_is_declared_free_is_so(free):
+    path = free.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    lie = "scored = scored[1:] if depth < 9 else scored\n            answers.append("
+    path.write_text(text.replace("answers.append(", lie), encoding="utf-8")
+    assert "top_k" in json.loads(free("check", "config.yaml", "--json").stdout)["free"]
+    facts = json.loads(free("check", "config.yaml", "--probe", "--json").stdout)
+    assert facts["free"] == "nothing"
+    assert facts["not_free"].startswith("top_k: with top_k=7 query '")
+
+
+def test_where_nothing_is_free_a_run_says_nothing_of_it(tuner_here):
+    tuner_here.edit("tracking: null", "tracking: null\nfree: on")
+    done = tuner_here("run", "config.yaml")
+    assert "free" not in done.stdout + done.stderr
+    (run_dir,) = tuner_here.runs()
+    assert not notes(run_dir, "free_knobs")

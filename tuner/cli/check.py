@@ -23,7 +23,8 @@ NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
     flag_value=PROBED,
     metavar="[N]",
     help=f"Also ask the baseline N queries ({PROBED} where N is left out), and say how long a "
-    "study may take, and how many queries, tokens, money and room.",
+    "study may take, and how many queries, tokens, money and room; and ask them again with other "
+    "values of parameters that are free.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: bool) -> None:
@@ -37,17 +38,21 @@ def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: 
     from tuner.cli.console import console
     from tuner.run.estimate import facts_of
     from tuner.run.estimate import probe as probed
+    from tuner.run.free import checked, expected
+    from tuner.run.inspection import spread
     from tuner.run.known_points import known_points
     from tuner.run.tunable import check_can_tune
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
     known_points(assembly, assembly.config.start_from)
-    facts, not_asked = facts_of(assembly), NOT_ASKED.format(config=config)
+    not_asked, settled = NOT_ASKED.format(config=config), expected(assembly)
     found = None
     if probe is not None:
         with showing("probe"):
             found = probed(assembly, probe)
+            settled = checked(assembly, spread(assembly.tune_queries, probe))
+    facts = facts_of(assembly, settled)
     if as_json:
         system = not_asked if found is None else found.to_record()
         echo(json_text({**facts, "system": system}, indent=2))

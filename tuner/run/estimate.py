@@ -23,7 +23,8 @@ from tuner.retrieval.base import Measures, at_once_of
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.wrapped.around import is_engine
 from tuner.run.assembly import Assembly
-from tuner.run.forecast import Asking, asking
+from tuner.run.forecast import Asking, asking, searched_trials
+from tuner.run.free import Settled
 from tuner.run.inspection import spread
 from tuner.run.planning import decided_by_clock, fitted_arms
 
@@ -142,8 +143,8 @@ class Probe:
         return (self._built - 1) * one_s
 
 
-def facts_of(assembly: Assembly) -> dict[str, Any]:
-    """Return what is known of a study and its system before anything is asked."""
+def facts_of(assembly: Assembly, settled: Settled) -> dict[str, Any]:
+    """Return what is known of a study and its system; ``settled`` says what of it is free."""
     plan, dataset = assembly.plan, assembly.dataset.summary()
     record = assembly.dataset_record()
     size, seed = plan.space.size(), assembly.config.study.seed
@@ -166,6 +167,7 @@ def facts_of(assembly: Assembly) -> dict[str, Any]:
             for knob in assembly.retriever.knobs
         },
         "points_in_the_space": "infinitely many" if size is None else size,
+        **({} if assembly.config.dataset is None else settled.facts),
         "metrics": ", ".join(plan.metric_names),
         **({} if indexes is None else {"indexes": indexes.sentence}),
         "trials": {name: budget for name, _, budget in plan.arms},
@@ -260,7 +262,7 @@ def probe(assembly: Assembly, queries: int) -> Probe:
         len(tuned),
         took_s if is_whole else took_s * rounds[0] / rounds[1],
         index,
-        1 + sum(budget for _, _, budget in plan.arms),
+        1 + searched_trials(assembly),
         max(1, min(plan.execution.slots, assembly.config.study.ahead + 1)),
         indexes,
         indexed.starting_s() if indexed is not None and builds_others else 0.0,

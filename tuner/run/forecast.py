@@ -11,6 +11,7 @@ from tuner.core.shown import counted
 from tuner.core.spent import Cost, amount
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly
+from tuner.run.free import expected, most_checked
 from tuner.run.needs import may_keep, needed
 
 
@@ -25,6 +26,7 @@ class Asking:
         indexes: how many may be built.
         tokens: of the context of one query; None where nobody knows.
         limits: what may be spent, as in ``BudgetSection.limits``.
+        checked: queries that are asked before the search, to see what is free.
     """
 
     trials: int
@@ -34,11 +36,12 @@ class Asking:
     tokens: float | None = None
     cost: Cost | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
+    checked: int = 0
 
     @property
     def queries(self) -> int:
         """Return how many there are in all."""
-        return self.trials * self.by_trial + self.verdict
+        return self.trials * self.by_trial + self.checked + self.verdict
 
     @property
     def all_tokens(self) -> float | None:
@@ -61,7 +64,9 @@ class Asking:
         '41 trials of 203 queries, and up to 609 for the verdict: 8,932 at most; money 89.32'
         """
         trials = f"{counted(self.trials, 'trial')} of {counted(self.by_trial, 'query', 'queries')}"
-        told = f"{trials}, and up to {self.verdict:,} for the verdict: {self.queries:,} at most"
+        checked = f", {self.checked} to check what is free" if self.checked else ""
+        after = f"up to {self.verdict:,} for the verdict: {self.queries:,} at most"
+        told = f"{trials}{checked}, and {after}"
         money = "" if self.money is None else f"; money {amount(self.money)}"
         return f"{told}{money}"
 
@@ -76,10 +81,11 @@ class Asking:
     def _ends(self, study_s: float) -> Iterator[tuple[str, int]]:
         limits = self.limits
         if (queries := limits.get("query_evaluations")) is not None and self.by_trial:
-            yield "query_evaluations", int((queries - self.verdict) // self.by_trial)
+            yield "query_evaluations", int((queries - self.checked - self.verdict) // self.by_trial)
         one = self._price(self.by_trial)
         if (money := limits.get("money")) is not None and one and self.money is not None:
-            left = money - self._price(self.verdict) - (self.money - self._price(self.queries))
+            besides = self._price(self.checked) + self._price(self.verdict)
+            left = money - besides - (self.money - self._price(self.queries))
             yield "money", int(left // one)
         if (minutes := limits.get("minutes")) is not None and study_s > 0.0:
             verdict_s = study_s * self.verdict / max(self.trials * self.by_trial, 1)
@@ -95,6 +101,7 @@ class Asking:
         return {
             "trials": self.trials,
             "queries_of_a_trial": self.by_trial,
+            "queries_of_the_check": self.checked,
             "queries_of_the_verdict": self.verdict,
             "queries_at_most": self.queries,
             "tokens_of_a_query": self.tokens,
@@ -111,13 +118,23 @@ def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None)
     if isinstance(assembly.retriever, Measures):
         return None
     config, need = assembly.config, needed(assembly, keeps=may_keep(assembly))
-    arms = 0 if config.budget.trials == 0 else sum(budget for _, _, budget in assembly.plan.arms)
+    searched = searched_trials(assembly)
     return Asking(
-        (assembly.baseline is not None) + arms,
+        (assembly.baseline is not None) + searched,
         need.trial,
         need.verdict,
         indexes,
         tokens,
         None if config.cost is None else config.cost.cost,
         config.budget.limits,
+        most_checked(assembly) if searched else 0,
     )
+
+
+def searched_trials(assembly: Assembly) -> int:
+    """Return how many trials the arms have at most: where every parameter is free, one."""
+    if assembly.config.budget.trials == 0:
+        return 0
+    trials = sum(budget for _, _, budget in assembly.plan.arms)
+    is_all_free = set(expected(assembly).free.names) == set(assembly.plan.space.names)
+    return min(trials, 1) if is_all_free else trials

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from tuner.retrieval.base import Measures, free_knobs, telling_legs
 from tuner.retrieval.computed import answer_at, leg_problem
 from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
 from tuner.run.assembly import Assembly
+from tuner.run.inspection import spread
 from tuner.study.loop import State
 from tuner.study.study import Study
 
@@ -33,25 +34,33 @@ from tuner.study.study import Study
 NOTE = "free_knobs"
 # So many queries are asked at other values before a declaration is believed.
 CHECKED_QUERIES = 5
+COMPUTED = "every value is computed from one answer, none is asked"
+NOT_TOLD = "an answer tells nothing of other values"
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Which parameters are free, and of those that were declared and are not, why."""
+    """Which parameters are free, and of those that were declared and are not, why.
+
+    ``untold`` are those that were not declared: each of their values is asked.
+    """
 
     free: FreeKnobs = NOTHING_FREE
     refused: Mapping[str, str] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
 
-    def sentences(self) -> Iterator[str]:
-        """Yield what a run says of it."""
-        if self.free.names:
-            names = ", ".join(self.free.names)
-            yield f"free: {names}: every value is computed from one answer, none is asked"
-        by_reason: dict[str, list[str]] = {}
-        for name, reason in self.refused.items():
-            by_reason.setdefault(reason, []).append(name)
-        for reason, names_of_it in by_reason.items():
-            yield f"not free: {', '.join(names_of_it)}: {reason}"
+    @property
+    def sentences(self) -> list[str]:
+        """Return what a run says of it."""
+        free = [f"free: {', '.join(self.free.names)}: {COMPUTED}"] if self.free.names else []
+        return [*free, *(f"not free: {told}" for told in _by_reason(self.refused))]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return what a check says of it, of every parameter of the space."""
+        free = f"{', '.join(self.free.names)}: {COMPUTED}" if self.free.names else "nothing"
+        asked = {**self.refused, **dict.fromkeys(self.untold, NOT_TOLD)}
+        return {"free": free, **({"not_free": "; ".join(_by_reason(asked))} if asked else {})}
 
 
 def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
@@ -62,30 +71,47 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     """
     if assembly.config.free == "off":
         return NOTHING_FREE
-    declared = _declared(assembly)
     settled = next(
-        (_from_note(declared, note) for note in study.earlier.notes if note.get("kind") == NOTE),
+        (_from_note(assembly, note) for note in study.earlier.notes if note.get("kind") == NOTE),
         None,
     )
     if settled is None:
-        settled = _checked(assembly, _eligible(assembly, declared))
-        study.note(NOTE, free=list(settled.free.names), refused=dict(settled.refused))
-    for sentence in settled.sentences():
+        settled = checked(assembly, spread(assembly.tune_queries, CHECKED_QUERIES))
+        if settled.free.names or settled.refused:
+            study.note(NOTE, free=list(settled.free.names), refused=dict(settled.refused))
+    for sentence in settled.sentences:
         say(sentence)
-    if not declared.names:
-        say("free: on, but neither the retriever nor `free:` names one that is searched")
     study.let_free(settled.free.names)
     return settled.free
 
 
 def most_checked(assembly: Assembly) -> int:
     """Return how many queries ``settle`` asks at most."""
-    if assembly.config.free != "on":
-        return 0
-    free, space = _eligible(assembly, _declared(assembly)).free, assembly.plan.space
+    free, space = expected(assembly).free, assembly.plan.space
     others = [_others(space, name, is_prefix=name in free.prefixes) for name in free.names]
     settings = 1 + sum(map(len, others)) if free.names else 0
-    return settings * len(_spread(assembly.tune_queries))
+    return settings * len(spread(assembly.tune_queries, CHECKED_QUERIES))
+
+
+def expected(assembly: Assembly) -> Settled:
+    """Return which parameters are free by what is declared of them: nothing is asked."""
+    if assembly.config.free == "off":
+        return Settled()
+    declared = _declared(assembly)
+    untold = (name for name in assembly.plan.space.names if name not in declared.names)
+    return replace(_eligible(assembly, declared), untold=tuple(untold))
+
+
+def checked(assembly: Assembly, queries: Sequence[Query]) -> Settled:
+    """Ask some queries at other values, and compare with what one answer told of them.
+
+    Raises:
+        OutageError: the system does not answer.
+    """
+    found = expected(assembly)
+    if not found.free.names:
+        return found
+    return replace(_seen(assembly, found, queries), untold=found.untold)
 
 
 def interrupted(study: Study, reason: str, say: Say) -> State:
@@ -96,7 +122,17 @@ def interrupted(study: Study, reason: str, say: Say) -> State:
     return "interrupted"
 
 
-def _from_note(declared: FreeKnobs, note: Mapping[str, Any]) -> Settled:
+def _by_reason(refused: Mapping[str, str]) -> Iterator[str]:
+    """Yield each reason after the names that it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in refused.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield f"{', '.join(names)}: {reason}"
+
+
+def _from_note(assembly: Assembly, note: Mapping[str, Any]) -> Settled:
+    declared = _declared(assembly)
     return Settled(declared.only(note.get("free", ())), dict(note.get("refused", {})))
 
 
@@ -160,19 +196,11 @@ def _counts(space: SearchSpace, name: str) -> bool:
     )
 
 
-def _checked(assembly: Assembly, settled: Settled) -> Settled:
-    """Ask a few queries at other values, and compare with what one answer told of them.
-
-    Raises:
-        OutageError: the system does not answer.
-    """
+def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Settled:
     free = settled.free
-    if not free.names:
-        return settled
     counting = assembly.counting(calls.CHECKED)
     retriever = counting.retriever
     assert not isinstance(retriever, Measures)
-    queries = _spread(assembly.tune_queries)
     space, fixed = assembly.plan.space, assembly.fixed
     at = {**fixed, **_place(assembly)}
     largest = {name: prefix_values(space, name)[-1] for name in free.prefixes}
@@ -231,11 +259,6 @@ def _others(space: SearchSpace, name: str, *, is_prefix: bool) -> list[Scalar]:
         return values[len(values) // 2 : -1][:1] or values[:-1][:1]
     parameter = space.parameters[name]
     return list(dict.fromkeys(parameter.at(place) for place in (0.0, 0.3, 1.0)))
-
-
-def _spread(queries: Sequence[Query]) -> list[Query]:
-    places = np.unique(np.linspace(0, len(queries) - 1, CHECKED_QUERIES).astype(np.int64))
-    return [queries[place] for place in places] if queries else []
 
 
 def _counts_tokens(assembly: Assembly) -> bool:
