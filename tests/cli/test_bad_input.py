@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -216,24 +217,50 @@ def test_a_working_folder_that_was_deleted_is_told_in_a_line(tmp_path):
     assert done.stderr == "error: the working folder was deleted; go to another one\n"
 
 
-@pytest.mark.parametrize(
-    "retriever",
-    [
-        '{kind: http, url: "http://127.0.0.1:9/"}',
-        "{kind: command, command: [cat]}",
-        '{kind: function, function: "plain:search"}',
-    ],
-)
-def test_supporting_texts_are_not_judged_where_no_part_of_a_document_is_told(tuner, retriever):
-    (tuner.folder / "plain.py").write_text("def search(query, top_k=3):\n    return []\n")
-    text = (
-        "dataset:\n  path: builtin:atlas\n  judge: evidence\n"
-        f"retriever: {retriever}\n"
-        "space: {top_k: {type: integer, low: 1, high: 5}}\n"
-        "objective: {maximize: {recall@5: 1.0}}\n"
-        "backends: [{kind: random, trials: 2}]\ntracking: null\n"
-    )
+JUDGED_BY_EVIDENCE = """\
+dataset:
+  path: builtin:atlas
+  judge: evidence
+retriever: {retriever}
+space: {{top_k: {{type: integer, low: 1, high: 5}}}}
+objective: {{maximize: {{recall@5: 1.0}}}}
+baseline: {{top_k: 3}}
+backends: [{{kind: random, trials: 2}}]
+tracking: null
+"""
+
+
+def test_supporting_texts_are_not_judged_where_no_part_of_a_document_can_be_told(tuner):
+    for name in ("a.run", "b.run"):
+        (tuner.folder / name).write_text("q001 Q0 647f0c 1 1.0 a\n")
+    text = JUDGED_BY_EVIDENCE.format(retriever="{kind: runs, legs: {a: a.run, b: b.run}}")
     (tuner.folder / "config.yaml").write_text(text, encoding="utf-8")
     refused = tuner("check", "config.yaml", code=2).stderr
     assert "config.yaml:3: dataset.judge: " in refused
     assert "does not tell which part of a document it retrieved" in refused
+
+
+def test_nor_where_a_system_that_could_tell_it_does_not(tuner):
+    (tuner.folder / "plain.py").write_text("def search(query, top_k=3):\n    return ['lima']\n")
+    text = JUDGED_BY_EVIDENCE.format(retriever='{kind: function, function: "plain:search"}')
+    (tuner.folder / "config.yaml").write_text(text.replace("builtin:atlas", "small"))
+    small = tuner.folder / "small"
+    (small / "qrels").mkdir(parents=True)
+    said = '{"_id": "lima", "title": "Lima", "text": "Lima lies in Peru. It has a harbour."}\n'
+    (small / "corpus.jsonl").write_text(said)
+    ids = [f"q{number}" for number in range(12)]
+    questions = "".join(f'{{"_id": "{id_}", "text": "Where is Lima, {id_}?"}}\n' for id_ in ids)
+    (small / "queries.jsonl").write_text(questions)
+    judged = "".join(f"{id_}\tlima\t1\n" for id_ in ids)
+    (small / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    supporting = '[{"doc_id": "lima", "text": "It has a harbour."}]'
+    labels = "".join(f'{{"query_id": "{id_}", "supporting": {supporting}}}\n' for id_ in ids)
+    (small / "evidences.jsonl").write_text(labels)
+    failed = tuner("evaluate", "config.yaml", code=2).stderr
+    assert "does not tell which part of a document it retrieved (the `span` of a result" in failed
+    for span, recall in (((0, 18), 0.0), ((19, 36), 1.0), ((0, 36), 1.0)):
+        answer = [{"id": "lima", "span": span}]
+        code = f"def search(query, top_k=3):\n    return {answer}\n"
+        (tuner.folder / "plain.py").write_text(code)
+        told = json.loads(tuner("evaluate", "config.yaml", "--json").stdout)
+        assert told["metrics"]["recall@5"] == recall

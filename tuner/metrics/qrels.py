@@ -26,7 +26,8 @@ _BLOCK_CELLS = 32_768
 _LAST = 2**62
 _NO_SPANS = (
     "supporting texts are judged (judge: evidence), and the retriever does not tell which part of "
-    "a document it retrieved; leave `judge` out to judge whole documents"
+    "a document it retrieved (the `span` of a result, or `spans` of Rankings); leave `judge` out "
+    "to judge whole documents"
 )
 
 

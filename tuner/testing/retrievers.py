@@ -144,6 +144,7 @@ def check_what_is_reported(case: RetrieverCase) -> None:
             spans, shape = np.asarray(rankings.spans), (*np.shape(rankings.documents), 2)
             need(spans.shape == shape, f"spans have shape {spans.shape} instead of {shape}")
             need(bool((spans[..., 0] <= spans[..., 1]).all()), f"spans end first with {params}")
+            need(bool((spans >= 0).all()), f"spans begin before their text with {params}")
         if rankings.graph_used is not None:
             used = np.asarray(rankings.graph_used)
             need(

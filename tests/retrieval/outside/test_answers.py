@@ -39,6 +39,41 @@ def test_answers_that_are_read(raw, ids, scores):
 
 
 @pytest.mark.parametrize(
+    ("raw", "answer"),
+    [
+        ([{"id": "a", "span": [0, 7]}], Answer(("a",), spans=((0, 7),))),
+        # Without a span, as a mapping with JMESPath gives it.
+        ([{"id": "a", "score": 2, "span": None}], Answer(("a",), (2.0,))),
+        # Of a document that is there twice, the better part counts.
+        (
+            [{"id": "b", "score": 2, "span": (5, 9)}, {"id": "b", "score": 1, "span": (0, 4)}],
+            Answer(("b",), (2.0,), spans=((5, 9),)),
+        ),
+        (
+            {"results": [{"id": "a", "span": np.array([1, 1])}], "context_tokens": 3},
+            Answer(("a",), context_tokens=3.0, spans=((1, 1),)),
+        ),
+    ],
+)
+def test_an_answer_may_say_which_part_of_a_document_it_is(raw, answer):
+    assert read_answer(raw, KNOWN) == answer
+
+
+def test_spans_stand_beside_the_documents_of_every_query():
+    queries = [Query("q", "?"), Query("r", "?"), Query("s", "?")]
+    answers = [
+        Answer(("b",), spans=((2, 4),)),
+        Answer(()),
+        Answer(("a", "b"), spans=((0, 3), (1, 5))),
+    ]
+    rankings = rankings_of(queries, answers, KNOWN, {})
+    assert rankings.spans.tolist() == [[[2, 4], [0, 0]], [[0, 0], [0, 0]], [[0, 3], [1, 5]]]
+    assert rankings_of(queries[:1], [Answer(("b",))], KNOWN, {}).spans is None
+    with pytest.raises(TunerError, match="span was reported for some queries and not for others"):
+        rankings_of(queries[:2], [answers[0], Answer(("a",))], KNOWN, {})
+
+
+@pytest.mark.parametrize(
     ("raw", "reason"),
     [
         (None, "a list of document ids is needed, the answer is nothing"),
@@ -57,6 +92,18 @@ def test_answers_that_are_read(raw, ids, scores):
         ([("a", "0.9")], "the score of result 1 is the string '0.9', not a number"),
         ({"results": ["a"], "graph_used": "true"}, "is the string 'true', not true or false"),
         ([("a", True)], "the score of result 1 is True, not a number"),
+        ([{"id": "a", "span": [0, 1]}, "b"], "1 of 2 results have a span; give all or none"),
+        ([{"id": "a", "span": [4, 2]}], "the span of result 1 is [4, 2]; [begin, end] is needed"),
+        ([{"id": "a", "span": [-1, 2]}], "the span of result 1 is [-1, 2]"),
+        ([{"id": "a", "span": [0.0, 2]}], "the span of result 1 is [0.0, 2]"),
+        ([{"id": "a", "span": [True, 2]}], "the span of result 1 is [True, 2]"),
+        ([{"id": "a", "span": [0, 1 << 31]}], "the span of result 1 is [0, 2147483648]"),
+        ([{"id": "a", "span": "0-2"}], "the span of result 1 is the string '0-2'"),
+        ([{"id": "a", "span": 7}], "the span of result 1 is 7"),
+        (
+            {"results": [{"id": "a", "span": [0, 1]}], "legs": {"x": [["a", 1]]}},
+            "results have a span, and there are legs",
+        ),
         ([("a", 0.2), ("b", 0.9)], "the scores rise from 0.2 to 0.9 at result 2"),
         (["a", ("b", 0.9)], "1 of 2 results have a score; give all or none"),
         ([{"id": "a", "score": 1}, {"id": "b"}], "1 of 2 results have a score"),

@@ -20,6 +20,8 @@ from tuner.retrieval.wrapped.kept_legs import LEGS, with_legs
 
 Passages = Mapping[str, int] | None
 """Document id -> tokens of its passage."""
+Span = tuple[int, int]
+"""Characters ``[begin, end)`` of a document's text."""
 
 _SHOWN = 60
 
@@ -28,6 +30,7 @@ _SHOWN = 60
 class Answer:
     """One query's answer, best first. ``scores`` are as many as ``ids``, or None.
 
+    ``spans`` are as many as ``ids``, or None: which characters of its document's text each one is.
     ``legs`` holds the scores of what each leg found, by its name, where the system tells.
     """
 
@@ -35,6 +38,7 @@ class Answer:
     scores: tuple[float, ...] | None = None
     context_tokens: float | None = None
     graph_used: bool | None = None
+    spans: tuple[Span, ...] | None = None
     legs: Mapping[str, Mapping[str, float]] | None = None
 
 
@@ -52,32 +56,38 @@ def read_answer(raw: Any, known: Passages) -> Answer:
 
     There ``legs`` may be what the results were mixed from: name -> list of results with scores.
 
-    A result is an id, a pair (id, score), or ``{"id": …, "score": …}``; scores are for all results
-    or for none, higher is better. A number as id is its text. Of a repeated id the first place
-    counts. An empty list is an answer: nothing was found.
+    A result is an id, a pair (id, score), or ``{"id": …, "score": …, "span": [begin, end]}``;
+    scores are for all results or for none, higher is better, and so are spans. A number as id is
+    its text. Of a repeated id the first place counts. An empty list is an answer: nothing was
+    found.
 
     Raises:
         TunerError: not such a list; an id that no document has; a score that is missing, NaN or
-            above the one before it.
+            above the one before it; a span that is missing, or ends ahead of its begin.
     """
     if isinstance(raw, Mapping):
         return _read_mapping(raw, known)
-    pairs = [_read_result(result, place) for place, result in enumerate(_list(raw), start=1)]
-    scored = sum(score is not None for _, score in pairs)
-    if 0 < scored < len(pairs):
-        raise TunerError(f"{scored} of {len(pairs)} results have a score; give all or none")
-    ids: dict[str, None] = {}
-    scores: list[float] = []
+    results = [_read_result(result, place) for place, result in enumerate(_list(raw), start=1)]
+    for name, values in (("score", [r[1] for r in results]), ("span", [r[2] for r in results])):
+        told = sum(value is not None for value in values)
+        if 0 < told < len(results):
+            raise TunerError(f"{told} of {len(results)} results have a {name}; give all or none")
+    found: dict[str, tuple[float | None, Span | None]] = {}
     last = math.inf
-    for place, (id_, score) in enumerate(pairs, start=1):
+    for place, (id_, score, raw_span) in enumerate(results, start=1):
         if known is not None and id_ not in known:
             raise TunerError(f"result {place}: {_unknown(id_, known)}")
         if score is not None:
             last = _checked(score, last, place)
-            if id_ not in ids:
-                scores.append(last)
-        ids[id_] = None
-    return Answer(tuple(ids), tuple(scores) if scored else None)
+        span = None if raw_span is None else _checked_span(raw_span, place)
+        found.setdefault(id_, (None if score is None else last, span))
+    scores = [score for score, _ in found.values() if score is not None]
+    spans = [span for _, span in found.values() if span is not None]
+    return Answer(
+        tuple(found),
+        tuple(scores) if scores else None,
+        spans=tuple(spans) if spans else None,
+    )
 
 
 def rankings_of(
@@ -89,7 +99,8 @@ def rankings_of(
     """Put answers, one a query, into rankings; where none tells its tokens they are counted.
 
     Raises:
-        TunerError: ``context_tokens``, ``graph_used`` or a leg are there for some queries only.
+        TunerError: ``context_tokens``, ``graph_used``, spans or a leg are there for some queries
+            only.
     """
     rankings = Rankings.from_ids(
         [query.id for query in queries],
@@ -98,7 +109,8 @@ def rankings_of(
         context_tokens=_of_all([answer.context_tokens for answer in answers], "context_tokens"),
         graph_used=_of_all([answer.graph_used for answer in answers], "graph_used"),
     )
-    rankings = _with_legs(with_tokens(rankings, known), answers, known)
+    rankings = _with_spans(with_tokens(rankings, known), answers)
+    rankings = _with_legs(rankings, answers, known)
     if any(answer.ids and answer.scores is None for answer in answers):
         return rankings
     scores = np.full(rankings.documents.shape, np.nan)
@@ -165,12 +177,16 @@ def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
         raise TunerError(f"context_tokens is {_typed(tokens)}, not a number from 0 up")
     if used is not None and not isinstance(used, bool | np.bool_):
         raise TunerError(f"graph_used is {_typed(used)}, not true or false")
-    return Answer(
-        answer.ids,
-        answer.scores,
-        None if tokens is None else float(tokens),
-        None if used is None else bool(used),
-        None if raw.get(LEGS) is None else _read_legs(raw[LEGS], known),
+    if answer.spans is not None and raw.get(LEGS) is not None:
+        raise TunerError(
+            "results have a span, and there are legs: of a document that a leg found nobody knows "
+            "which part; leave one of both out"
+        )
+    return replace(
+        answer,
+        context_tokens=None if tokens is None else float(tokens),
+        graph_used=None if used is None else bool(used),
+        legs=None if raw.get(LEGS) is None else _read_legs(raw[LEGS], known),
     )
 
 
@@ -188,6 +204,20 @@ def _read_legs(raw: Any, known: Passages) -> dict[str, dict[str, float]]:
             raise TunerError(f"leg {shown(name)!r}: each result needs a score that is finite")
         legs[str(name)] = dict(zip(leg.ids, scores, strict=True))
     return legs
+
+
+def _with_spans(rankings: Rankings, answers: Sequence[Answer]) -> Rankings:
+    """Return rankings with their spans; an answer without results tells what the others tell."""
+    told = {answer.spans is not None for answer in answers if answer.ids}
+    if len(told) > 1:
+        raise TunerError("span was reported for some queries and not for others")
+    if told == {False}:
+        return rankings
+    spans = np.zeros((*rankings.documents.shape, 2), dtype=np.int64)
+    for row, answer in enumerate(answers):
+        if answer.spans is not None:
+            spans[row, : len(answer.spans)] = answer.spans
+    return replace(rankings, spans=spans)
 
 
 def _with_legs(rankings: Rankings, answers: Sequence[Answer], known: Passages) -> Rankings:
@@ -223,14 +253,15 @@ def _list(raw: Any) -> list[Any]:
     raise TunerError(f"a list of document ids is needed, the answer is {kind}")
 
 
-def _read_result(result: Any, place: int) -> tuple[str, float | None]:
+def _read_result(result: Any, place: int) -> tuple[str, Any, Any]:
+    """Return the id of a result, and its score and span as they stand there, or None."""
     match result:
         case {"id": id_}:
-            return _id(id_, place), result.get("score")
+            return _id(id_, place), result.get("score"), result.get("span")
         case [id_, score]:
-            return _id(id_, place), score
+            return _id(id_, place), score, None
         case _:
-            return _id(result, place), None
+            return _id(result, place), None, None
 
 
 def _id(value: Any, place: int) -> str:
@@ -255,6 +286,18 @@ def _checked(score: Any, last: float, place: int) -> float:
             "document must stand first and have the highest score (are these distances?)"
         )
     return float(score)
+
+
+def _checked_span(span: Any, place: int) -> Span:
+    edges = list(span) if isinstance(span, list | tuple | np.ndarray) else []
+    if all(isinstance(edge, Integral) and not isinstance(edge, bool) for edge in edges):
+        match edges:
+            case [begin, end] if 0 <= begin <= end < 1 << 31:
+                return int(begin), int(end)
+    raise TunerError(
+        f"the span of result {place} is {_typed(span)}; [begin, end] is needed, the characters of "
+        "the document's text from 0 on that were retrieved, `end` not included"
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -58,7 +58,6 @@ class Command:
     """
 
     takes_knobs: ClassVar[bool] = True
-    tells_spans: ClassVar[bool] = False
     declare_knobs = declares_index(params_of)
     resolve_options = path_from_root("working_dir", default=".")
 

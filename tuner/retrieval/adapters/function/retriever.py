@@ -190,11 +190,6 @@ class Function:
         return None if self.target.answers_batches else self.target.calls_at_once
 
     @property
-    def tells_spans(self) -> bool:
-        """Say whether an answer may have spans: an object's may, which returns Rankings."""
-        return self.target.answers_batches
-
-    @property
     def tells_each_query(self) -> bool:
         """Say whether it tells of each query: an object answers a batch in its own way."""
         return not self.target.answers_batches

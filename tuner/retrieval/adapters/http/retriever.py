@@ -64,7 +64,6 @@ class Http:
     """
 
     waits: ClassVar[bool] = True
-    tells_spans: ClassVar[bool] = False
     takes_knobs: ClassVar[bool] = True
     declare_knobs = declares_index(params_of)
 
