@@ -1,4 +1,4 @@
-"""The exact line search agrees with 1,001 weights evaluated one by one, at every depth."""
+"""The exact searches agree with weights and cut-offs evaluated one by one, at every depth."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tuner.core.corpus import Query
-from tuner.core.rankings import Legs, Rankings
+from tuner.core.rankings import NO_DOCUMENT, Legs, Rankings
 from tuner.core.space import Integer, Real, SearchSpace
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.cut import cut_steps
 from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
 from tuner.evaluation.free.profiling import Profiler
 from tuner.evaluation.free.sweep import sweep
@@ -136,3 +137,39 @@ def test_no_weight_of_1001_is_better_than_the_chosen_one(name):
         assert really.max() <= at_it + 1e-9
     assert [curve.name for curve in profile.curves] == ["weight", "top_k"]
     assert all(max(curve.objective) <= at_it + 1e-9 for curve in profile.curves)
+
+
+def kept(rankings, least, depth):
+    """Return a ranking without what scores less than a cut-off, document by document."""
+    answers, tokens = [], []
+    for documents, scores, each in zip(
+        rankings.documents, rankings.scores, rankings.tokens, strict=True
+    ):
+        row = [
+            (DOCUMENTS[document], count)
+            for document, score, count in zip(documents, scores, each, strict=True)
+            if document != NO_DOCUMENT and score >= least
+        ][:depth]
+        answers.append([id_ for id_, _ in row])
+        tokens.append(sum(count for _, count in row))
+    return Rankings.from_ids(rankings.query_ids, answers, context_tokens=np.array(tokens))
+
+
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_every_cutoff_is_worth_what_evaluating_it_says(name, every):
+    objective = OBJECTIVES[name]
+    evaluator, free, rankings = prepared(np.float64, 0.0, objective)
+    ranked = answer_at(free, rankings, {"weight": 0.4, "top_k": 40})
+    worth = worth_of(evaluator, objective)
+    depths = [1, 2, 5, 10, 40]
+    last = looks_to(worth) or max(depths)
+    steps = cut_steps(evaluator, ranked, worth, depths, (0.1, 0.8), looks_to=last)
+    inside = np.unique(ranked.scores[(ranked.scores > 0.1) & (ranked.scores < 0.8)])
+    for least in [0.1, *inside[::every].tolist(), 0.8]:
+        for depth, one in zip(depths, steps, strict=True):
+            outcome = evaluator.measure(kept(ranked, least, depth))
+            really = objective.score(outcome.metrics).objective
+            assert one.objective[one.step_at(least)] == pytest.approx(really, abs=1e-12)
+            by_query = objective.by_query(outcome.per_query)
+            np.testing.assert_allclose(one.by_query(least), by_query, atol=1e-12)

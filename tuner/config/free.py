@@ -10,7 +10,7 @@ from tuner.core.shown import shortened
 from tuner.retrieval.adapters.runs.fusion import NORMALISATIONS
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
 
-PREFIX = "prefix"
+PREFIX, CUTOFF = "prefix", "cutoff"
 MIXES, NORMALISATION = "mixes", "normalisation"
 # What a leg's scores are multiplied by: a parameter's value, or 1 less it.
 _SHARES = {"value": False, "rest": True}
@@ -20,8 +20,9 @@ _EXAMPLE = f"{{{MIXES}: {{graph: value, text: rest}}}}"
 def declared_free(given: Mapping[str, Any], searched: Collection[str]) -> FreeKnobs:
     """Read the mapping ``free``: parameter -> how it is free.
 
-    ``{top_k: prefix}``, or ``{graph_weight: {mixes: {graph: value, text: rest}, normalisation:
-    min_max}}``: which legs of an answer it mixes, each by its value or by 1 less it.
+    ``{top_k: prefix}``, ``{min_score: cutoff}``, or ``{graph_weight: {mixes: {graph: value, text:
+    rest}, normalisation: min_max}}``: which legs of an answer it mixes, each by its value or by 1
+    less it.
 
     Args:
         given: the mapping.
@@ -33,14 +34,16 @@ def declared_free(given: Mapping[str, Any], searched: Collection[str]) -> FreeKn
     """
     refuse(_problems(given, searched))
     prefixes = tuple(name for name, how in given.items() if how == PREFIX)
-    mixes = {name: how for name, how in given.items() if how != PREFIX}
+    cutoffs = tuple(name for name, how in given.items() if how == CUTOFF)
+    mixes = {name: how for name, how in given.items() if how not in (PREFIX, CUTOFF)}
     shares = {
         leg: Share(name, _SHARES[share])
         for name, how in mixes.items()
         for leg, share in how[MIXES].items()
     }
     methods = [_method(how) for how in mixes.values()]
-    return FreeKnobs(prefixes, Mixing(shares, normalisation=methods[0]) if shares else None)
+    mixing = Mixing(shares, normalisation=methods[0]) if shares else None
+    return FreeKnobs(prefixes, mixing, cutoffs)
 
 
 def _method(how: Mapping[str, Any]) -> str:
@@ -57,11 +60,11 @@ def _problems(given: Mapping[str, Any], searched: Collection[str]) -> Iterator[P
             hint = did_you_mean(str(name), searched)
             yield Problem(f"is no parameter of the space{hint}", key=(str(name),))
             continue
-        if how == PREFIX:
+        if how in (PREFIX, CUTOFF):
             continue
         if not isinstance(how, Mapping) or not isinstance(how.get(MIXES), Mapping):
             got = shortened(repr(how), 60)
-            yield Problem(f"must be {PREFIX} or {_EXAMPLE}, got {got}", key=(name,))
+            yield Problem(f"must be {PREFIX}, {CUTOFF} or {_EXAMPLE}, got {got}", key=(name,))
             continue
         yield from _mixing_problems(name, how)
         for leg in how[MIXES]:

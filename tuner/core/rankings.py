@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.errors import TunerError
+
 FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -113,6 +115,26 @@ class Rankings:
             scores=None if self.scores is None else self.scores[:, :count],
             context_tokens=None if tokens is None else tokens.sum(axis=1),
             spans=None if self.spans is None else self.spans[:, :count],
+            tokens=tokens,
+        )
+
+    def at_least(self, least: float) -> Rankings:
+        """Return what scores no less than this, as a system that leaves out the rest would.
+
+        Raises:
+            TunerError: the rankings have no scores.
+        """
+        if self.scores is None:
+            raise TunerError("the answers carry no scores, so what scores less is not known")
+        is_kept = (self.documents != NO_DOCUMENT) & (self.scores >= least)
+        is_kept = np.logical_and.accumulate(is_kept, axis=1)  # scores never rise along a ranking
+        width = int(is_kept.sum(axis=1).max(initial=0))
+        cut, is_kept = self.first(width), is_kept[:, :width]
+        tokens = None if cut.tokens is None else np.where(is_kept, cut.tokens, 0.0)
+        return replace(
+            cut,
+            documents=np.where(is_kept, cut.documents, NO_DOCUMENT),
+            context_tokens=None if tokens is None else tokens.sum(axis=1),
             tokens=tokens,
         )
 

@@ -25,13 +25,21 @@ def answer_at(free: FreeKnobs, rankings: Rankings, params: Params) -> Rankings:
 
     Args:
         free: what is free.
-        rankings: an answer with the largest values of the prefixes and, where legs are mixed, with
-            its legs.
+        rankings: an answer with the largest values of the prefixes, the smallest of the cut-offs
+            and, where legs are mixed, with its legs.
         params: complete parameters, equal to those asked but for the free ones.
 
     Raises:
-        TunerError: legs are mixed, and the answer does not carry them.
+        TunerError: legs are mixed, and the answer does not carry them; there are cut-offs, and it
+            has no scores.
     """
+    ranked = _ranked_at(free, rankings, params)
+    for name in free.cutoffs:
+        ranked = ranked.at_least(float(params[name]))  # type: ignore[arg-type]  # a number
+    return ranked
+
+
+def _ranked_at(free: FreeKnobs, rankings: Rankings, params: Params) -> Rankings:
     counts = [int(params[name]) for name in free.prefixes]  # type: ignore[arg-type]  # whole
     if free.mixing is not None:
         if rankings.legs is None:

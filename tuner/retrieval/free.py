@@ -67,29 +67,45 @@ class FreeKnobs:
         prefixes: an answer with a value of these is the beginning of one with a larger value, as
             for ``top_k``. They are asked with their largest value.
         mixing: how parameters mix the legs that the answers carry; None: they carry none.
+        cutoffs: an answer with a value of these is what scores at least so much of one with a
+            smaller value, as for ``min_score``. They are asked with their smallest value, and the
+            answers carry scores.
     """
 
     prefixes: tuple[str, ...] = ()
     mixing: Mixing | None = None
+    cutoffs: tuple[str, ...] = ()
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """Return the parameters that mix legs."""
+        return () if self.mixing is None else self.mixing.parameters
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return all free parameters."""
-        return (*self.prefixes, *(() if self.mixing is None else self.mixing.parameters))
+        return (*self.prefixes, *self.cutoffs, *self.weights)
 
     def and_those_of(self, other: FreeKnobs) -> FreeKnobs:
-        """Return these and the other's; legs are mixed as these say, where they do."""
-        prefixes = dict.fromkeys((*self.prefixes, *other.prefixes))
+        """Return these and the other's; what these say of a parameter holds, and how legs mix."""
         mixing = other.mixing if self.mixing is None else self.mixing
-        mixed = () if mixing is None else mixing.parameters
-        return FreeKnobs(tuple(name for name in prefixes if name not in mixed), mixing)
+        own = {*self.names, *(() if mixing is None else mixing.parameters)}
+        return FreeKnobs(
+            (*self.prefixes, *(name for name in other.prefixes if name not in own)),
+            mixing,
+            (*self.cutoffs, *(name for name in other.cutoffs if name not in own)),
+        )
 
     def only(self, names: Collection[str]) -> FreeKnobs:
         """Return what is left where only these are free; legs are mixed by all or by none."""
         mixing = self.mixing
         if mixing is not None and not set(mixing.parameters) <= set(names):
             mixing = None
-        return FreeKnobs(tuple(name for name in self.prefixes if name in names), mixing)
+        return FreeKnobs(
+            tuple(name for name in self.prefixes if name in names),
+            mixing,
+            tuple(name for name in self.cutoffs if name in names),
+        )
 
 
 NOTHING_FREE = FreeKnobs()

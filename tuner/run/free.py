@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from tuner.core import calls
+from tuner.core.checks import is_number
 from tuner.core.corpus import Query
 from tuner.core.errors import OutageError, one_line
 from tuner.core.journal import ENDING
 from tuner.core.outages import is_outage
 from tuner.core.policy import POLICY
-from tuner.core.rankings import Rankings
+from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import Categorical, SearchSpace
 from tuner.core.space.expression import UNKNOWN, Domain, parse
 from tuner.core.steps import Say
 from tuner.core.trial import Params, Scalar
-from tuner.evaluation.free.settings import prefix_values
+from tuner.evaluation.free.settings import cutoff_values, prefix_values, told_by
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
 from tuner.retrieval.base import Measures, free_knobs, telling_legs
 from tuner.retrieval.computed import answer_at, leg_problem
@@ -36,6 +37,8 @@ NOTE = "free_knobs"
 CHECKED_QUERIES = 5
 COMPUTED = "every value is computed from one answer, none is asked"
 NOT_TOLD = "an answer tells nothing of other values"
+# So many values of a cut-off are asked: those that part the scores of an answer in as many parts.
+CHECKED_CUTOFFS = 3
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,8 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
 def most_checked(assembly: Assembly) -> int:
     """Return how many queries ``settle`` asks at most."""
     free, space = expected(assembly).free, assembly.plan.space
-    others = [_others(space, name, is_prefix=name in free.prefixes) for name in free.names]
-    settings = 1 + sum(map(len, others)) if free.names else 0
+    others = [len(_others(space, name, free)) for name in (*free.prefixes, *free.weights)]
+    settings = 1 + sum(others) + CHECKED_CUTOFFS * len(free.cutoffs) if free.names else 0
     return settings * len(spread(assembly.tune_queries, CHECKED_QUERIES))
 
 
@@ -158,14 +161,18 @@ def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
             refused[name] = "an arm names levels of it"
         elif name in declared.prefixes and not _counts(space, name):
             refused[name] = "its values are not all whole numbers from 1 on"
-        elif name in declared.prefixes and needs_latency(objective.metric_names):
+        elif name in declared.cutoffs and not _are_numbers(space, name):
+            refused[name] = "its values are not all numbers"
+        elif name not in declared.weights and needs_latency(objective.metric_names):
+            which = "largest" if name in declared.prefixes else "smallest"
             refused[name] = (
-                "the objective looks at the latency, which is known of the largest value alone"
+                f"the objective looks at the latency, which is known of the {which} value alone"
             )
-        elif isinstance(space.parameters[name], Categorical) and name not in declared.prefixes:
+        elif isinstance(space.parameters[name], Categorical) and name in declared.weights:
             refused[name] = "its values are choices, and a weight is a number in a range"
-    for name in declared.prefixes[1:]:
-        refused.setdefault(name, f"{declared.prefixes[0]} is: one prefix is computed at a time")
+    for sort, names in (("prefix", declared.prefixes), ("cut-off", declared.cutoffs)):
+        for name in names[1:]:
+            refused.setdefault(name, f"{names[0]} is: one {sort} is computed at a time")
     return _left(declared, refused)
 
 
@@ -196,6 +203,11 @@ def _counts(space: SearchSpace, name: str) -> bool:
     )
 
 
+def _are_numbers(space: SearchSpace, name: str) -> bool:
+    parameter = space.parameters[name]
+    return not isinstance(parameter, Categorical) or all(map(is_number, parameter.choices))
+
+
 def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Settled:
     free = settled.free
     counting = assembly.counting(calls.CHECKED)
@@ -203,10 +215,8 @@ def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Set
     assert not isinstance(retriever, Measures)
     space, fixed = assembly.plan.space, assembly.fixed
     at = {**fixed, **_place(assembly)}
-    largest = {name: prefix_values(space, name)[-1] for name in free.prefixes}
-    middle = {name: space.parameters[name].at(0.5) for name in _weights(free)}
     try:
-        asked = {**at, **largest, **middle}
+        asked = {**at, **told_by(space, free)}
         # What tells of others has its legs; what is only compared with it is kept without.
         telling = retriever if free.mixing is None else telling_legs(retriever)
         answer = telling.retrieve(queries, asked)
@@ -216,11 +226,16 @@ def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Set
             if problem is not None:
                 refused |= dict.fromkeys(free.mixing.parameters, problem)
         # Weights come first: a prefix is one also where what is mixed is not what was declared.
-        for name in (*_weights(free), *free.prefixes):
+        for name in (*free.weights, *free.cutoffs, *free.prefixes):
             left = free.only([other for other in free.names if other not in refused])
             if name not in left.names:
                 continue
-            others = _others(space, name, is_prefix=name in free.prefixes)
+            if left.cutoffs and left.mixing is None and answer.scores is None:
+                refused |= dict.fromkeys(left.cutoffs, "the answers carry no scores")
+                left = left.only([*left.prefixes, *left.weights])
+                if name not in left.names:
+                    continue
+            others = _others(space, name, left, answer_at(left, answer, asked).scores)
             asking = partial(retriever.retrieve, queries)
             pairs = (
                 (value, answer_at(left, answer, turned), asking(turned))
@@ -237,10 +252,6 @@ def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Set
     return _left(free, refused) if refused.keys() & set(free.names) else settled
 
 
-def _weights(free: FreeKnobs) -> tuple[str, ...]:
-    return () if free.mixing is None else free.mixing.parameters
-
-
 def _place(assembly: Assembly) -> Params:
     """Return a point of the space to check at: the baseline where it is one, else the middle."""
     space, baseline = assembly.plan.space, assembly.baseline or {}
@@ -252,11 +263,20 @@ def _place(assembly: Assembly) -> Params:
     return middle if space.satisfies(middle) else space.sample(np.random.default_rng(0))
 
 
-def _others(space: SearchSpace, name: str, *, is_prefix: bool) -> list[Scalar]:
-    """Return the values that are really asked: one of a prefix, three of a weight."""
-    if is_prefix:
+def _others(
+    space: SearchSpace, name: str, free: FreeKnobs, scores: FloatArray | None = None
+) -> list[Scalar]:
+    """Return the values that are really asked: one of a prefix, three of a weight or a cut-off.
+
+    Those of a cut-off part the ``scores`` of an answer.
+    """
+    if name in free.prefixes:
         values = prefix_values(space, name)
         return values[len(values) // 2 : -1][:1] or values[:-1][:1]
+    if name in free.cutoffs:
+        values = cutoff_values(space, name, np.zeros(0) if scores is None else scores)
+        places = [len(values) * part // CHECKED_CUTOFFS for part in range(1, CHECKED_CUTOFFS)]
+        return list(dict.fromkeys(values[place] for place in [*places, -1]))
     parameter = space.parameters[name]
     return list(dict.fromkeys(parameter.at(place) for place in (0.0, 0.3, 1.0)))
 

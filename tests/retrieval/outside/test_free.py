@@ -41,6 +41,19 @@ def search(query, top_k, order):
     return ranked(query, top_k, order)
 
 
+def scored(query, order, min_score):
+    """Return what shares enough letters with a query."""
+    with open("asked.jsonl", "a") as file:
+        file.write(json.dumps([query, min_score, order]) + "\\n")
+    asked = query.lower() if order == "better" else query.lower()[:6]
+    score = {id_: sum(map(asked.count, text)) / 7 for id_, text in TEXTS.items()}
+    if os.path.exists("deceive"):
+        min_score **= 2
+    kept = [id_ for id_ in TEXTS if score[id_] >= min_score]
+    pairs = [(id_, score[id_]) for id_ in sorted(kept, key=lambda id_: (-score[id_], id_))]
+    return [id_ for id_, _ in pairs] if os.path.exists("leave out") else pairs
+
+
 def scaled(leg):
     """Normalise a leg as the file says, in the plainest way."""
     method = Path("method").read_text()
@@ -85,6 +98,8 @@ def mixed(query, top_k, order, weight):
 def answered(query, params):
     if "weight" in params:
         return mixed(query, **params)
+    if "min_score" in params:
+        return {"results": scored(query, **params)}
     return {"results": ranked(query, **params)}
 
 
@@ -212,6 +227,53 @@ def test_a_prefix_that_the_configuration_names_is_computed_and_not_asked(
     assert chosen.metrics["context_tokens"] == best.metrics["context_tokens"]
 
 
+CUT = {
+    "min_score": {"type": "real", "low": 0.2, "high": 0.8},
+    "order": {"type": "categorical", "choices": list(ORDERS)},
+}
+
+
+def cutting(kind, url):
+    section = retriever(kind, url)
+    return {**section, "function": "counting_service:scored"} if kind == "function" else section
+
+
+@pytest.mark.parametrize("kind", ["function", "command", "http"])
+def test_a_cutoff_that_the_configuration_names_is_computed_and_not_asked(
+    folder, url, queries, kind
+):
+    free = {"min_score": "cutoff"}
+    said, trials, asked = study(folder, cutting(kind, url), free, space=CUT)
+    assert "free: min_score: every value is computed from one answer, none is asked" in said
+    # Each order is asked with the smallest cut-off, and one of them with three more for the check.
+    smallest = {key for key in asked if key[1] == 0.2}
+    assert smallest == {(query.text, 0.2, order) for query in queries for order in ORDERS}
+    others = {key[1:] for key in asked if key[1] != 0.2}
+    assert len(others) == 3
+    assert len(trials) == 2
+    assembly = assemble(*load(folder, cutting(kind, url), "off", space=CUT), say=print)
+    for trial in trials:
+        assert trial.params["min_score"] > 0.2
+        outcome = assembly.evaluate(trial.params, assembly.tune_queries)
+        assert outcome.metrics["mrr@10"] == trial.metrics["mrr@10"]
+        assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("deceive", "not free: min_score: with min_score="),
+        ("leave out", "not free: min_score: the answers carry no scores"),
+    ],
+)
+def test_a_cutoff_that_is_none_is_asked(folder, file, reason):
+    (folder / file).touch()
+    section = cutting("function", "")
+    said, trials, _ = study(folder, section, {"min_score": "cutoff"}, space=CUT)
+    assert reason in said
+    assert len(trials) == 8
+
+
 @pytest.mark.parametrize("kind", ["function", "command", "http"])
 def test_a_prefix_that_is_none_is_asked(folder, url, kind):
     (folder / "deceive").touch()
@@ -296,7 +358,7 @@ def test_legs_that_do_not_tell_are_not_believed(folder, method, left_out, reason
     ("free", "reason"),
     [
         ({"topk": "prefix"}, "free.topk: is no parameter of the space; did you mean 'top_k'?"),
-        ({"top_k": "sorted"}, "free.top_k: must be prefix or {mixes: {graph: value, text: rest}}"),
+        ({"top_k": "sorted"}, "free.top_k: must be prefix, cutoff or {mixes: {graph: value"),
         ({"top_k": {"mixes": {"a": 1}}}, "free.top_k.mixes.a: must be value, or rest"),
         ({"top_k": {"mixes": {}}}, "free.top_k.mixes: names no leg"),
         ({"top_k": {"mixes": {"a": "value"}, "normalize": "max"}}, "free.top_k.normalize: unknown"),

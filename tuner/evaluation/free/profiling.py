@@ -11,12 +11,19 @@ import numpy as np
 
 from tuner.core.profile import Curve, Profile
 from tuner.core.rankings import FloatArray, Rankings
-from tuner.core.space import Integer, Real, SearchSpace
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.choice import Table, luck_of
+from tuner.evaluation.free.cut import cut_steps
 from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
-from tuner.evaluation.free.settings import decided_by_answer, prefix_values
+from tuner.evaluation.free.settings import (
+    cutoff_values,
+    decided_by_answer,
+    prefix_values,
+    range_of,
+    told_by,
+)
 from tuner.evaluation.free.sweep import Steps, Worth, sweep
 from tuner.evaluation.objective import Objective
 from tuner.retrieval.computed import answer_at
@@ -30,8 +37,12 @@ WEIGHTS = 101
 SHOWN = 101
 # So many weights stand for all where the luck of a choice is estimated: neighbours share it.
 LUCKY = 21
+# Places among the steps of a cut-off that stand for all, in the same way.
+EVENLY = np.linspace(0.0, 1.0, LUCKY).tolist()
 # A narrower step, as a share of the range, is one of rounding.
 LEAST_WIDTH = 1e-7
+# Sums of changes that differ by less are equal.
+ROUNDING = 1e-12
 # Weights are improved one after the other, so often at most, and begun from so many places.
 ROUNDS = 6
 RESTARTS = 3
@@ -55,19 +66,11 @@ class Profiler:
 
     def to_ask(self) -> Params:
         """Return the values of the free parameters that tell of all others."""
-        return {
-            **{name: prefix_values(self.space, name)[-1] for name in self.free.prefixes},
-            **{name: self.space.parameters[name].at(0.5) for name in self.weights},
-        }
+        return told_by(self.space, self.free)
 
     def profile(self, rankings: Rankings, params: Params) -> tuple[Params, Profile]:
         """Return all parameters, the free ones chosen from an answer, and how they were chosen."""
         return _One(self, rankings, params).profile()
-
-    @property
-    def weights(self) -> tuple[str, ...]:
-        """Return the free parameters that mix legs."""
-        return () if self.free.mixing is None else self.free.mixing.parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class _One:
         self.evaluator, self.space, self.free = profiler.evaluator, profiler.space, profiler.free
         self.rankings = rankings
         self.params = params
-        self.weights = profiler.weights
+        self.weights = profiler.free.weights
         self.objective = decided_by_answer(profiler.objective)
         self.start = {**params, **profiler.to_ask()}
         # By weight and the values of the others: steps that were worked out already.
@@ -94,16 +97,16 @@ class _One:
 
     def profile(self) -> tuple[Params, Profile]:
         mixing = self.free.mixing
-        if mixing is None:
+        if mixing is None and not self.free.cutoffs:
             return self._of_prefix()
         worth = worth_of(self.evaluator, self.objective)
-        if worth is not None:
+        if mixing is not None and worth is not None and not self.free.cutoffs:
             found = self._searched(mixing, worth)
             if found is not None:
                 return found
-        return self._of_grid()
+        return self._of_grid(worth)
 
-    # Prefixes alone, or what no line tells: settings evaluated one by one.
+    # Prefixes alone, or what no line tells: settings evaluated one by one; but for cut-offs.
 
     def _of_prefix(self) -> tuple[Params, Profile]:
         name = self.free.prefixes[0]
@@ -115,13 +118,24 @@ class _One:
         highest, luck = float(table.objective[at]), luck_of(table.by_query)
         return chosen, Profile(self.params, len(values), highest, (curve,), luck)
 
-    def _of_grid(self) -> tuple[Params, Profile]:
-        """Evaluate weights and prefixes one parameter after the other."""
+    def _of_grid(self, worth: Worth | None) -> tuple[Params, Profile]:
+        """Look at one parameter after the other; at every step of a cut-off where those tell."""
         setting, looked_at, highest = dict(self.start), 0, -math.inf
         curves: dict[str, Curve] = {}
         luck: dict[str, float] = {}
-        for name in (*self.weights, *self.free.prefixes, *self.weights):
-            values = self._values(name)
+        for name in (*self.weights, *self.free.cutoffs, *self.free.prefixes, *self.weights):
+            steps = self._cut(name, setting, worth) if name in self.free.cutoffs else None
+            if steps is not None:
+                highest, value, depth = self._best(name, steps)
+                setting |= {name: value, **self._prefixes(depth)}
+                looked_at += sum(len(one.objective) for one in steps)
+                middles = [float(np.quantile(steps[0].edges, place)) for place in EVENLY]
+                curves[name] = self._steps_curve(name, setting, steps, middles)
+                luck[name] = luck_of(
+                    np.stack([one.by_query(middle) for one in steps for middle in middles])
+                )
+                continue
+            values = self._values(name, setting)
             if name in self.free.prefixes:
                 table = self._prefix_table(setting, values)
             else:
@@ -136,9 +150,22 @@ class _One:
             self.params, looked_at, highest, tuple(curves.values()), sum(luck.values())
         )
 
-    def _values(self, name: str) -> list[Scalar]:
+    def _cut(self, name: str, setting: Params, worth: Worth | None) -> list[Steps] | None:
+        """Return all steps of a cut-off, for each depth; None where they do not tell."""
+        if worth is None:
+            return None
+        depths = self._depths(worth)
+        answer = self._at({**setting, **self._prefixes(depths[-1]), name: self.start[name]})
+        last = looks_to(worth) or depths[-1]
+        bounds = range_of(self.space, name)
+        return cut_steps(self.evaluator, answer, worth, depths, bounds, looks_to=last)
+
+    def _values(self, name: str, setting: Params) -> list[Scalar]:
         if name in self.free.prefixes:
             return prefix_values(self.space, name)
+        if name in self.free.cutoffs:
+            scores = self._at({**setting, name: self.start[name]}).scores
+            return cutoff_values(self.space, name, np.asarray(scores))
         parameter = self.space.parameters[name]
         count = WEIGHTS if parameter.count is None else min(parameter.count, WEIGHTS)
         return parameter.levels(count)
@@ -191,7 +218,7 @@ class _One:
 
     def _luck(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> float:
         """Return the luck of a choice among some weights, spread over the range, and all depths."""
-        weights = np.linspace(*self._range(name), LUCKY)
+        weights = np.linspace(*range_of(self.space, name), LUCKY)
         steps = self._steps(name, setting, mixing, worth) or []
         return luck_of(np.stack([one.by_query(weight) for one in steps for weight in weights]))
 
@@ -223,7 +250,7 @@ class _One:
         key = (name, *(setting[other] for other in self.weights if other != name))
         if key in self._known:
             return self._known[key]
-        low, high = self._range(name)
+        low, high = range_of(self.space, name)
         lines = lines_of(
             self.evaluator,
             mixing,
@@ -238,11 +265,6 @@ class _One:
         depths = self._depths(worth)
         self._known[key] = sweep(lines, worth, depths, looks_to(worth) or max(depths))
         return self._known[key]
-
-    def _range(self, name: str) -> tuple[float, float]:
-        parameter = self.space.parameters[name]
-        assert isinstance(parameter, Real | Integer)  # no choice is free as a weight
-        return float(parameter.low), float(parameter.high)
 
     def _depths(self, worth: Worth) -> list[int]:
         """Return how many documents may be returned, but for what costs more and tells no more."""
@@ -266,7 +288,8 @@ class _One:
             if parameter.count is None:
                 span = one.edges[-1] - one.edges[0]
                 is_wide = one.widths > LEAST_WIDTH * span
-                place = int(np.where(is_wide, one.objective, -np.inf).argmax())
+                worth = np.where(is_wide, one.objective, -np.inf)
+                place = int((worth >= worth.max() - ROUNDING).argmax())  # the first of equals
                 weight = float(one.edges[place] + one.widths[place] / 2)
             else:
                 values = [float(v) for v in parameter.levels(parameter.count)]  # type: ignore[arg-type]
@@ -278,7 +301,9 @@ class _One:
     def _with_ends(self, found: _Found) -> _Found:
         """Look at the very ends of each weight too: there a leg is left out altogether."""
         settings = [
-            {**found.setting, name: end} for name in self.weights for end in self._range(name)
+            {**found.setting, name: end}
+            for name in self.weights
+            for end in range_of(self.space, name)
         ]
         for setting in settings:
             objective = self._row(self._at(setting))[0]
@@ -289,12 +314,16 @@ class _One:
     # What is shown of it.
 
     def _curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
-        steps = self._steps(name, setting, mixing, worth) or []
+        return self._steps_curve(name, setting, self._steps(name, setting, mixing, worth) or [])
+
+    def _steps_curve(
+        self, name: str, setting: Params, steps: Sequence[Steps], more: Sequence[float] = ()
+    ) -> Curve:
         depth = int(setting[self.free.prefixes[0]]) if self.free.prefixes else self.rankings.depth  # type: ignore[arg-type]
         one = next(step for step in steps if step.depth == depth)
-        low, high = self._range(name)
+        low, high = range_of(self.space, name)
         chosen = float(setting[name])  # type: ignore[arg-type]  # a number
-        at = np.unique([*np.linspace(low, high, SHOWN), chosen])
+        at = np.unique([*np.linspace(low, high, SHOWN), *more, chosen])
         places = [one.step_at(value) for value in at]
         errors = one.errors(one.by_query(chosen))[places]
         return _curve_of(name, at.tolist(), one.objective[places], errors)
