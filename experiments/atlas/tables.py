@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,8 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 FACTS = Path(__file__).parent / "facts"
+# Another name, another choice of questions, wordings and passages from the same facts.
+WORLD = os.environ.get("ATLAS_WORLD", "")
 KINDS = {
     "countries": "country",
     "cities": "city",
@@ -75,8 +78,11 @@ class Atlas:
 
 
 def seeded(*parts: object) -> int:
-    """Return a number that depends on the parts alone, on every machine and Python version."""
-    text = "\x1f".join(str(part) for part in parts)
+    """Return a number that depends on the parts alone, on every machine and Python version.
+
+    In another world than the committed one, on the world's name too.
+    """
+    text = "\x1f".join(str(part) for part in ((WORLD, *parts) if WORLD else parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -189,3 +190,25 @@ def test_the_generator_writes_the_committed_bytes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, EXPERIMENT / "generate.py", tmp_path], check=True)
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (ATLAS / name).read_bytes(), name
+
+
+def test_another_world_has_other_questions_and_passages_of_the_same_sorts(
+    tmp_path: Path, queries: dict[str, Record], corpus: dict[str, Record]
+) -> None:
+    if not EXPERIMENT.is_dir():
+        pytest.skip("experiments/atlas is not part of this distribution")
+    environment = {**os.environ, "ATLAS_WORLD": "2"}
+    command = [sys.executable, EXPERIMENT / "generate.py", tmp_path]
+    subprocess.run(command, check=True, env=environment)
+    made, passages = (
+        [json.loads(line) for line in (tmp_path / name).read_text("utf-8").splitlines()]
+        for name in ("queries.jsonl", "corpus.jsonl")
+    )
+    types = Counter(query["query_type"] for query in made)
+    assert types == Counter(query["query_type"] for query in queries.values())
+    assert len(passages) == len(corpus)
+    # The hand-written questions are the same.
+    shared = {query["text"] for query in made} & {query["text"] for query in queries.values()}
+    assert len(shared) < len(made) / 4
+    texts = {document["text"] for document in corpus.values()}
+    assert len(texts & {passage["text"] for passage in passages}) < len(passages) / 20
