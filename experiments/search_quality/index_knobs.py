@@ -1,22 +1,27 @@
 """What tuning the index adds to tuning the queries, by searches with equal numbers of trials.
 
-    python experiments/search_quality/index_knobs.py builtin:atlas path/to/set … [--seeds 5]
+    python experiments/search_quality/index_knobs.py OUT.jsonl builtin:atlas path/to/set … [--seeds 5]
 
-For every data set and seed the queries are split in two halves. Three searches with the same
-backend and the same number of trials tune on the one half: over ``graph_weight``, ``max_hops``,
-``top_k`` and ``temperature`` (four), over these and the engine's other parameters of queries
-(query), and over all of them and those of its index (together). The best of each is measured on the
-other half. Differences are paired by query; the 95 % interval is a t interval over the queries of
-all holdouts (a query that is held out under several seeds counts once, by its mean difference).
-``--also NAME …`` leaves all other parameters out, to see what some bring.
+For every data set and seed the queries are split in two halves. Searches with the same backend and the
+same number of trials tune on the one half: over ``graph_weight``, ``max_hops``, ``top_k`` and
+``temperature`` (four), over these and the engine's other parameters of queries (query), and over all
+of them and those of its index (together). The best of each is measured on the other half. Differences
+are paired by query; the 95 % interval is a t interval over the queries of all holdouts (a query that is
+held out under several seeds counts once, by its mean difference). ``--also NAME …`` leaves all other
+parameters out, to see what some bring.
+
+``--embedder NAME`` adds an embedder to the choices of *together* (``sentence_vectors.py`` is one), and two
+searches: *vectors* is *query* with this embedder in the index and its share searched, *few* that over ``FEW``.
+What ``OUT.jsonl`` has is not searched again; the tables are made of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import sys
-import time
+from collections import defaultdict
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -57,12 +62,54 @@ INDEX = {
     "dense_weight": {"type": "real", "low": 0.0, "high": 1.0, "when": {"embedder": ["lsa"]}},
     "chunk_tokens": {"type": "categorical", "choices": [0, 60, 120]},
 }
+FEW = (
+    "graph_weight",
+    "max_hops",
+    "top_k",
+    "temperature",
+    "passage_weight",
+    "dense_weight",
+    "rerank",
+)
+SEARCHES = ("default", "four", "query", "vectors", "few", "together")
 TRIALS = 60
 
 
-def engine(dataset, space):
+def spaces_of(arguments):
+    """Return the space of each search, and the embedder that its index has from the start."""
+    own = arguments.embedder
+    query, index = (
+        {name: spec for name, spec in part.items() if name in arguments.also}
+        for part in (QUERY, INDEX)
+    )
+    if own and "embedder" in index:
+        names = [*index["embedder"]["choices"], own]
+        index["embedder"] = {"type": "categorical", "choices": names}
+        index["dense_weight"] = {**index["dense_weight"], "when": {"embedder": names[1:]}}
+    share = {"dense_weight": {"type": "real", "low": 0.0, "high": 1.0}}
+    with_vectors = {**FOUR, **query, **share}
+    few = {name: spec for name, spec in with_vectors.items() if name in FEW}
+    found = {
+        "default": (FOUR, None),
+        "four": (FOUR, None),
+        "query": ({**FOUR, **query}, None),
+        "vectors": (with_vectors, own),
+        "few": (few, own),
+        "together": ({**FOUR, **query, **index}, None),
+    }
+    return {
+        name: (SearchSpace.from_mapping(space), embedder)
+        for name, (space, embedder) in found.items()
+        if name in arguments.searches and (own or name not in ("vectors", "few"))
+    }
+
+
+def engine(dataset, space, embedder):
     """Return the engine over a data set's index parameters, its queries prepared."""
-    config = Config.model_validate({"space": space.to_mapping(), "dataset": {"path": "-"}})
+    section = {"kind": "hybrid"} if embedder is None else {"kind": "hybrid", "embedder": embedder}
+    config = Config.model_validate(
+        {"space": space.to_mapping(), "dataset": {"path": "-"}, "retriever": section}
+    )
     retriever = build_retriever(config, space, dataset.corpus)
     retriever.prepare(dataset.queries)
     return retriever
@@ -110,82 +157,93 @@ def halves(dataset, retriever, seed):
     return made, parts[1]
 
 
-def one_seed(dataset, spaces, retrievers, arguments, seed):
-    """Return, by name, what the best of each search comes to on both halves, and its indexes."""
-    results = {}
-    for name, space in spaces.items():
-        (tune, holdout), ids = halves(dataset, retrievers[name], seed)
-        if name == "default":
-            best, indexes = dict(DEFAULT), 1
-        else:
-            backend = registry.load("backends", arguments.backend)(budget=arguments.trials)
-            history = search(backend, space, tune, arguments.trials, seed)
-            best = max(history, key=lambda trial: trial.objective).params
-            indexes = len({trial.index.name for trial in history})
-        on_tune, on_holdout = tune(best), holdout(best)
-        results[name] = {
-            "params": best,
-            "indexes": indexes,
-            "tune": {metric: on_tune.metrics[metric] for metric in SHOWN},
-            "holdout": {metric: on_holdout.metrics[metric] for metric in SHOWN},
-            "per_query": {
-                metric: dict(zip(ids, on_holdout.per_query[metric], strict=True))
-                for metric in SHOWN
-            },
-        }
-    return results
+def searched(dataset, name, space, retriever, arguments, seed):
+    """Return what the best of a search comes to on both halves, and how many indexes it asked."""
+    (tune, holdout), ids = halves(dataset, retriever, seed)
+    if name == "default":
+        best, indexes = dict(DEFAULT), 1
+    else:
+        backend = registry.load("backends", arguments.backend)(budget=arguments.trials)
+        history = search(backend, space, tune, arguments.trials, seed)
+        best = max(history, key=lambda trial: trial.objective).params
+        indexes = len({trial.index.name for trial in history})
+    on_tune, on_holdout = tune(best), holdout(best)
+    return {
+        "params": best,
+        "indexes": indexes,
+        "tune": {metric: on_tune.metrics[metric] for metric in SHOWN},
+        "holdout": {metric: on_holdout.metrics[metric] for metric in SHOWN},
+        "per_query": {
+            metric: dict(zip(ids, map(float, on_holdout.per_query[metric]), strict=True))
+            for metric in SHOWN
+        },
+    }
+
+
+def run(path, arguments):
+    """Search what the file of results does not have; return the data set's name."""
+    dataset = open_dataset(path)
+    done = {(line["data set"], line["search"], line["seed"]) for line in read(arguments.out)}
+    for name, (space, embedder) in spaces_of(arguments).items():
+        wanted = [seed for seed in range(arguments.seeds) if (dataset.name, name, seed) not in done]
+        if not wanted:
+            continue
+        retriever = engine(dataset, space, embedder)
+        shaped = space.with_index([k.name for k in retriever.knobs if k.stage == "index"])
+        for seed in wanted:
+            found = searched(dataset, name, shaped, retriever, arguments, seed)
+            line = {"data set": dataset.name, "search": name, "seed": seed, **found}
+            with arguments.out.open("a") as stream:
+                stream.write(json.dumps(line) + "\n")
+    return dataset.name
+
+
+def read(out):
+    """Return the results of searches that a file has."""
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def show(lines, dataset):
+    """Print a data set's rows, means over the seeds that each search has."""
+    by_seed = defaultdict(dict)
+    for line in lines:
+        if line["data set"] == dataset:
+            by_seed[line["seed"]][line["search"]] = line
+    for name in SEARCHES:
+        seeds = [found for found in by_seed.values() if name in found]
+        if not seeds:
+            continue
+        figures = [
+            f"{np.mean([one[name][part][metric] for one in seeds]):.3f}"
+            for part in ("tune", "holdout")
+            for metric in SHOWN
+        ]
+        pairs = [one for one in seeds if "four" in one]
+        less = "" if name == "four" or not pairs else shown(paired(pairs, name, "four", "ndcg@10"))
+        indexes = np.mean([one[name]["indexes"] for one in seeds])
+        cells = [dataset, name, str(len(seeds)), f"{indexes:.1f}", *figures, less]
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--backend", default="tpe")
     parser.add_argument("--also", nargs="*", default=[*QUERY, *INDEX])
+    parser.add_argument("--embedder")
+    parser.add_argument("--searches", nargs="*", default=SEARCHES)
     arguments = parser.parse_args()
-    query, index = (
-        {name: spec for name, spec in part.items() if name in arguments.also}
-        for part in (QUERY, INDEX)
+    print(
+        "| data set | searched | seeds | indexes | tune nDCG@10 | recall@5 | held out nDCG@10 | recall@5 "
+        "| less four |"
     )
-    print("| data set | searched | indexes | tune nDCG@10 | held out | recall@5 | less four | s |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |")
+    print("| --- | --- | " + "---: | " * 6 + "--- |")
     for path in arguments.paths:
-        dataset = open_dataset(path)
-        spaces = {
-            "default": SearchSpace.from_mapping(FOUR),
-            "four": SearchSpace.from_mapping(FOUR),
-            "query": SearchSpace.from_mapping({**FOUR, **query}),
-            "together": SearchSpace.from_mapping({**FOUR, **query, **index}),
-        }
-        retrievers = {name: engine(dataset, space) for name, space in spaces.items()}
-        for name, space in spaces.items():
-            shaping = [k.name for k in retrievers[name].knobs if k.stage == "index"]
-            spaces[name] = space.with_index(shaping)
-        begin = time.perf_counter()
-        seeds = []
-        for seed in range(arguments.seeds):
-            seeds.append(one_seed(dataset, spaces, retrievers, arguments, seed))
-            for name, found in seeds[-1].items():
-                told = {key: found[key] for key in ("tune", "holdout", "indexes", "params")}
-                print(dataset.name, seed, name, told, file=sys.stderr, flush=True)
-        took = time.perf_counter() - begin
-        for name in spaces:
-            mean = [
-                np.mean([one[name][part][metric] for one in seeds])
-                for part, metric in (
-                    ("tune", "ndcg@10"),
-                    ("holdout", "ndcg@10"),
-                    ("holdout", "recall@5"),
-                )
-            ]
-            less = "" if name == "four" else shown(paired(seeds, name, "four", "ndcg@10"))
-            figures = " | ".join(f"{value:.3f}" for value in mean)
-            indexes = np.mean([one[name]["indexes"] for one in seeds])
-            print(
-                f"| {dataset.name} | {name} | {indexes:.1f} | {figures} | {less} | {took:.0f} |",
-                flush=True,
-            )
+        name = run(path, arguments)
+        show(read(arguments.out), name)
 
 
 if __name__ == "__main__":
