@@ -225,7 +225,7 @@ def test_plain_forms_of_options():
 
 def test_an_execution_is_written_as_in_a_configuration():
     execution = {"kind": "threads", "workers": 2, "trial_timeout_s": 30}
-    met = threading.Barrier(2, timeout=60)
+    met = threading.Barrier(2, timeout=900)
 
     def together(params):
         met.wait()  # for the other worker

@@ -16,7 +16,7 @@ HEAVY = {
 def modules_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=900
     )
     return set(done.stdout.splitlines()[-1].split())
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 180.0
+PATIENCE_S = 900.0
 NAME_LINKS = ".ag-pinned-left-cols-container .ag-row a[href*='/runs/']"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 # A chromium on a busy machine takes its time; each wait has its own bound.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NAME_LINKS = ".ag-pinned-left-cols-container .ag-row a[href*='/runs/']"
 

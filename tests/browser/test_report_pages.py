@@ -14,7 +14,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 
 # A chromium on a busy machine takes its time; each wait has its own bound.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HOSTILE = (
     "<script>window.hostile = 'script'; alert(1)</script>",
@@ -32,7 +32,7 @@ def run(folder: Path, *arguments: str) -> str:
         env={**os.environ, "OMP_NUM_THREADS": "1", "MLFLOW_DISABLE_TELEMETRY": "true"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -125,7 +125,7 @@ class CommandLine:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=900,
         )
         if code is not None:
             assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

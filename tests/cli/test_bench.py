@@ -116,7 +116,7 @@ def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner)
             if "calls have not ended 5 s after their load" in line:
                 break
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=900)
     finally:
         process.kill()
     assert told[-2:] == [

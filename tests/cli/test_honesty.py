@@ -109,7 +109,7 @@ def test_a_reader_that_leaves_is_no_failure(tuner_here):
         env=tuner_here.environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
     )
     assert "Traceback" not in done.stderr
     assert done.stdout.startswith("dataset")
@@ -124,7 +124,7 @@ def test_a_full_disk_is_one_line(tuner_here):
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=900,
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

@@ -109,7 +109,7 @@ class InOrder:
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 900
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)

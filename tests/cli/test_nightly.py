@@ -399,7 +399,7 @@ def test_systemd_tries_again_what_that_may_cure_and_tells_of_the_rest(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=900,
     )
     assert [line for line in done.stderr.splitlines() if str(tmp_path) in line] == []
 
@@ -475,7 +475,7 @@ def test_the_end_of_a_pod_is_told_to_the_night(tmp_path):
     with subprocess.Popen(pod_command(), env=environment, stdout=subprocess.PIPE) as pod:
         assert pod.stdout.readline() == b"here\n"
         pod.terminate()
-        assert pod.wait(timeout=240) == 130
+        assert pod.wait(timeout=900) == 130
 
 
 def pod_command():

@@ -231,7 +231,7 @@ def test_an_interrupted_run_is_resumed_without_loss_or_repeats(tuner, name):
 
     wait_for_trials(journal, 5, process)
     process.send_signal(getattr(signal, name))
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=900)
     (run_dir,) = tuner.runs()
     told = {n: t for n, t in read_journal(run_dir / "journal.jsonl").trials.items() if t.is_told}
     assert 5 <= len(told) < 47

@@ -86,7 +86,7 @@ def test_a_writer_that_is_refused_undoes_nothing_of_the_others(tmp_path: Path) -
         # The second has room for a part only, and is refused while the first goes on.
         for name, most in (("first", "1000000"), ("second", "9000"))
     ]
-    written = [int(writer.communicate(timeout=240)[0]) for writer in writers]
+    written = [int(writer.communicate(timeout=900)[0]) for writer in writers]
     lines = path.read_text().splitlines()
     assert written[0] == 300
     assert all(line.endswith("x" * 50) for line in lines)

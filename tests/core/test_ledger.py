@@ -35,7 +35,7 @@ def test_what_a_killed_process_asked_is_counted_with_that_of_others(tmp_path: Pa
     ledger = Ledger(tmp_path)
     ledger.add("trials", Asked(sent=2, answered=1, tokens=0.1), "one")
     ledger.add("holdout", Asked(kept=4))
-    done = subprocess.run([sys.executable, "-c", ASKS_AND_DIES, str(tmp_path)], timeout=60)
+    done = subprocess.run([sys.executable, "-c", ASKS_AND_DIES, str(tmp_path)], timeout=900)
     assert done.returncode == -signal.SIGKILL
     assert ledger.by_purpose() == {
         "trials": Asked(9, 1, 0, 0.1),  # 2 + 7

@@ -21,7 +21,7 @@ import pytest
 
 import tuner
 
-WAIT_S = 120.0
+WAIT_S = 900.0
 
 
 def free_port() -> int:

@@ -29,7 +29,7 @@ KINDS = registry.kinds("execution")
 # Evaluations in the process itself share its fate, as their documentation says.
 CONTAINED = [kind for kind in KINDS if kind in ("auto", "dask", "processes", "ray")]
 CLUSTERS = ("dask", "ray")
-WAIT_S = 60.0
+WAIT_S = 900.0
 # Of the clusters that this file's tests use, by kind.
 ADDRESSES: dict[str, str] = {}
 

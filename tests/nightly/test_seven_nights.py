@@ -94,11 +94,11 @@ def test_seven_nights(
     with pytest.raises(Locked):
         nights("2026-03-03")
     other = nights.spawn("nightly", "config.yaml", "--date", "2026-03-03")
-    said, why = other.communicate(timeout=240)
+    said, why = other.communicate(timeout=900)
     assert (other.returncode, said) == (3, "")
     assert "another nightly job is at work on 'small'" in why
     killed.send_signal(signal.SIGKILL)
-    killed.communicate(timeout=240)
+    killed.communicate(timeout=900)
     before = _told(nights)
     (nights.folder / "closed").unlink()
     third = nights("2026-03-03")

@@ -15,7 +15,7 @@ kernelspec = pytest.importorskip("ipykernel.kernelspec", reason="notebooks need 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 # Each takes about ten seconds; a machine under load takes its time.
-TIMEOUT_S = 240
+TIMEOUT_S = 900
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tuner.execution.local.inline import Inline
 from tuner.study.loop import run_study
 
 TRIALS = 60  # of each of two arms; some share their results
-DEADLINE_S = 240.0
+DEADLINE_S = 900.0
 
 
 def told_trials(path: Path) -> dict[int, Trial]:

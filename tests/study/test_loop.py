@@ -29,7 +29,7 @@ from tuner.study.limit import GO, Leave
 from tuner.study.loop import Event, run_study
 from tuner.study.study import Study
 
-WAIT_S = 60.0
+WAIT_S = 900.0
 OVER = Leave(over="enough is spent")
 
 

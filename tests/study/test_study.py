@@ -28,7 +28,7 @@ from tuner.study.loop import run_study
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
-WAIT_S = 60.0
+WAIT_S = 900.0
 
 
 @dataclass(frozen=True)

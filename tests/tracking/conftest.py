@@ -150,7 +150,7 @@ class Server:
     def uri(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, *, timeout_s: float = 120.0) -> None:
+    def start(self, *, timeout_s: float = 900.0) -> None:
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
@@ -282,10 +282,10 @@ def wait_until() -> Callable[[Callable[[], bool]], None]:
     """Poll for a condition; the bound only ends a test that would never end."""
 
     def wait(is_met: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 240.0
+        deadline = time.monotonic() + 900.0
         while not is_met():
             if time.monotonic() > deadline:
-                pytest.fail("the condition was not met within 240 s")
+                pytest.fail("the condition was not met within 900 s")
             time.sleep(0.02)
 
     return wait

@@ -496,7 +496,7 @@ def test_several_processes_may_open_one_fresh_store(tmp_path):
     other.stdin.write("\n")
     other.stdin.flush()
     experiment_id = Client.open(uri, "shared").experiment_id
-    assert other.communicate(timeout=240) == (f"{experiment_id}\n", "")
+    assert other.communicate(timeout=900) == (f"{experiment_id}\n", "")
     assert other.returncode == 0
 
 

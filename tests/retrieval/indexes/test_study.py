@@ -63,7 +63,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def run(folder: Path, *arguments: str, code: int = 0) -> str:
     process = start(folder, *arguments)
-    said, _ = process.communicate(timeout=240)
+    said, _ = process.communicate(timeout=900)
     assert process.returncode == code, said
     return said
 

@@ -7,7 +7,7 @@ import threading
 
 from tuner.retrieval.adapters import event_loop
 
-WAIT_S = 60.0
+WAIT_S = 900.0
 
 
 def test_threads_that_ask_first_at_once_share_one_loop_and_its_limit(monkeypatch) -> None:
