@@ -9,6 +9,7 @@ from tuner.stats.multiple import (
     per_group,
 )
 from tuner.stats.paired import (
+    JudgeUse,
     PairedComparison,
     compare_paired,
     degrees_of_freedom,
@@ -31,18 +32,32 @@ from tuner.stats.selection import (
     bootstrap_corrected,
     within_one_standard_error,
 )
+from tuner.stats.with_judge import (
+    Estimate,
+    Labels,
+    Shares,
+    calibrated_ratio,
+    compare_with_judge,
+    non_inferiority_with_judge,
+)
 
 __all__ = [
     "Choose",
     "CorrectedEstimate",
+    "Estimate",
     "GroupComparison",
+    "JudgeUse",
+    "Labels",
     "NonInferiority",
     "PairedComparison",
     "Rows",
+    "Shares",
     "alpha_of_look",
     "bca_interval",
     "bootstrap_corrected",
+    "calibrated_ratio",
     "compare_paired",
+    "compare_with_judge",
     "correct_holm",
     "degrees_of_freedom",
     "levels_of_looks",
@@ -50,6 +65,7 @@ __all__ = [
     "minimum_detectable_effect",
     "non_inferior_quantile",
     "non_inferiority",
+    "non_inferiority_with_judge",
     "per_group",
     "power_paired",
     "power_unpaired",

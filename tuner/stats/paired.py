@@ -22,6 +22,21 @@ from tuner.stats.resampling import Interval, bca_interval, sign_flip_p
 
 
 @dataclass(frozen=True)
+class JudgeUse:
+    """What a judge's labels added to those of people, see ``tuner.stats.with_judge``.
+
+    Attributes:
+        queries: how many queries only the judge graded.
+        weight: how much it counts, from 0 (nothing) to ``queries`` / (``queries`` + people's).
+        worth: how many of people's queries alone would give as narrow an interval.
+    """
+
+    queries: int
+    weight: float
+    worth: int | None
+
+
+@dataclass(frozen=True)
 class PairedComparison:
     """What per-query values say about treatment minus control; None where that is undefined.
 
@@ -50,6 +65,7 @@ class PairedComparison:
         losses: queries where it is the other way round.
         relative: mean difference / abs(control mean); None where the control mean is 0.
         remark: a sentence about input that a test cannot judge as usual, else None.
+        judge: what a judge's labels added; None where only people's counted.
     """
 
     n: int
@@ -71,6 +87,7 @@ class PairedComparison:
     losses: int
     relative: float | None
     remark: str | None
+    judge: JudgeUse | None = None
 
     def of_a_cost(self) -> PairedComparison:
         """Return the comparison of something that is better when lower: wins and losses change."""
