@@ -196,3 +196,20 @@ def test_nights_runs(cache, tmp_path):
         assert row["looks"] <= (20 if row["challengers"] == "again" else 365)
     assert len(with_one) == 24
     assert all(row["5 % every night"] >= row["levels_of_looks"] for row in with_one)
+
+
+@pytest.mark.slow
+def test_judge_runs(cache, tmp_path):
+    found = run(
+        "judge.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "40", "--configurations", "20", "--pairs", "4"),
+    )["atlas"]
+    worth = {row["judge"]: row["worth"] for row in found["coverage"] if row["people"] == 100}
+    assert worth["perfect"] > worth["kappa 0.7"] > worth["random"]
+    assert np.mean([row["coverage"] for row in found["coverage"]]) > 0.9
+    # 40 repetitions: a rate of 2.5 % would have to be off by six standard errors.
+    assert all(row.get("deploy", 0.0) < 0.18 for row in found["nulls"])
+    deploys = {row["labels"]: row["deploy"] for row in found["power"]}
+    assert deploys["perfect"] > deploys["inverted"]
