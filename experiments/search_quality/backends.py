@@ -9,7 +9,8 @@ and goes on. `show` prints the tables: regret in thousandths of the objective, t
 searches that came within 1 % of the best value known, and the processor time of a suggestion.
 
 A way to search is a kind of backend, with options where there are some: `gp`, `gp:initial=5`. With
-`+baseline` before it, the search is told first what the baseline is worth, as in a study.
+`+baseline` before it, the search is told first what the baseline is worth, as in a study. `hebo`, `optuna gp` and
+`optuna tpe` are searches of other packages (`peers.py`).
 `surfaces.py` makes the surfaces.
 """
 
@@ -27,6 +28,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import yaml
+from peers import PEERS
 from surfaces import named, surfaces
 
 from tuner.core import registry
@@ -48,6 +50,9 @@ def backend_of(way, trials):
 
 def search(surface, way, seed, trials):
     """Return the objective of each trial, and the processor time of a suggestion in ms."""
+    if way in PEERS:
+        objectives, seconds = PEERS[way](surface.space, surface.value, seed, trials)
+        return objectives, 1000 * seconds / len(objectives)
     backend = backend_of(way, trials)
     history = []
     if way.startswith("+baseline "):
@@ -155,7 +160,7 @@ def show(out, ways, on):
 def group_of(name):
     """Return what kind of surface it is."""
     if name.endswith(".npz"):
-        return "recorded"
+        return "indexes"
     return f"all {name.partition('#')[2]}" if "#" in name else "made up"
 
 
@@ -186,9 +191,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("out", type=Path, help="the file of results")
-    parser.add_argument(
-        "paths", nargs="*", help="data sets; `made-up`, or files of recorded surfaces"
-    )
+    parser.add_argument("paths", nargs="*", help="data sets; `made-up`, files of recorded surfaces")
     parser.add_argument("--ways", nargs="*", default=None)
     parser.add_argument("--on", nargs="*", default=None, help="surfaces, by name")
     parser.add_argument("--also", nargs="*", type=Path, default=[], help="more files to show")

@@ -3,6 +3,7 @@
 The name of a surface of a data set is the set's path and, after a `#`, which queries and
 which parameters: `builtin:atlas#tune`, `#held-out`, `#50` (fifty of the queries to tune on), `#nine` (the engine's
 nine query parameters). The split, space and objective of the first three are those of `configs/graphrag.yaml`.
+A file `….npz` is a surface that `index_surfaces.py` recorded.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 
+import index_surfaces
 import numpy as np
 
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
@@ -43,7 +45,7 @@ OBJECTIVE = Objective(
 METRICS = ("recall@10", "mrr@10", "ndcg@10", "context_tokens")
 PARTS = ("tune", "held-out", "50", "nine")
 SEED = 42
-MADE_UP = ("hills 10", "hills 20", "hills 4 noisy", "branches")
+MADE_UP = ("hills 10", "hills 20", "hills 4 noisy", "branches", "additive", "branching", "shifting")
 # A dense table, and then steps around its best points: the best value known.
 DENSE = {"graph_weight": 51, "temperature": 21, "top_k": range(3, 11)}
 STEPS = (0.05, 0.02, 0.01, 0.005)
@@ -66,7 +68,7 @@ def named(paths, on):
     for path in paths:
         if path == "made-up":
             names += MADE_UP
-        elif path.endswith(".npz") or "#" in path:
+        elif path in MADE_UP or path.endswith(".npz") or "#" in path:
             names.append(path)
         else:
             names += [f"{path}#{part}" for part in PARTS]
@@ -77,6 +79,8 @@ def surfaces(name, folder):
     """Return one surface by its name; the best value known is kept in a file in ``folder``."""
     if name in MADE_UP:
         return {name: made_up(name)}
+    if name.endswith(".npz"):
+        return {name: recorded(name)}
     path, _, part = name.partition("#")
     value, space, baseline = of_engine(path, part)
     kept = folder / "best_known.json"
@@ -85,6 +89,13 @@ def surfaces(name, folder):
         known[name] = best_known(value, space, part)
         kept.write_text(json.dumps(known, indent=1))
     return {name: Surface(name, space, value, known[name], baseline)}
+
+
+def recorded(name):
+    """Return a surface that is a table over the parameters of an index and of its queries."""
+    one = index_surfaces.recorded(name)
+    start = {**BASELINE, "chunk_words": 0, "embedding_dim": 0, "bm25_k1": 1.2, "bm25_b": 0.75}
+    return Surface(name, one.space, one.value, one.optimum, one.space.canonical(start))
 
 
 @cache
@@ -140,6 +151,11 @@ def made_up(name):
     """Return a surface that is a formula, with its optimum."""
     if name == "branches":
         return branches()
+    for make in index_surfaces.MADE_UP:
+        if make.__name__ == name:
+            one = make()
+            middle = one.space.decode(np.full(len(one.space.names), 0.5))
+            return Surface(name, one.space, one.value, one.optimum, middle)
     kind, dimensions, *noisy = name.split()
     assert kind == "hills"
     return hills(name, int(dimensions), noise=0.01 if noisy else 0.0)
