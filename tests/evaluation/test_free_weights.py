@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,42 @@ def test_an_answer_without_legs_is_no_answer():
     nothing = Rankings(answer.query_ids, DOCUMENTS, answer.documents)
     with pytest.raises(TunerError, match="the answers carry no legs"):
         profiler.profile(nothing, {})
+
+
+CONSTANT = Mixing({"graph": Share("weight"), "text": Share(constant=1.0)})
+
+
+def test_a_leg_may_have_the_same_share_always():
+    space = SearchSpace({"weight": Real(0, 4), "top_k": Integer(2, 10)})
+    profiler, answer = made(CONSTANT, PRICED, space)
+    graph, text = answer.legs.scores
+    for weight in (0.0, 0.37, 1.0, 3.3):
+        ranked = np.argsort(-(weight * graph + text), axis=1, kind="stable")[:, :7]
+        computed = answer_at(profiler.free, answer, {"weight": weight, "top_k": 7})
+        np.testing.assert_array_equal(computed.documents, ranked)
+    chosen, profile = profiler.profile(answer, {})
+    assert worth(profiler, answer, chosen).objective == pytest.approx(profile.highest, abs=1e-12)
+    for weight in np.linspace(0, 4, 101).tolist():
+        for top_k in (2, 5, 10):
+            params = {"weight": weight, "top_k": top_k}
+            assert worth(profiler, answer, params).objective <= profile.highest + 1e-12
+
+
+def test_all_legs_count_alike_by_their_ranks_where_no_weight_is_named():
+    ranks = FreeKnobs(("top_k",), Mixing({}, rrf_k="k"))
+    space = SearchSpace({"k": Integer(1, 60), "top_k": Integer(2, 10)})
+    profiler, answer = made(THREE, PRICED, space)
+    profiler = replace(profiler, free=ranks)
+    for k in (1, 7, 60):
+        fused = np.zeros(answer.legs.scores.shape[1:])
+        for leg in answer.legs.scores:
+            fused += 1.0 / (k + 1 + np.argsort(np.argsort(-leg, axis=1), axis=1))
+        ranked = np.argsort(-fused, axis=1, kind="stable")[:, :6]
+        computed = answer_at(ranks, answer, {"k": k, "top_k": 6})
+        np.testing.assert_array_equal(computed.documents, ranked)
+    chosen, profile = profiler.profile(answer, {})
+    values = [
+        worth(profiler, answer, {"k": k, "top_k": chosen["top_k"]}).objective for k in range(1, 61)
+    ]
+    assert chosen["k"] == 1 + int(np.argmax(values))
+    assert profile.highest == max(values)

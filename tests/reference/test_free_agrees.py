@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -173,3 +175,50 @@ def test_every_cutoff_is_worth_what_evaluating_it_says(name, every):
             assert one.objective[one.step_at(least)] == pytest.approx(really, abs=1e-12)
             by_query = objective.by_query(outcome.per_query)
             np.testing.assert_allclose(one.by_query(least), by_query, atol=1e-12)
+
+
+MIXINGS = {
+    "constant": Mixing({"graph": Share("weight"), "text": Share(constant=0.7)}),
+    "ranks": Mixing(SHARES, rrf_k="k"),
+    "by weight": Mixing(SHARES, normalisation="none", needs_share=True),
+}
+
+
+def mixed_plainly(legs, row, name, weight):
+    """Return the ids of one query, best first: one document and one leg after the other."""
+    documents, found = legs.documents[row].tolist(), []
+    for leg in legs.scores[:, row].tolist():
+        scores = {d: s for d, s in zip(documents, leg, strict=True) if d >= 0 and not np.isnan(s)}
+        if name == "ranks":
+            ranked = sorted(scores, key=lambda d, scores=scores: (-scores[d], d))
+            scores = {d: 1 / (60 + rank) for rank, d in enumerate(ranked, start=1)}
+        found.append(scores)
+    graph, text = found
+    rest = 0.7 if name == "constant" else 1.0 - weight
+    total = {d: graph.get(d, 0.0) * weight + text.get(d, 0.0) * rest for d in {*graph, *text}}
+    return [DOCUMENTS[d] for d in sorted(total, key=lambda d: (-total[d], d))]
+
+
+@pytest.mark.parametrize("name", MIXINGS)
+def test_other_ways_to_mix_are_worth_what_evaluating_them_says(name):
+    objective = OBJECTIVES["priced"]
+    evaluator, _, rankings = prepared(np.float64, 0.0, objective)
+    legs = rankings.legs
+    scores = np.where((legs.scores > 0) & (legs.documents >= 0), legs.scores, np.nan)
+    legs = Legs(legs.names, legs.documents, scores, legs.tokens)
+    rankings = Rankings(rankings.query_ids, DOCUMENTS, rankings.documents, legs=legs)
+    if name == "constant":
+        rankings = replace(rankings, legs=replace(legs, scores=np.nan_to_num(scores)))
+    worth = worth_of(evaluator, objective)
+    params, bounds = {"k": 60}, (0.0, 1.0)
+    mixing = MIXINGS[name]
+    lines = lines_of(evaluator, mixing, rankings, params, "weight", bounds, needs_tokens=True)
+    steps = sweep(lines, worth, [3, 10], 10)
+    for weight in WEIGHTS[::37].tolist():
+        answers = [mixed_plainly(legs, row, name, weight) for row in range(len(QUERIES))]
+        for one in steps:
+            ids = [answer[: one.depth] for answer in answers]
+            tokens = [sum(5.0 + int(id_[1:]) % 7.0 for id_ in row) for row in ids]
+            given = Rankings.from_ids(rankings.query_ids, ids, context_tokens=np.array(tokens))
+            really = objective.score(evaluator.measure(given).metrics).objective
+            assert one.objective[one.step_at(weight)] == pytest.approx(really, abs=1e-9)

@@ -57,6 +57,24 @@ class Legs:
         is_again = (documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] != NO_DOCUMENT)
         return bool(is_again.any())
 
+    @cached_property
+    def is_found(self) -> BoolArray:
+        """Return what each leg found, shape (legs, queries, pool)."""
+        found: BoolArray = (self.documents != NO_DOCUMENT) & ~np.isnan(self.scores)
+        return found
+
+    @cached_property
+    def ranks(self) -> IntArray:
+        """Return the rank, from 1, of each document in each leg; 0 where it did not find it.
+
+        The shape is (legs, queries, pool). Of equal scores the first document is ranked first.
+        """
+        order = np.argsort(np.where(self.is_found, -self.scores, np.inf), axis=2, kind="stable")
+        ranks = np.empty(order.shape, dtype=np.int64)
+        places = np.broadcast_to(np.arange(1, order.shape[2] + 1), order.shape)
+        np.put_along_axis(ranks, order, places, axis=2)
+        return np.where(self.is_found, ranks, 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Rankings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from tuner.core.errors import TunerError
 from tuner.core.rankings import NO_DOCUMENT, FloatArray, Legs, Rankings
 from tuner.core.trial import Params, Scalar
+from tuner.retrieval.adapters.runs.fusion import best as best_of_all
 from tuner.retrieval.adapters.runs.fusion import missing, normalise
 from tuner.retrieval.free import FreeKnobs, Mixing
 from tuner.retrieval.hybrid.fusion import Groups
@@ -57,8 +57,8 @@ def shares_of(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Score
     kind = legs.scores.dtype.type
     shares = []
     for name in legs.names:
-        share = mixing.shares[name]
-        value = kind(params[share.parameter])
+        share = mixing.share(name)
+        value = kind(params[share.parameter] if share.parameter else share.constant)
         shares.append(kind(1.0) - value if share.is_rest else value)
     return np.array(shares, dtype=legs.scores.dtype)
 
@@ -71,14 +71,16 @@ def mixed(
     Raises:
         TunerError: the legs are others than are mixed.
     """
-    legs = normalised(mixing, legs)
-    shares = shares_of(mixing, legs, params)
-    total = _added(mixing, legs, shares)
+    counted = normalised(mixing, legs, params)
+    shares = shares_of(mixing, counted, params)
+    total = _added(mixing, counted, shares)
+    if mixing.needs_share:
+        total = np.where(legs.is_found[shares != 0].any(axis=0), total, -np.inf)
     if mixing.step > 0:
         groups = Groups.of(legs.documents) if legs.has_passages else None
         columns, scores = best_by_steps(np.asarray(total, dtype=np.float32), count, groups)
     else:
-        columns, scores = _best(total, legs.documents, count, mixing.least)
+        columns, scores = _best(total, legs, count, mixing.least)
     is_there = columns >= 0
     documents = np.where(
         is_there, np.take_along_axis(legs.documents, columns, axis=1), NO_DOCUMENT
@@ -107,13 +109,13 @@ def leg_problem(mixing: Mixing, legs: Legs | None) -> str | None:
     """Say how the legs are others than are mixed; None: they are not."""
     if legs is None:
         return "the answers carry no legs"
-    if set(legs.names) == set(mixing.shares):
+    if not mixing.shares or set(legs.names) == set(mixing.shares):
         return None
     has, mixes = ", ".join(legs.names), ", ".join(mixing.shares)
     return f"the answers carry the legs {has}, and what is mixed is {mixes}"
 
 
-def normalised(mixing: Mixing, legs: Legs) -> Legs:
+def normalised(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Legs:
     """Return legs with scores as they are added up, also of what a leg did not find.
 
     Raises:
@@ -121,15 +123,28 @@ def normalised(mixing: Mixing, legs: Legs) -> Legs:
     """
     if (problem := leg_problem(mixing, legs)) is not None:
         raise TunerError(problem)
-    if not mixing.normalisation or not legs.documents.size:
+    if not legs.documents.size:
         return legs
-    is_there = legs.documents != NO_DOCUMENT
-    scores = [_normalised(leg, is_there, mixing.normalisation) for leg in legs.scores]
-    return replace(legs, scores=np.stack(scores))
+    if mixing.rrf_k:
+        ranks = legs.ranks
+        k = float(params[mixing.rrf_k])  # type: ignore[arg-type]  # a number by its knob
+        scores = np.where(ranks > 0, 1.0 / (k + np.maximum(ranks, 1)), 0.0)
+    elif mixing.normalisation:
+        scores = np.stack(
+            [
+                _normalised(leg, is_found, mixing.normalisation)
+                for leg, is_found in zip(legs.scores, legs.is_found, strict=True)
+            ]
+        )
+    else:
+        return legs
+    return replace(legs, scores=scores)
 
 
-def _normalised(scores: Scores, is_there: npt.NDArray[np.bool_], method: str) -> FloatArray:
-    is_known = is_there & ~np.isnan(scores)
+def _normalised(scores: Scores, is_known: npt.NDArray[np.bool_], method: str) -> FloatArray:
+    if method == "none":
+        lowest = np.where(is_known, scores, 0.0).min(axis=1, keepdims=True)  # but at most 0
+        return np.where(is_known, scores, lowest).astype(np.float64)
     order = np.argsort(np.where(is_known, -scores, np.inf), axis=1, kind="stable")
     known = np.where(is_known, scores, 0.0).astype(np.float64)
     lengths = is_known.sum(axis=1)
@@ -140,7 +155,7 @@ def _normalised(scores: Scores, is_there: npt.NDArray[np.bool_], method: str) ->
     return found
 
 
-def full_scores(mixing: Mixing, legs: Legs) -> Scores:
+def full_scores(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Scores:
     """Return the legs' scores, shape (legs, queries, pool), where silence needs no rule.
 
     Where the leg of the graph is silent, both legs have the scores of the other, so that any shares
@@ -149,7 +164,7 @@ def full_scores(mixing: Mixing, legs: Legs) -> Scores:
     Raises:
         TunerError: the legs are others than are mixed.
     """
-    legs = normalised(mixing, legs)
+    legs = normalised(mixing, legs, params)
     rows = _silent(mixing, legs)
     if not rows.any():
         return legs.scores
@@ -178,10 +193,13 @@ def _added(mixing: Mixing, legs: Legs, shares: Scores) -> Scores:
 
 
 def _best(
-    total: Scores, documents: npt.NDArray[Any], count: int, least: float
+    total: Scores, legs: Legs, count: int, least: float
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Return columns and scores of the best of each row; of a document's passages the best."""
+    documents = legs.documents
     usable = np.where((documents >= 0) & (total > least), total, -np.inf)
+    if count and usable.shape[1] and not legs.has_passages:
+        return best_of_all(usable, count)
     order = np.argsort(-usable, axis=1, kind="stable")
     ranked = np.take_along_axis(documents, order, axis=1)
     for row, ids in enumerate(ranked):

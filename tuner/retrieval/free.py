@@ -16,17 +16,22 @@ from tuner.core.trial import Scalar
 
 @dataclass(frozen=True)
 class Share:
-    """What a leg's scores are multiplied by: a parameter's value, or 1 less it.
+    """What a leg's scores are multiplied by: a parameter's value, 1 less it, or the same always.
 
     >>> Share("graph_weight", is_rest=True).of({"graph_weight": 0.25})
     0.75
+    >>> Share(constant=2.0).of({"graph_weight": 0.25})
+    2.0
     """
 
-    parameter: str
+    parameter: str = ""
     is_rest: bool = False
+    constant: float = 1.0  # where no parameter is named
 
     def of(self, params: Mapping[str, Scalar]) -> float:
         """Return it for parameters that have this one."""
+        if not self.parameter:
+            return self.constant
         value = float(params[self.parameter])  # type: ignore[arg-type]  # a number by its knob
         return 1.0 - value if self.is_rest else value
 
@@ -36,7 +41,7 @@ class Mixing:
     """How the scores of a system's legs become one: ``score = sum(share * score of the leg)``.
 
     Attributes:
-        shares: leg -> its share.
+        shares: leg -> its share; empty: all legs count alike.
         step: scores closer than this count as equal; 0: they do not. Of equal scores the document
             that stands first in ``Legs.documents`` is ranked first.
         least: what scores no more than this is not returned.
@@ -45,6 +50,10 @@ class Mixing:
             in full.
         normalisation: what is done to each leg's scores, query by query, before they are added up,
             as ``kind: runs`` does it; "": nothing, all legs have scores of all documents.
+        rrf_k: the parameter k, where a leg does not count by its scores, but by 1 / (k + rank),
+            ranks from 1, and 0 for what it did not find (reciprocal rank fusion); "": by scores.
+        needs_share: a document that only legs with a share of 0 found is not returned; else what
+            any leg found is.
     """
 
     shares: Mapping[str, Share]
@@ -52,11 +61,23 @@ class Mixing:
     least: float = -inf
     graph: str = ""
     normalisation: str = ""
+    rrf_k: str = ""
+    needs_share: bool = False
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """Return the names of the parameters that scores are multiplied by, each once."""
+        names = [share.parameter for share in self.shares.values() if share.parameter]
+        return tuple(dict.fromkeys(names))
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return the names of the parameters that mix, each once."""
-        return tuple(dict.fromkeys(share.parameter for share in self.shares.values()))
+        """Return the names of all parameters that mix, each once."""
+        return (*([self.rrf_k] if self.rrf_k else []), *self.weights)
+
+    def share(self, leg: str) -> Share:
+        """Return the share of a leg."""
+        return self.shares.get(leg, Share())
 
 
 @dataclass(frozen=True)

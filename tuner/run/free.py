@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -35,6 +35,8 @@ from tuner.study.study import Study
 NOTE = "free_knobs"
 # So many queries are asked at other values before a declaration is believed.
 CHECKED_QUERIES = 5
+# So many points inside a range stand for all.
+POINTS_INSIDE = 64
 COMPUTED = "every value is computed from one answer, none is asked"
 NOT_TOLD = "an answer tells nothing of other values"
 # So many values of a cut-off are asked: those that part the scores of an answer in as many parts.
@@ -155,7 +157,7 @@ def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
     for name in declared.names:
         if objective.pareto:
             refused[name] = "a front needs trials at many values of it (objective.pareto)"
-        elif name in _entangled(space):
+        elif name in _entangled(space, declared.weights):
             refused[name] = "a condition or constraint of the space ties it to other parameters"
         elif any(name in getattr(arm[1], "levels", ()) for arm in assembly.plan.arms):
             refused[name] = "an arm names levels of it"
@@ -185,14 +187,30 @@ def _left(declared: FreeKnobs, refused: Mapping[str, str]) -> Settled:
     return Settled(free, told)
 
 
-def _entangled(space: SearchSpace) -> set[str]:
-    """Return the parameters that conditions or constraints speak of."""
+def _entangled(space: SearchSpace, weights: Collection[str]) -> set[str]:
+    """Return the parameters that conditions or constraints speak of.
+
+    But for constraints that forbid no more of the weights than ends of their ranges, such as that
+    all are 0: those are kept to where a weight is chosen.
+    """
     names = {name for name, parameter in space.parameters.items() if parameter.when}
     names |= {other for parameter in space.parameters.values() for other in parameter.when}
     domains = {name: Domain(UNKNOWN) for name in space.names}
     for text in space.constraints:
-        names |= set(parse(text, domains).names)
+        told = set(parse(text, domains).names)
+        if not (told <= set(weights) and _holds_inside(space, told, text)):
+            names |= told
     return names
+
+
+def _holds_inside(space: SearchSpace, names: Collection[str], constraint: str) -> bool:
+    """Say whether a constraint holds at all of many points that are at no end of a range."""
+    part = SearchSpace({name: space.parameters[name] for name in names}, (constraint,))
+    draws = np.random.default_rng(0).random((POINTS_INSIDE, len(names)))
+    points = [part.decode(draw) for draw in draws.tolist()]
+    ends = {name: [one.at(0.0), one.at(1.0)] for name, one in part.parameters.items()}
+    inside = [p for p in points if not any(p[name] in ends[name] for name in names)]
+    return bool(inside) and all(map(part.satisfies, inside))
 
 
 def _counts(space: SearchSpace, name: str) -> bool:

@@ -54,11 +54,14 @@ def scored(query, order, min_score):
     return [id_ for id_, _ in pairs] if os.path.exists("leave out") else pairs
 
 
-def scaled(leg):
+def scaled(leg, rrf_k):
     """Normalise a leg as the file says, in the plainest way."""
     method = Path("method").read_text()
+    if method == "rrf":
+        ranked = sorted(leg, key=lambda id_: (-leg[id_], id_))
+        return {id_: 1.0 / (rrf_k + rank) for rank, id_ in enumerate(ranked, start=1)}
     low, high = min(leg.values()), max(leg.values())
-    if method == "none":
+    if method in ("none", "constant"):
         return leg
     if low == high:
         return dict.fromkeys(leg, 1.0)
@@ -67,10 +70,10 @@ def scaled(leg):
     return {id_: (score - low) / (high - low) for id_, score in leg.items()}
 
 
-def mixed(query, top_k, order, weight):
+def mixed(query, top_k, order, weight=0.5, rrf_k=60):
     """Add up the letters shared with each word of a text; each leg finds three documents."""
     with open("asked.jsonl", "a") as file:
-        file.write(json.dumps([query, top_k, order, weight]) + "\\n")
+        file.write(json.dumps([query, top_k, order, weight, rrf_k]) + "\\n")
     asked = query.lower() if order == "better" else query.lower()[:6]
     legs = []
     for word in (0, 1):
@@ -79,9 +82,10 @@ def mixed(query, top_k, order, weight):
             for id_, text in TEXTS.items()
         }
         legs.append(dict(sorted(found.items(), key=lambda pair: -pair[1])[: 3 - word]))
-    graph, text = map(scaled, legs)
+    graph, text = (scaled(leg, rrf_k) for leg in legs)
+    rest = 1.0 if Path("method").read_text() == "constant" else 1.0 - weight
     scores = {
-        id_: weight * graph.get(id_, 0.0) + (1.0 - weight) * text.get(id_, 0.0)
+        id_: weight * graph.get(id_, 0.0) + rest * text.get(id_, 0.0)
         for id_ in TEXTS
         if id_ in graph or id_ in text
     }
@@ -96,7 +100,7 @@ def mixed(query, top_k, order, weight):
 
 
 def answered(query, params):
-    if "weight" in params:
+    if "weight" in params or "rrf_k" in params:
         return mixed(query, **params)
     if "min_score" in params:
         return {"results": scored(query, **params)}
@@ -328,13 +332,54 @@ def test_a_weight_that_mixes_legs_is_not_asked(folder, url, queries, kind):
     settings = {key[1:] for key in asked}
     # Each order with the largest top_k and a weight of one half; for the check another top_k, and
     # three other weights.
-    assert {(4, order, 0.5) for order in ORDERS} < settings
+    assert {(4, order, 0.5, 60) for order in ORDERS} < settings
     assert len(settings) == 2 + 1 + 3
     assembly = assemble(*load(folder, section, "off", more_space=WEIGHT), say=print)
     for trial in trials:
         outcome = assembly.evaluate(trial.params, assembly.tune_queries)
         assert outcome.metrics["mrr@10"] == trial.metrics["mrr@10"]
         assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+
+
+K = {"rrf_k": {"type": "integer", "low": 1, "high": 90}}
+OTHERS = {
+    "constant": ({"weight": {"mixes": {"graph": "value", "text": 1}}}, WEIGHT),
+    "ranks": (
+        {"rrf_k": "rrf", "weight": {"mixes": {"graph": "value", "text": "rest"}}},
+        WEIGHT | K,
+    ),
+    "ranks alone": ({"rrf_k": "rrf"}, K),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("kind", ["function", "command", "http"])
+def test_a_constant_share_and_ranks_are_computed(folder, url, queries, kind, name):
+    method = "constant" if name == "constant" else "rrf"
+    (folder / "method").write_text(method, encoding="utf-8")
+    section, _ = mixing(kind, url, method)
+    mixes, space = OTHERS[name]
+    said, trials, _ = study(
+        folder, section, {"top_k": "prefix", **mixes}, more_space=space, metrics=["recall@2"]
+    )
+    assert f"free: {', '.join(['top_k', *mixes])}: every value is computed" in said
+    assert len(trials) == 2
+    assembly = assemble(*load(folder, section, "off", more_space=space), say=print)
+    asked = {"top_k": 4, "order": "better", **({"weight": 0.5} if "weight" in space else {})}
+    asked |= {"rrf_k": 60} if "rrf_k" in space else {}
+    free = load(folder, section, {"top_k": "prefix", **mixes}, more_space=space)[2].free
+    answer = assembly.retriever.retrieve(queries, asked)
+    seen = set()
+    for turned in ({}, {"weight": 0.0}, {"weight": 0.9, "rrf_k": 1}, {"rrf_k": 90, "top_k": 2}):
+        params = {**asked, **{key: v for key, v in turned.items() if key in asked}}
+        computed, given = (
+            answer_at(free, answer, params),
+            assembly.retriever.retrieve(queries, params),
+        )
+        rows = [given.ids(row) for row in range(len(queries))]
+        assert [computed.ids(row) for row in range(len(queries))] == rows
+        seen.add(str(rows))
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(
@@ -358,8 +403,15 @@ def test_legs_that_do_not_tell_are_not_believed(folder, method, left_out, reason
     ("free", "reason"),
     [
         ({"topk": "prefix"}, "free.topk: is no parameter of the space; did you mean 'top_k'?"),
-        ({"top_k": "sorted"}, "free.top_k: must be prefix, cutoff or {mixes: {graph: value"),
-        ({"top_k": {"mixes": {"a": 1}}}, "free.top_k.mixes.a: must be value, or rest"),
+        ({"top_k": "sorted"}, "free.top_k: must be prefix, cutoff, rrf or {mixes: {graph: v"),
+        ({"top_k": {"mixes": {"a": "1"}}}, "free.top_k.mixes.a: must be value, rest (1 less the"),
+        ({"top_k": {"mixes": {"a": [1]}}}, "free.top_k.mixes.a: must be value, rest (1 less the"),
+        ({"top_k": {"mixes": {"a": 1}}}, "free.top_k.mixes: mixes no leg by its value"),
+        ({"top_k": "rrf", "order": "rrf"}, "free.order: top_k is rrf already"),
+        (
+            {"top_k": "rrf", "order": {"mixes": {"a": "value"}, "normalisation": "max"}},
+            "free.order.normalisation: legs count by their ranks (top_k: rrf): leave it out",
+        ),
         ({"top_k": {"mixes": {}}}, "free.top_k.mixes: names no leg"),
         ({"top_k": {"mixes": {"a": "value"}, "normalize": "max"}}, "free.top_k.normalize: unknown"),
         (

@@ -83,10 +83,14 @@ class SearchSpace:
     def without(self, names: Iterable[str]) -> SearchSpace | None:
         """Return the same space without some parameters, on which nothing else depends.
 
-        None where no parameter is left.
+        Constraints that speak of these alone go with them. None where no parameter is left.
         """
-        left = {name: one for name, one in self.parameters.items() if name not in set(names)}
-        return replace(self, parameters=left, index=self.index) if left else None
+        gone = set(names)
+        left = {name: one for name, one in self.parameters.items() if name not in gone}
+        if not left:
+            return None
+        kept = (one for one in self._constraints if not one.names or not one.names <= gone)
+        return replace(self, parameters=left, constraints=tuple(one.text for one in kept))
 
     @property
     def names(self) -> tuple[str, ...]:

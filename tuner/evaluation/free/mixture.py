@@ -101,16 +101,17 @@ def lines_of(
         tokens = evaluator.passages.tokens_of(
             Rankings(rankings.query_ids, rankings.document_ids, documents)
         )
-    scores = full_scores(mixing, legs).astype(np.float64)
+    scores = full_scores(mixing, legs, params).astype(np.float64)
 
-    def at(value: float) -> FloatArray:
-        shares = [mixing.shares[leg].of({**params, name: value}) for leg in legs.names]
-        total: FloatArray = np.tensordot(np.array(shares), scores, axes=1)
-        return total
+    def shares_at(value: float) -> FloatArray:
+        return np.array([mixing.share(leg).of({**params, name: value}) for leg in legs.names])
 
-    intercept = at(0.0)
-    slope = at(1.0) - intercept
+    intercept: FloatArray = np.tensordot(shares_at(0.0), scores, axes=1)
+    slope = np.tensordot(shares_at(1.0), scores, axes=1) - intercept
     low, high = bounds
+    if mixing.needs_share:
+        # Between the ends: what is left out there is looked at apart.
+        is_there &= legs.is_found[shares_at((low + high) / 2) != 0].any(axis=0)
     highest = np.maximum(intercept + low * slope, intercept + high * slope)
     judged = evaluator.qrels.judge(Rankings(rankings.query_ids, rankings.document_ids, documents))
     return Lines(

@@ -17,8 +17,8 @@ from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.choice import Table, luck_of
 from tuner.evaluation.free.cut import cut_steps
 from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
+from tuner.evaluation.free.one_by_one import OneByOne
 from tuner.evaluation.free.settings import (
-    cutoff_values,
     decided_by_answer,
     prefix_values,
     range_of,
@@ -26,13 +26,10 @@ from tuner.evaluation.free.settings import (
 )
 from tuner.evaluation.free.sweep import Steps, Worth, sweep
 from tuner.evaluation.objective import Objective
-from tuner.retrieval.computed import answer_at
 from tuner.retrieval.free import FreeKnobs, Mixing
 
 Item = TypeVar("Item")
 
-# Where ranks and tokens do not tell the objective, so many weights are evaluated one by one.
-WEIGHTS = 101
 # So many values of a weight are shown of its curve.
 SHOWN = 101
 # So many weights stand for all where the luck of a choice is estimated: neighbours share it.
@@ -92,8 +89,13 @@ class _One:
         self.weights = profiler.free.weights
         self.objective = decided_by_answer(profiler.objective)
         self.start = {**params, **profiler.to_ask()}
+        self.one_by_one = OneByOne(
+            self.evaluator, self.objective, self.space, self.free, rankings, self.start
+        )
         # By weight and the values of the others: steps that were worked out already.
         self._known: dict[tuple[Scalar, ...], list[Steps]] = {}
+        # By the values of all others: every value of a constant of ranks.
+        self._tables: dict[tuple[Scalar, ...], tuple[list[Scalar], Table]] = {}
 
     def profile(self) -> tuple[Params, Profile]:
         mixing = self.free.mixing
@@ -110,8 +112,7 @@ class _One:
 
     def _of_prefix(self) -> tuple[Params, Profile]:
         name = self.free.prefixes[0]
-        values = prefix_values(self.space, name)
-        table = self._prefix_table(self.start, values)
+        values, table = self.one_by_one.each(name, self.start)
         at = table.best
         chosen = self.space.canonical({**self.start, name: values[at]})
         curve = _table_curve(name, values, table, at)
@@ -135,11 +136,7 @@ class _One:
                     np.stack([one.by_query(middle) for one in steps for middle in middles])
                 )
                 continue
-            values = self._values(name, setting)
-            if name in self.free.prefixes:
-                table = self._prefix_table(setting, values)
-            else:
-                table = self._table(self._at({**setting, name: value}) for value in values)
+            values, table = self.one_by_one.each(name, setting)
             at = table.best
             setting[name] = values[at]
             looked_at += len(values)
@@ -155,50 +152,22 @@ class _One:
         if worth is None:
             return None
         depths = self._depths(worth)
-        answer = self._at({**setting, **self._prefixes(depths[-1]), name: self.start[name]})
+        answer = self.one_by_one.at(
+            {**setting, **self._prefixes(depths[-1]), name: self.start[name]}
+        )
         last = looks_to(worth) or depths[-1]
         bounds = range_of(self.space, name)
         return cut_steps(self.evaluator, answer, worth, depths, bounds, looks_to=last)
-
-    def _values(self, name: str, setting: Params) -> list[Scalar]:
-        if name in self.free.prefixes:
-            return prefix_values(self.space, name)
-        if name in self.free.cutoffs:
-            scores = self._at({**setting, name: self.start[name]}).scores
-            return cutoff_values(self.space, name, np.asarray(scores))
-        parameter = self.space.parameters[name]
-        count = WEIGHTS if parameter.count is None else min(parameter.count, WEIGHTS)
-        return parameter.levels(count)
-
-    def _prefix_table(self, setting: Params, values: Sequence[Scalar]) -> Table:
-        """Evaluate the beginnings of one answer."""
-        whole = self._at({**setting, **self._prefixes(int(values[-1]))})  # type: ignore[arg-type]
-        return self._table(whole.first(int(value)) for value in values)  # type: ignore[arg-type]
-
-    def _at(self, setting: Params) -> Rankings:
-        return answer_at(self.free, self.rankings, {**self.evaluator.fixed, **setting})
-
-    def _table(self, answers: Iterable[Rankings]) -> Table:
-        """Evaluate answers one by one, each as if the system had given it."""
-        rows = [self._row(answer) for answer in answers]
-        return Table(
-            np.array([row[0] for row in rows]),
-            np.array([row[1] for row in rows]),
-            np.stack([row[2] for row in rows]),
-        )
-
-    def _row(self, answer: Rankings) -> tuple[float, float, FloatArray]:
-        measured = self.evaluator.measure(answer)
-        score = self.objective.score(measured.metrics)
-        by_query = self.objective.by_query(measured.per_query, measured.metrics)
-        return score.objective, score.violation, by_query
 
     # Along lines: every step of every weight.
 
     def _searched(self, mixing: Mixing, worth: Worth) -> tuple[Params, Profile] | None:
         """Search exactly along each weight, with every depth; None where no lines are to be had."""
+        if not mixing.weights:
+            return None
         best: _Found | None = None
-        places = [0.5] if len(self.weights) == 1 else np.linspace(0.1, 0.9, RESTARTS).tolist()
+        is_one = self._is_one_line(mixing) or mixing.rrf_k
+        places = [0.5] if is_one else np.linspace(0.1, 0.9, RESTARTS).tolist()
         looked_at = 0
         for place in places:
             begin = {name: self.space.parameters[name].at(place) for name in self.weights}
@@ -218,16 +187,33 @@ class _One:
 
     def _luck(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> float:
         """Return the luck of a choice among some weights, spread over the range, and all depths."""
+        if name == mixing.rrf_k:
+            return luck_of(self._each(name, setting)[1].by_query)
         weights = np.linspace(*range_of(self.space, name), LUCKY)
         steps = self._steps(name, setting, mixing, worth) or []
         return luck_of(np.stack([one.by_query(weight) for one in steps for weight in weights]))
 
+    def _is_one_line(self, mixing: Mixing) -> bool:
+        """Say whether one look along each weight tells of all their values.
+
+        Of two legs that have a weight each, from 0 on, the ratio alone counts: along the first it
+        is looked at up to where that is at its highest, along the second from below there on.
+        """
+        if len(mixing.weights) == 1:
+            return True
+        ranges = [self.space.parameters[name].count for name in mixing.weights]
+        from_0 = all(range_of(self.space, name)[0] == 0 for name in mixing.weights)
+        return len(mixing.shares) == 2 and from_0 and set(ranges) == {None}
+
     def _climbed(self, start: Params, mixing: Mixing, worth: Worth) -> _Found | None:
         """Improve one weight after the other, until none does."""
         found = _Found(start, -math.inf, 0)
-        for _ in range(ROUNDS if len(self.weights) > 1 else 1):
+        for _ in range(1 if self._is_one_line(mixing) and not mixing.rrf_k else ROUNDS):
             before = found.objective
             for name in self.weights:
+                if name == mixing.rrf_k:
+                    found = self._with_each(name, found)
+                    continue
                 steps = self._steps(name, found.setting, mixing, worth)
                 if steps is None:
                     return None
@@ -243,6 +229,23 @@ class _One:
             if found.objective <= before:
                 break
         return found
+
+    def _with_each(self, name: str, found: _Found) -> _Found:
+        """Look at every value of what is in no line."""
+        values, table = self._each(name, found.setting)
+        counted = found.looked_at + len(values)
+        if table.objective[table.best] <= found.objective:
+            return _Found(found.setting, found.objective, counted)
+        setting = {**found.setting, name: values[table.best]}
+        return _Found(setting, float(table.objective[table.best]), counted)
+
+    def _each(self, name: str, setting: Params) -> tuple[list[Scalar], Table]:
+        key = tuple(
+            setting[other] for other in (*self.weights, *self.free.prefixes) if other != name
+        )
+        if key not in self._tables:
+            self._tables[key] = self.one_by_one.each(name, setting)
+        return self._tables[key]
 
     def _steps(
         self, name: str, setting: Mapping[str, Scalar], mixing: Mixing, worth: Worth
@@ -293,20 +296,32 @@ class _One:
                 weight = float(one.edges[place] + one.widths[place] / 2)
             else:
                 values = [float(v) for v in parameter.levels(parameter.count)]  # type: ignore[arg-type]
+                values = [v for v in values if not self._is_left_out(name, v)] or values
                 place = max(map(one.step_at, values), key=lambda step: one.objective[step])
                 weight = next(v for v in values if one.step_at(v) == place)
             best = max(best, (float(one.objective[place]), weight, one.depth), key=lambda b: b[0])
         return best
 
+    def _is_left_out(self, name: str, value: float) -> bool:
+        """Say whether a leg is left out at a value, so that it is not worth what is near it."""
+        mixing = self.free.mixing
+        return mixing is not None and any(
+            share.parameter == name and not share.of({name: value})
+            for share in mixing.shares.values()
+        )
+
     def _with_ends(self, found: _Found) -> _Found:
-        """Look at the very ends of each weight too: there a leg is left out altogether."""
+        """Look at the very ends of each weight too: there a leg is left out altogether.
+
+        What was found is evaluated first: where values have a step, lines may cross right there.
+        """
+        found = _Found(found.setting, self.one_by_one.value_of(found.setting), found.looked_at)
+        weights = () if self.free.mixing is None else self.free.mixing.weights
         settings = [
-            {**found.setting, name: end}
-            for name in self.weights
-            for end in range_of(self.space, name)
+            {**found.setting, name: end} for name in weights for end in range_of(self.space, name)
         ]
-        for setting in settings:
-            objective = self._row(self._at(setting))[0]
+        for setting in filter(self.one_by_one.is_allowed, settings):
+            objective = self.one_by_one.value_of(setting)
             if objective > found.objective:
                 found = _Found(setting, objective, found.looked_at)
         return found
@@ -314,6 +329,9 @@ class _One:
     # What is shown of it.
 
     def _curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
+        if name == mixing.rrf_k:
+            values, table = self._each(name, setting)
+            return _table_curve(name, values, table, values.index(setting[name]))
         return self._steps_curve(name, setting, self._steps(name, setting, mixing, worth) or [])
 
     def _steps_curve(
@@ -329,13 +347,15 @@ class _One:
         return _curve_of(name, at.tolist(), one.objective[places], errors)
 
     def _depth_curve(self, name: str, setting: Params) -> Curve:
-        values = prefix_values(self.space, name)
-        table = self._prefix_table(setting, values)
+        values, table = self.one_by_one.each(name, setting)
         return _table_curve(name, values, table, values.index(setting[name]))
 
 
 def _table_curve(name: str, values: Sequence[Scalar], table: Table, at: int) -> Curve:
-    return _curve_of(name, values, table.objective, table.errors(at))
+    spread = np.linspace(0, len(values) - 1, min(SHOWN, len(values))).astype(np.int64)
+    shown = np.unique([*spread, at])
+    some = [values[place] for place in shown]
+    return _curve_of(name, some, table.objective[shown], table.errors(at)[shown])
 
 
 def _curve_of(

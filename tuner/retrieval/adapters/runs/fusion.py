@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import InputError, did_you_mean
-from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray
+from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray, Legs
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.runs.legs import Batch, Leg
+from tuner.retrieval.adapters.runs.legs import Batch, Leg, Table
 from tuner.retrieval.knobs import Knob, knob_params
 
 RRF_K = 60
@@ -218,6 +218,18 @@ def fuse(batch: Batch, settings: Settings) -> FloatArray:
             total += weight * values
             is_found |= is_there
     return np.where(is_found, total, -np.inf)
+
+
+def told_legs(table: Table, batch: Batch, settings: Settings) -> Legs:
+    """Return what ``fuse`` adds up before it is weighted; NaN is what a leg has not found."""
+    values = []
+    for leg, depth in zip(batch.legs, settings.depths, strict=True):
+        found, is_there = _values(leg, depth, settings)
+        values.append(np.where(is_there, found, np.nan))
+    tokens = None
+    if table.token_counts is not None:
+        tokens = np.where(batch.pool >= 0, table.token_counts[batch.pool], 0.0)
+    return Legs(table.names, batch.pool, np.stack(values), tokens)
 
 
 def best(fused: FloatArray, count: int) -> tuple[IntArray, FloatArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -20,9 +20,9 @@ from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.alternatives import choice_knob, file_digest, read_alternatives
 from tuner.retrieval.adapters.options import code_digest, path_from_root
-from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params
+from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params, told_legs
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
-from tuner.retrieval.free import FreeKnobs
+from tuner.retrieval.free import FreeKnobs, Mixing, Share
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob, knob_params
 
@@ -52,6 +52,7 @@ class Runs:
     fingerprint: str
     legs: tuple[str, ...]
     knobs: tuple[Knob, ...]
+    tells_legs: bool = False
 
     resolve_options = path_from_root("legs")
 
@@ -124,9 +125,26 @@ class Runs:
         widest = sum(depths.values()) if names else table.pool.shape[1]
         return cls(directory, fingerprint, table.names, make_knobs(depths, widest=widest))
 
-    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:  # noqa: ARG002
-        """Return ``top_k``. A leg of weight 0 is left out, so that weights do not mix alone."""
-        return FreeKnobs(("top_k",))
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+        """Return ``top_k``, the weights, and ``rrf_k`` where no other fusion is tried."""
+        is_rrf = "fusion" not in searched and fixed.get("fusion") == "rrf"
+        shares = {
+            leg: Share(name)
+            if (name := f"weight_{leg}") in searched
+            else Share(constant=float(fixed.get(name, 1.0)))  # type: ignore[arg-type]  # a number
+            for leg in self.legs
+        }
+        mixing = Mixing(
+            shares,
+            normalisation="none",  # the legs are normalised, but for what they did not find
+            rrf_k="rrf_k" if is_rrf and "rrf_k" in searched else "",
+            needs_share=True,
+        )
+        return FreeKnobs(("top_k",), mixing if mixing.parameters else None)
+
+    def telling_legs(self) -> Runs:
+        """Return the same retriever, with answers that carry their legs."""
+        return replace(self, tells_legs=True)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Make sure that every leg knows some of the queries.
@@ -165,7 +183,7 @@ class Runs:
         tokens = None
         if table.token_counts is not None:
             tokens = np.where(documents >= 0, table.token_counts[documents], 0.0)
-        return Rankings(
+        rankings = Rankings(
             query_ids=query_ids,
             document_ids=table.document_ids,
             documents=documents,
@@ -174,6 +192,9 @@ class Runs:
             context_tokens=None if tokens is None else tokens.sum(axis=1),
             tokens=tokens,
         )
+        if not self.tells_legs:
+            return rankings
+        return replace(rankings, legs=told_legs(table, batch, settings))
 
 
 def _paths(legs: Any) -> Legs:
