@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.cli.paid import PaidService
 
 TOKENS = 500.0
 CONFIG = """\
@@ -35,68 +34,22 @@ tracking: null
 """
 
 
-class Paid(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        service: Service = self.server.service  # type: ignore[attr-defined]
-        number = service.count()
-        time.sleep(service.answer_s)
-        words = asked["query"].removesuffix("?").split()
-        part, city = words[4], words[6]
-        found = [f"{city}-{part}", f"{city}-{'market' if part == 'river' else 'river'}"]
-        worse = asked["params"]["title_weight"] > 2
-        answer = {"results": found[::-1] if worse else found, "context_tokens": TOKENS}
-        body = json.dumps(answer).encode()
-        self.send_response(503 if number in service.fails_at else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-class Service:
-    """A server that counts what it is asked, and does something when it has been asked so often."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.fails_at: set[int] = set()
-        self.answer_s = 0.004
-        self.at: dict[int, Any] = {}
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Paid)
-        self._server.daemon_threads = True
-        self._server.service = self  # type: ignore[attr-defined]
-        self._server.handle_error = lambda *_: None  # type: ignore[method-assign,assignment]
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
-
-    def count(self) -> int:
-        with self._lock:
-            self.asked += 1
-            number = self.asked
-        self.at.get(number, lambda: None)()
-        return number
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+def answer(query: str, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
+    words = query.removesuffix("?").split()
+    part, city = words[4], words[6]
+    found = [f"{city}-{part}", f"{city}-{'market' if part == 'river' else 'river'}"]
+    worse = params["title_weight"] > 2
+    return {"results": found[::-1] if worse else found, "context_tokens": TOKENS}, TOKENS
 
 
 @pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
+def service() -> Iterator[PaidService]:
+    service = PaidService(answer)
     yield service
     service.close()
 
 
-def configure(folder: Path, service: Service, *lines: str) -> None:
+def configure(folder: Path, service: PaidService, *lines: str) -> None:
     text = CONFIG.replace("URL", service.url) + "".join(f"{line}\n" for line in lines)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
 
@@ -105,7 +58,7 @@ def parts(record: dict[str, Any]) -> dict[str, int]:
     return {part["name"]: part["queries"] for part in record["spent"]["parts"]}
 
 
-def test_tries_that_failed_are_counted(tuner_here, service: Service) -> None:
+def test_tries_that_failed_are_counted(tuner_here, service: PaidService) -> None:
     configure(tuner_here.folder, service)
     service.fails_at = {3, 50}
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
@@ -117,7 +70,7 @@ def test_tries_that_failed_are_counted(tuner_here, service: Service) -> None:
     assert record["spent"]["kept"] > 0  # the verdict asks nothing that scoring has asked
 
 
-def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: Service) -> None:
+def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: PaidService) -> None:
     configure(tuner.folder, service)
     started = subprocess.Popen(
         tuner.command("run", "config.yaml", "--quiet"), cwd=tuner.folder, env=tuner.environment
@@ -135,7 +88,7 @@ def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: Serv
 
 @pytest.mark.parametrize("racing", [(), ("racing: {}",)], ids=["whole", "racing"])
 def test_a_budget_of_queries_is_never_passed_and_leaves_a_verdict(
-    tuner_here, service: Service, racing: tuple[str, ...]
+    tuner_here, service: PaidService, racing: tuple[str, ...]
 ) -> None:
     # The baseline asks 10, and 30 are kept for the verdict, so there is room for 3 trials of 10.
     configure(tuner_here.folder, service, "budget: {query_evaluations: 75}", *racing)
@@ -157,7 +110,7 @@ def test_a_budget_of_queries_is_never_passed_and_leaves_a_verdict(
     assert sum(parts(record).values()) == asked
 
 
-def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: Service) -> None:
+def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: PaidService) -> None:
     # A query costs 0.01 and 500 tokens at 0.02 a thousand: 0.02 in all. The baseline 0.20, the
     # verdict 0.60 at most, and so 3 trials of 0.20 fit into 1.50.
     lines = (
@@ -174,7 +127,9 @@ def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: Servic
     assert record["ended_by"].startswith("the budget of money 1.50 is used up")
 
 
-def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(tuner, service: Service) -> None:
+def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(
+    tuner, service: PaidService
+) -> None:
     configure(tuner.folder, service, "budget: {query_evaluations: 75}")
     whole = json.loads(tuner("run", "config.yaml", "--json").stdout)
     begun = service.asked
@@ -210,7 +165,7 @@ def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(tuner, service:
     ],
 )
 def test_a_budget_that_cannot_be_kept_is_refused(
-    tuner_here, service: Service, lines: tuple[str, ...], said: str
+    tuner_here, service: PaidService, lines: tuple[str, ...], said: str
 ) -> None:
     configure(tuner_here.folder, service, *lines)
     for command in ("run", "check"):
@@ -218,7 +173,7 @@ def test_a_budget_that_cannot_be_kept_is_refused(
     assert service.asked == 0
 
 
-def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: Service) -> None:
+def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: PaidService) -> None:
     configure(tuner_here.folder, service, "budget: {trials: 5}")
     tuner_here.edit(
         "[{kind: random, trials: 8}]", "[{kind: random, trials: 6}, {kind: grid, trials: 4}]"
@@ -230,7 +185,7 @@ def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: Service) -> 
     assert record["finished_trials"] + record["shared_trials"] == 6
 
 
-def test_minutes_end_a_search_with_a_verdict(tuner_here, service: Service) -> None:
+def test_minutes_end_a_search_with_a_verdict(tuner_here, service: PaidService) -> None:
     service.answer_s = 0.05
     configure(tuner_here.folder, service, "budget: {minutes: 1.0e-6}")
     record = json.loads(tuner_here("run", "config.yaml", "--json").stdout)
@@ -240,7 +195,7 @@ def test_minutes_end_a_search_with_a_verdict(tuner_here, service: Service) -> No
 
 
 def test_a_check_says_what_will_be_asked_and_a_probe_asks_five_queries(
-    tuner_here, service: Service
+    tuner_here, service: PaidService
 ) -> None:
     lines = ("cost: {per_query: 0.01, per_1000_tokens: 0.02}", "inspection: off")
     configure(tuner_here.folder, service, *lines)

@@ -16,9 +16,12 @@ from tuner.core.ledger import (
     current_key,
     evaluating,
     heard_by,
+    hearer,
+    hearing,
     key_of_evaluation,
     teller,
 )
+from tuner.core.rankings import Rankings
 
 ASKS_AND_DIES = """
 import os, signal, sys
@@ -81,6 +84,18 @@ def test_who_sends_tells_who_counts_and_no_other() -> None:
     teller()(4)
     tell(5)  # as from a thread that goes on
     assert heard == [2, 5]
+
+
+def test_answers_are_heard_by_all_who_listen() -> None:
+    outer, inner = list[Rankings](), list[Rankings]()
+    answer = Rankings.from_ids(["q1"], [["a"]])
+    hearer()(answer)
+    with hearing(outer.append):
+        with hearing(inner.append):
+            hear = hearer()
+        hearer()(answer)
+    hear(answer)  # as from a thread that goes on
+    assert (len(outer), len(inner)) == (2, 1)
 
 
 def test_an_evaluation_is_known_by_its_parameters_in_whatever_order() -> None:

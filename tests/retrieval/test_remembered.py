@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tuner.core.corpus import Query
+from tuner.core.ledger import hearer
 from tuner.core.rankings import Legs, Rankings
 from tuner.retrieval.wrapped import remembered as memory
 from tuner.retrieval.wrapped.remembered import Remembered
@@ -139,6 +140,36 @@ def test_what_was_answered_before_a_failure_is_not_lost(tmp_path: Path) -> None:
         Counting().retrieve(QUERIES, PARAMS),
     )
     assert mended.asked == ["q6", "q7", "q8", "q9"]
+
+
+class Telling(Counting):
+    """Tells of each answer, and is killed before the seventh."""
+
+    def retrieve(self, queries, params):
+        hear = hearer()
+        for query in queries:
+            if query.id == "q6":
+                raise KeyboardInterrupt
+            hear(super().retrieve([query], params))
+        return super().retrieve(queries, params)
+
+
+@pytest.mark.parametrize(("is_paid", "kept"), [(True, 6), (False, 0)])
+def test_paid_answers_are_kept_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_paid: bool, kept: int
+) -> None:
+    monkeypatch.setattr(memory, "BATCH", 64)
+    with pytest.raises(KeyboardInterrupt):
+        Remembered(Telling(), tmp_path, is_paid=is_paid).retrieve(QUERIES, PARAMS)
+    again = Counting()
+    Remembered(again, tmp_path).retrieve(QUERIES, PARAMS)
+    assert len(again.asked) == len(QUERIES) - kept
+
+
+def test_answers_that_were_kept_as_they_came_are_not_written_twice(tmp_path: Path) -> None:
+    Remembered(Telling(), tmp_path, is_paid=True).retrieve(QUERIES[:6], PARAMS)
+    (file,) = tmp_path.iterdir()
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 6
 
 
 class OneByOne(Counting):

@@ -110,11 +110,12 @@ def whole(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         raise
 
 
-def append_lines(path: Path, lines: str) -> None:
+def append_lines(path: Path, lines: str, *, waits: bool = True) -> None:
     """Add whole lines to a file, which is made where it is missing; on the disk on return.
 
     They stand on lines of their own even after one that a crash has torn, and among those of other
-    processes that write to the file at the same time.
+    processes that write to the file at the same time. Where it does not wait for the disk, a killed
+    process loses none of them, but a machine without power may, until lines are waited for.
 
     Raises:
         OSError: the disk refuses; the file is as it was before.
@@ -127,7 +128,8 @@ def append_lines(path: Path, lines: str) -> None:
             begin, end = "\n" if is_torn else "", "" if lines.endswith("\n") else "\n"
             append_bytes(descriptor, f"{begin}{lines}{end}".encode(errors=_HALF_CHARACTERS))
             try:
-                os.fsync(descriptor)
+                if waits:
+                    os.fsync(descriptor)
             except OSError:
                 os.ftruncate(descriptor, size)
                 raise

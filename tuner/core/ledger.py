@@ -1,7 +1,8 @@
 """What is asked of a system: told just before it is sent, and kept when the process that asks dies.
 
 Who sends queries calls ``teller()`` once, in the thread that was asked, and what that returns just
-before each is sent. So the count is the system's own, to the query, however a process ends.
+before each is sent; and ``hearer()`` the same way, for answers as they come. So the count is the
+system's own, to the query, however a process ends.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.json_text import digest_of
 from tuner.core.trial import Params
 
+if TYPE_CHECKING:  # commands are listed without numpy
+    from tuner.core.rankings import Rankings
+
 Tell = Callable[[int], None]
+Hear = Callable[["Rankings"], None]
 
 # What is kept for which evaluation; of none in particular.
 NO_KEY = "-"
@@ -30,8 +35,13 @@ def _untold(queries: int) -> None:  # noqa: ARG001  # the form of a Tell
     return None
 
 
+def _unheard(answers: Rankings) -> None:  # noqa: ARG001  # the form of a Hear
+    return None
+
+
 # Not arguments: between who counts and who sends stand retrievers of others.
 _TELL: ContextVar[Tell] = ContextVar("tell", default=_untold)
+_HEAR: ContextVar[Hear] = ContextVar("hear", default=_unheard)
 _KEY: ContextVar[str] = ContextVar("key", default=NO_KEY)
 
 
@@ -51,6 +61,30 @@ def teller() -> Tell:
     In the thread that was asked; what it returns may be called in any.
     """
     return _TELL.get()
+
+
+@contextmanager
+def hearing(hear: Hear) -> Iterator[None]:
+    """Give ``hear`` the answers that this thread, or who it asks, gets in the block, as they come.
+
+    Who heard of them before still does.
+    """
+    before = hearer()
+
+    def both(answers: Rankings) -> None:
+        hear(answers)
+        before(answers)
+
+    token = _HEAR.set(both)
+    try:
+        yield
+    finally:
+        _HEAR.reset(token)
+
+
+def hearer() -> Hear:
+    """Return what to call with answers as they come: see ``teller``."""
+    return _HEAR.get()
 
 
 @contextmanager

@@ -339,7 +339,8 @@ class AnswersOneByOne(Protocol):
 class TellsEachQuery(Protocol):
     """A retriever that tells ``core.ledger.teller()`` of each query just before it is sent.
 
-    Then what it is asked is counted to the query, however the process ends.
+    Then what it is asked is counted to the query, however the process ends. One that tells
+    ``hearer()`` of answers as they come, of all of them, lets each be kept at once, too.
     """
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tuner.core.calls import purpose_alone
 from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
-from tuner.core.ledger import Asked, Ledger, Tell, current_key, heard_by
+from tuner.core.ledger import Asked, Hear, Ledger, current_key, heard_by, hearing
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, serve_one, tells_each_query, with_reasons
@@ -35,16 +36,14 @@ class Counted(Around):
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Ask the retriever, and count the queries, also where it then fails."""
-        with heard_by(tell := self._tell(self.purpose)):
-            if not tells_each_query(self.retriever):
-                tell(len(queries))
+        with self._counting(self.purpose, len(queries)) as answered:
             try:
                 rankings = self.retriever.retrieve(queries, params)
             except TunerError as error:
                 if isinstance(error.answered, Rankings):
-                    self._answered(self.purpose, error.answered)
+                    answered(error.answered)
                 raise
-        self._answered(self.purpose, rankings)
+            answered(rankings)
         return rankings
 
     def explain(self, queries: Sequence[Query], params: Params, rankings: Rankings) -> Rankings:
@@ -57,11 +56,9 @@ class Counted(Around):
         It counts as one to be timed, unless the purpose asks queries alone for its own sake.
         """
         purpose = purpose_alone(self.purpose)
-        with heard_by(tell := self._tell(purpose)):
-            if not tells_each_query(self.retriever):
-                tell(1)
+        with self._counting(purpose, 1) as answered:
             rankings = serve_one(self.retriever, query, params)
-        self._answered(purpose, rankings)
+            answered(rankings)
         return rankings
 
     def tell_kept(self, queries: int) -> None:
@@ -69,21 +66,36 @@ class Counted(Around):
         if queries:
             self.ledger.add(self.purpose, Asked(kept=queries), current_key())
 
-    def _tell(self, purpose: str) -> Tell:
-        ledger, key = self.ledger, current_key()
+    @contextmanager
+    def _counting(self, purpose: str, queries: int) -> Iterator[Hear]:
+        """Count what is sent in the block; what is yielded counts answers nobody told of by then.
 
-        def tell(queries: int) -> None:
-            ledger.add(purpose, Asked(sent=queries), key)
+        A retriever that tells of answers as they come tells of all that it has.
+        """
+        ledger, key, heard = self.ledger, current_key(), list[Rankings]()
 
-        return tell
+        def tell(sent: int) -> None:
+            ledger.add(purpose, Asked(sent=sent), key)
 
-    def _answered(self, purpose: str, rankings: Rankings) -> None:
+        def hear(rankings: Rankings) -> None:
+            heard.append(rankings)
+            ledger.add(purpose, self._answered(rankings), key)
+
+        def answered(rankings: Rankings) -> None:
+            if not heard:
+                hear(rankings)
+
+        if not tells_each_query(self.retriever):
+            tell(queries)
+        with heard_by(tell), hearing(hear):
+            yield answered
+
+    def _answered(self, rankings: Rankings) -> Asked:
         tokens = rankings.context_tokens
         if self.count_tokens is not None:
             tokens = self.count_tokens(rankings)
         known = 0.0 if tokens is None else float(np.nansum(tokens))
-        answered = Asked(answered=len(rankings.query_ids), tokens=known)
-        self.ledger.add(purpose, answered, current_key())
+        return Asked(answered=len(rankings.query_ids), tokens=known)
 
 
 def counted(

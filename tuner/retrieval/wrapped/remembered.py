@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +17,7 @@ from tuner.core.corpus import Query
 from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.json_text import digest_of, read_as
-from tuner.core.ledger import Ledger
+from tuner.core.ledger import Ledger, hearing
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, at_once_of, identity, serve_one
@@ -58,9 +59,10 @@ class Remembered(Around):
 
     Queries are asked in batches of up to 64, and each batch is on the disk before the next is
     asked; of one that fails, what was answered before. A system that answers a query within 2 ms is
-    asked directly, unless ``is_paid``: each answer may cost money, or counts in a budget. Where the
-    folder is not there (on another machine of a cluster), nothing is kept. Legs of answers, which
-    may be many times as large, are kept and returned where they are wanted: see ``telling_legs``.
+    asked directly, unless ``is_paid``: each answer may cost money, or counts in a budget. These are
+    on the disk as they come, where the retriever tells of them. Where the folder is not there (on
+    another machine of a cluster), nothing is kept. Legs of answers, which may be many times as
+    large, are kept and returned where they are wanted: see ``telling_legs``.
     """
 
     def __init__(self, retriever: Retriever, folder: Path, *, is_paid: bool = False) -> None:
@@ -144,19 +146,29 @@ class Remembered(Around):
 
     def _ask(self, queries: Sequence[Query], params: Params, path: Path) -> Rankings:
         begin = time.perf_counter()
+        written = set[str]()
+
+        def keep(rankings: Rankings) -> None:
+            new = [a for a in _answers(self._wanted(rankings)) if a["query"] not in written]
+            if new and self._folder.is_dir():
+                written.update(answer["query"] for answer in new)
+                _append(path, new, waits=len(written) == len(queries))
+
         try:
-            rankings = self._wanted(self.retriever.retrieve(queries, params))
+            # What is paid for is kept as it comes; else it may be too quick to be kept at all.
+            with hearing(keep) if self._is_paid else nullcontext():
+                rankings = self._wanted(self.retriever.retrieve(queries, params))
         except TunerError as error:
-            if isinstance(error.answered, Rankings) and self._folder.is_dir():
-                _append(path, _answers(self._wanted(error.answered)))
+            if isinstance(error.answered, Rankings):
+                keep(error.answered)
             raise
         elapsed_s = max(time.perf_counter() - begin, 1e-9)
         self._query_s = elapsed_s / len(queries)
         # Of queries that are answered side by side, each takes longer than its share of the time.
         rounds = math.ceil(len(queries) / (at_once_of(self.retriever) or 1))
         self._is_quick = not self._is_paid and elapsed_s / rounds < QUICK_S
-        if not self._is_quick and self._folder.is_dir():
-            _append(path, _answers(rankings))
+        if not self._is_quick:
+            keep(rankings)
         return rankings
 
     def _wanted(self, rankings: Rankings) -> Rankings:
@@ -246,5 +258,6 @@ def _read(path: Path) -> dict[str, Answer]:
     return known
 
 
-def _append(path: Path, answers: Iterable[Answer]) -> None:
-    append_lines(path, "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers))
+def _append(path: Path, answers: Iterable[Answer], *, waits: bool) -> None:
+    lines = "".join(json.dumps(a, ensure_ascii=False) + "\n" for a in answers)
+    append_lines(path, lines, waits=waits)

@@ -190,17 +190,17 @@ class Command:
         process = idle.take()
         tell = teller()
         try:
-            with collected(queries, self.known) as answers:
+            with collected(queries, self.known) as collection:
                 for row, query in enumerate(queries):
                     tell(1)
-                    answers[row] = self._ask(process, query, filled)
+                    collection.take([self._ask(process, query, filled)], row)
         finally:
             if process.is_in_step:
                 idle.give_back(process)
             else:
                 process.close(grace_s=0)
         seconds = {"call": time.perf_counter() - begin}
-        return rankings_of(queries, list(answers.values()), self.known, seconds)
+        return rankings_of(queries, list(collection.answers.values()), self.known, seconds)
 
     def _ask(self, process: Process, query: Query, params: Params) -> Answer:
         index = {} if self.kept is None else {INDEX: self.index or str(self.kept / FOLDER)}

@@ -258,7 +258,7 @@ class Function:
         ]
         rows = range(len(queries))
         tell = teller()
-        with collected(queries, self.known) as answers:
+        with collected(queries, self.known) as collection:
 
             async def awaited(row: int) -> None:
                 tell(1)
@@ -266,7 +266,7 @@ class Function:
                     raw = await within(target.timeout_s or ASYNC_TIMEOUT_S, calls[row])
                 except Exception as error:
                     raise _with_query(queries[row], error) from error
-                answers[row] = self._read(queries[row], raw)
+                collection.take([self._read(queries[row], raw)], row)
 
             def called(row: int) -> None:
                 tell(1)
@@ -274,14 +274,14 @@ class Function:
                     raw = calls[row]()
                 except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
                     raise _with_query(queries[row], error) from error
-                answers[row] = self._read(queries[row], raw)
+                collection.take([self._read(queries[row], raw)], row)
 
             if signature.is_async:
                 target.run([partial(awaited, row) for row in rows])
             else:
                 names = [f"query {query.id!r}" for query in queries]
                 target.call([partial(called, row) for row in rows], names)
-        return [answers[row] for row in rows]
+        return [collection.answers[row] for row in rows]
 
     def _given(self, signature: Signature) -> dict[str, Any]:
         """Return what an object's ``search`` is given besides the query and parameters of its own.

@@ -230,16 +230,16 @@ class Http:
         tried_again: list[float] = []
         tell = teller()
 
-        with collected(queries, self.known) as answers:
+        with collected(queries, self.known) as collection:
 
             async def ask(start: int, batch: Sequence[Query]) -> None:
                 found, seconds = await self._ask(template, batch, filled, tell)
                 tried_again.append(seconds)
-                answers.update(enumerate(found, start=start))
+                collection.take(found, start)
 
             calls = [partial(ask, *each) for each in zip(starts, batches, strict=True)]
             run_concurrently(calls, limit=self.concurrency, shared_by=self.service.url)
-        in_order = [answers[row] for row in range(len(queries))]
+        in_order = [collection.answers[row] for row in range(len(queries))]
         seconds = {"call": time.perf_counter() - begin}
         if any(tried_again):
             seconds[TRIED_AGAIN] = sum(tried_again)
