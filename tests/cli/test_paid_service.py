@@ -120,7 +120,9 @@ def test_four_knobs_are_tuned_interrupted_extended_and_compared(
 ) -> None:
     configure(tuner.folder, service, {})
     checked = json.loads(tuner("check", "config.yaml", "--json", "--probe").stdout)
-    assert checked["system"]["asked"] == service.asked == 5
+    # Five queries; and these with what tells of all values, with another top_k, and three weights.
+    assert checked["system"]["queries_asked"] == {"evaluation": 5, "checked": 25}
+    assert service.asked == 5 + 25
     service.begin_anew()
 
     started = subprocess.Popen(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from tuner.cli.options import config_argument, load_shown, set_option, showing
+from tuner.cli.options import config_argument, load_shown, note, set_option, showing
 from tuner.cli.out import echo
+from tuner.core.calls import calls_sentence
 from tuner.core.json_text import json_text
 from tuner.core.shown import shortened
 
@@ -54,7 +55,8 @@ def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: 
             settled = checked(assembly, spread(assembly.tune_queries, probe))
     facts = facts_of(assembly, settled)
     if as_json:
-        system = not_asked if found is None else found.to_record()
+        asked = {"queries_asked": assembly.ledger.calls}
+        system = not_asked if found is None else {**found.to_record(), **asked}
         echo(json_text({**facts, "system": system}, indent=2))
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -68,4 +70,6 @@ def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: 
     console().print(table)
     for line in [not_asked] if found is None else found.sentences:
         echo(line)
+    if found is not None:
+        note(calls_sentence(assembly.ledger.calls))
     echo("ok")
