@@ -281,6 +281,7 @@ def test_a_builder_ends_with_the_process_that_wanted_it(
         time.sleep(0.05)
     (folder,) = [p for p in (tmp_path / "indexes").iterdir() if p.is_dir() and not _is_whole(p)]
     assert not (folder / "manifest.json").exists()
+    assert not list((tmp_path / "indexes").glob("*.log"))
 
 
 def _is_alive(pid: int) -> bool:

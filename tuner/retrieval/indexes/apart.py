@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,7 +18,7 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, OutageError, Problem, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, unheard
-from tuner.retrieval.indexes.building import Order, build_first, build_here
+from tuner.retrieval.indexes.building import Order, build_first, build_here, cannot_keep
 from tuner.retrieval.indexes.record import IndexRecord, read_record
 
 # A builder that was stopped is given so long to end.
@@ -28,6 +27,8 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tuner.retrieval.indexes.apart import build_for_parent; build_for_parent(sys.argv[2])"
 )
+# How long the order is that follows on a builder's standard input.
+_LENGTH_BYTES = 8
 
 
 def build_apart(
@@ -41,13 +42,15 @@ def build_apart(
     Raises:
         TunerError: why it could not be built; an OutageError where a system did not answer.
     """
-    order.folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="index-") as scratch:
-        payload = Path(scratch) / "order"
-        payload.write_bytes(_dumps(order))
-        with order.log.open("wb") as log:
-            builder = _start(payload, log)
-            told = _listen(builder, timeout_s, advance)
+    payload = _dumps(order)
+    try:
+        order.folder.parent.mkdir(parents=True, exist_ok=True)
+        log = order.log.open("wb")
+    except OSError as error:
+        raise cannot_keep(order.folder, error) from error
+    with log:
+        builder = _start(order.log, log)
+        told = _listen(builder, payload, timeout_s, advance)
     if "built" in told:
         with suppress(OSError):
             order.log.unlink()
@@ -78,13 +81,17 @@ def build_first_apart(order: Order, timeout_s: float, advance: Advance) -> tuple
         raise TunerError(f"the baseline's index could not be built: {error}") from error
 
 
-def build_for_parent(payload: str) -> None:
-    """Build in this process, which is the builder's, and tell the parent how far it is."""
+def build_for_parent(log: str) -> None:
+    """Build in this process, which is the builder's, and tell the parent how far it is.
+
+    ``log`` is the file that holds what is printed. The order is read from standard input.
+    """
+    payload = _read(int.from_bytes(_read(_LENGTH_BYTES), "big"))
     tell = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the user's code prints goes to the log
     os.environ.pop("PYTHONSAFEPATH", None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(Path(log),), daemon=True).start()
 
     def say(**message: Any) -> None:
         tell.write(json.dumps(message) + "\n")
@@ -94,7 +101,7 @@ def build_for_parent(payload: str) -> None:
         say(done=done, of=of)
 
     try:
-        order: Order = pickle.loads(Path(payload).read_bytes())
+        order: Order = pickle.loads(payload)
         say(begun=True)
         corpus: Corpus = pickle.loads(order.corpus.read_bytes())
         build = build_first if order.is_first else build_here
@@ -108,9 +115,9 @@ def build_for_parent(payload: str) -> None:
         raise
 
 
-def _start(payload: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(name: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", _START, json.dumps(sys.path), str(payload)],
+        [sys.executable, "-c", _START, json.dumps(sys.path), str(name)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -120,9 +127,12 @@ def _start(payload: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _listen(
-    builder: subprocess.Popen[bytes], timeout_s: float | None, advance: Advance
+    builder: subprocess.Popen[bytes], payload: bytes, timeout_s: float | None, advance: Advance
 ) -> dict[str, Any]:
-    """Return the last that a builder tells, once it has ended, or was ended at the time limit."""
+    """Hand a builder its order; return the last that it tells.
+
+    By then it has ended, or was ended at the time limit.
+    """
     assert builder.stdout is not None
     assert builder.stdin is not None
     told: dict[str, Any] = {}
@@ -134,6 +144,9 @@ def _listen(
 
     limit = None if timeout_s is None else threading.Timer(timeout_s, stop_late)
     try:
+        with suppress(BrokenPipeError):  # it died early; how is told below
+            builder.stdin.write(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)
+            builder.stdin.flush()
         for line in builder.stdout:
             message = json.loads(line)
             if "done" in message:
@@ -147,7 +160,8 @@ def _listen(
         if limit is not None:
             limit.cancel()
         _end(builder)
-        builder.stdin.close()
+        with suppress(BrokenPipeError):
+            builder.stdin.close()
         builder.stdout.close()
     if is_late.is_set() and "built" not in told:
         return {"error": f"it was not built within {timeout_s:g} s (index.timeout_s)"}
@@ -165,11 +179,27 @@ def _end(builder: subprocess.Popen[bytes]) -> None:
         builder.wait(_ENDING_S)
 
 
-def _end_with_parent() -> None:
-    """End this process, and what it started, when the parent is gone: its end of stdin closes."""
+def _read(count: int) -> bytes:
+    """Return so many bytes of standard input, unbuffered: what follows is the parent's end."""
+    found = bytearray()
+    while len(found) < count:
+        part = os.read(0, count - len(found))
+        if not part:
+            raise SystemExit("the process that wanted the index has ended")
+        found += part
+    return bytes(found)
+
+
+def _end_with_parent(log: Path) -> None:
+    """End this process, and what it started, when the parent is gone: its end of stdin closes.
+
+    Nobody is left to read the log, which goes too.
+    """
     with suppress(OSError):
         while os.read(0, 1024):
             pass
+    with suppress(OSError):
+        log.unlink()
     if hasattr(os, "killpg"):
         os.killpg(os.getpgid(0), signal.SIGKILL)
     os._exit(1)
