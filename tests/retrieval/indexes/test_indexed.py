@@ -191,6 +191,19 @@ def test_the_first_index_is_stopped_too_and_found_where_it_was_built_in_time(
     assert processes["4 well"] == str(os.getpid()) != processes["3 well"]
 
 
+def test_the_limit_holds_for_preparing_the_queries_of_the_first_index_too(
+    make: Callable[..., Indexed], tmp_path: Path
+) -> None:
+    for _ in range(2):  # it is not taken for whole the second time
+        with pytest.raises(TunerError, match=r"^the baseline's index could not be built: .* 2 s"):
+            make(limits=IndexLimits(timeout_s=2), first={"how": "prepare"})
+    assert builds(tmp_path) == ["1 prepare", "1 prepare"]
+    indexed = make(limits=IndexLimits(timeout_s=50), first={"size": 2})
+    prepared = next((tmp_path / "indexes").glob("*/prepared.txt"))
+    assert "prepared.txt" in json.loads((prepared.parent / "manifest.json").read_text())["files"]
+    assert ids(indexed, top_k=5) == ["0", "1"]
+
+
 def test_what_is_wrong_with_the_options_of_the_first_index_is_told_with_its_key(
     make: Callable[..., Indexed],
 ) -> None:

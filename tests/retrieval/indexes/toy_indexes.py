@@ -26,13 +26,14 @@ class Toy:
     folder: Path
     size: int
     index_cost: dict[str, float]
+    how: str = "well"
 
     knobs = (Knob("top_k", "integer", 2, low=1, high=10),)
     fingerprint = "toy-1"
 
     @classmethod
     def declare_knobs(cls, *, size: int = 1, how: str = "well", log: str = "") -> tuple[Knob, ...]:
-        choices = ("well", "raise", "refuse", "die", "wait", "outage", "loud", "exit")
+        choices = ("well", "raise", "refuse", "die", "wait", "outage", "loud", "exit", "prepare")
         return (
             Knob("size", "integer", size, low=1, high=10, stage="index"),
             Knob("how", "categorical", how, choices=choices, stage="index"),
@@ -64,9 +65,11 @@ class Toy:
             print('{"built": false}\nnot json')
         ids = [document.id for document in corpus.documents][:size]
         (cache_dir / "ids.txt").write_text("\n".join(ids))
-        return cls(cache_dir, size, {"tokens": 10 * size})
+        return cls(cache_dir, size, {"tokens": 10 * size}, how)
 
     def prepare(self, queries: Sequence[Query]) -> None:
+        if self.how == "prepare":
+            time.sleep(60)
         (self.folder / "prepared.txt").write_text(str(len(queries)))
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:

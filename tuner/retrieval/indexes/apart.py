@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -18,11 +19,19 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, OutageError, Problem, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, unheard
-from tuner.retrieval.indexes.building import Order, build_first, build_here, cannot_keep
-from tuner.retrieval.indexes.record import IndexRecord, read_record
+from tuner.retrieval.indexes.building import (
+    Order,
+    build_first,
+    build_here,
+    cannot_keep,
+    prepare_here,
+)
+from tuner.retrieval.indexes.record import RECORD, IndexRecord, read_record
 
 # A builder that was stopped is given so long to end.
 _ENDING_S = 5.0
+# What an index that was built just in time has left for preparing its queries.
+_LEAST_S = 0.1
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tuner.retrieval.indexes.apart import build_for_parent; build_for_parent(sys.argv[2])"
@@ -32,12 +41,12 @@ _LENGTH_BYTES = 8
 
 
 def build_apart(
-    order: Order, *, timeout_s: float | None, advance: Advance = unheard
+    order: Order, *, timeout_s: float | None, spent_s: float = 0.0, advance: Advance = unheard
 ) -> tuple[IndexRecord, bool]:
     """Build the index in a process of its own, unless it is there; say whether it was built.
 
     The process ends with this one, whatever ends it, and leaves nothing that would be taken for an
-    index. ``timeout_s`` counts from where it begins to build.
+    index. ``timeout_s`` counts from where it begins to build; ``spent_s`` of it are over by then.
 
     Raises:
         TunerError: why it could not be built; an OutageError where a system did not answer.
@@ -50,7 +59,7 @@ def build_apart(
         raise cannot_keep(order.folder, error) from error
     with log:
         builder = _start(order.log, log)
-        told = _listen(builder, payload, timeout_s, advance)
+        told = _listen(builder, payload, timeout_s, spent_s, advance)
     if "built" in told:
         with suppress(OSError):
             order.log.unlink()
@@ -73,8 +82,36 @@ def build_first_apart(order: Order, timeout_s: float, advance: Advance) -> tuple
         InputError: what its options are wrong in.
         TunerError: why it could not be built.
     """
-    try:
+    with _of_the_baseline():
         return build_apart(order, timeout_s=timeout_s, advance=advance)
+
+
+def prepare_apart(
+    order: Order, record: IndexRecord, timeout_s: float, advance: Advance
+) -> IndexRecord:
+    """Prepare the queries of a first index that was just built, in a process of its own.
+
+    ``timeout_s`` is for both together. An index whose queries are not prepared in time has failed.
+
+    Raises:
+        TunerError: why they could not be prepared.
+    """
+    try:
+        with _of_the_baseline():
+            prepared, _ = build_apart(
+                order, timeout_s=timeout_s, spent_s=record.seconds, advance=advance
+            )
+        return prepared
+    except BaseException:
+        with suppress(OSError):
+            (order.folder / RECORD).unlink()  # found, it would be prepared without a limit
+        raise
+
+
+@contextmanager
+def _of_the_baseline() -> Iterator[None]:
+    try:
+        yield
     except (InputError, OutageError):
         raise
     except TunerError as error:
@@ -104,7 +141,10 @@ def build_for_parent(log: str) -> None:
         order: Order = pickle.loads(payload)
         say(begun=True)
         corpus: Corpus = pickle.loads(order.corpus.read_bytes())
-        build = build_first if order.is_first else build_here
+        if order.is_there:
+            build: Callable[..., tuple[Any, ...]] = prepare_here
+        else:
+            build = build_first if order.is_first else build_here
         *_, is_built = build(order, corpus, advance)
         say(built=is_built)
     except InputError as error:
@@ -127,7 +167,11 @@ def _start(name: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _listen(
-    builder: subprocess.Popen[bytes], payload: bytes, timeout_s: float | None, advance: Advance
+    builder: subprocess.Popen[bytes],
+    payload: bytes,
+    timeout_s: float | None,
+    spent_s: float,
+    advance: Advance,
 ) -> dict[str, Any]:
     """Hand a builder its order; return the last that it tells.
 
@@ -142,7 +186,9 @@ def _listen(
         is_late.set()
         _end(builder)
 
-    limit = None if timeout_s is None else threading.Timer(timeout_s, stop_late)
+    limit = None
+    if timeout_s is not None:
+        limit = threading.Timer(max(timeout_s - spent_s, _LEAST_S), stop_late)
     try:
         with suppress(BrokenPipeError):  # it died early; how is told below
             builder.stdin.write(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)

@@ -18,7 +18,7 @@ from tuner.core.json_text import digest_of
 from tuner.core.steps import Advance, portion, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, TellsIndexCost, prepare
-from tuner.retrieval.indexes.pickling import Pickler
+from tuner.retrieval.indexes.pickling import Pickler, open_pickle
 from tuner.retrieval.indexes.record import (
     RECORD,
     RETRIEVER,
@@ -61,7 +61,7 @@ class Order:
 
     ``made_from`` is empty where the retriever's own fingerprint decides it, and that is still to be
     built. ``corpus`` is the file that holds the pickled corpus. ``is_first``: its kind finds out
-    itself what of it is there.
+    itself what of it is there. ``is_there``: only its queries are to be prepared.
     """
 
     folder: Path
@@ -71,6 +71,7 @@ class Order:
     corpus: Path
     queries: Sequence[Query] = field(default=(), repr=False)
     is_first: bool = False
+    is_there: bool = False
 
     @property
     def log(self) -> Path:
@@ -182,8 +183,28 @@ def build_first(
         return built, _write(order, built, len(corpus.documents), seconds), True
 
 
-def prepared_first(folder: Path, record: IndexRecord, seconds: float) -> IndexRecord:
-    """Return the record of the first index with what preparing its queries took, and write it.
+def prepare_here(
+    order: Order,
+    corpus: Corpus,  # noqa: ARG001  # as in build_here
+    advance: Advance = unheard,
+) -> tuple[IndexRecord, bool]:
+    """Prepare the queries of an index that is there, in this process; return its record.
+
+    Raises:
+        TunerError: it is gone, or the folder cannot be written.
+        Exception: whatever the system raises.
+    """
+    with alone(order.folder):
+        found = order.found()
+        if found is None:
+            raise TunerError("it was deleted as soon as it was built")
+        begin = time.perf_counter()
+        prepare(open_pickle(order.folder / RETRIEVER), order.queries, advance)
+        return prepared(order.folder, found, time.perf_counter() - begin), True
+
+
+def prepared(folder: Path, record: IndexRecord, seconds: float) -> IndexRecord:
+    """Return the record of an index with what preparing its queries took, and write it.
 
     Raises:
         TunerError: the folder cannot be written.

@@ -30,7 +30,7 @@ from tuner.retrieval.base import (
     with_reasons,
 )
 from tuner.retrieval.base import prepare as prepare_one
-from tuner.retrieval.indexes.apart import build_apart, build_first_apart
+from tuner.retrieval.indexes.apart import build_apart, build_first_apart, prepare_apart
 from tuner.retrieval.indexes.building import (
     Building,
     Make,
@@ -39,7 +39,7 @@ from tuner.retrieval.indexes.building import (
     alone,
     build_first,
     made_from,
-    prepared_first,
+    prepared,
     untold,
 )
 from tuner.retrieval.indexes.keeping import discard, held, make_room, pin, touch
@@ -57,10 +57,10 @@ class Indexed(Around):
     """Answers each query from the index that its parameters describe, built where it is missing.
 
     The first is the one that the configuration describes, built when this is made; in this process,
-    unless it has to be stopped at a time limit. The others are built when they are needed, in
-    processes of their own. All lie in folders of the cache, so that processes and studies share
-    them. What cannot be built is not tried again by this process, unless a system did not answer.
-    ``tell`` hears, in this process, what is being built.
+    unless it has a time limit. The others are built when they are needed, in processes of their
+    own. All lie in folders of the cache, so that processes and studies share them. What cannot be
+    built is not tried again by this process, unless a system did not answer. ``tell`` hears, in
+    this process, what is being built.
     """
 
     def __init__(
@@ -102,10 +102,9 @@ class Indexed(Around):
         self._queries: tuple[Query, ...] = ()
         self._begin()
         self._knobs = tuple(knobs)
-        self._settings: Params = knob_params(first, knobs)
-        self._index_knobs = tuple(
-            replace(knob, default=self._settings[knob.name]) for knob in knobs
-        )
+        self._settings = today = knob_params(first, knobs)
+        self._index_knobs = tuple(replace(knob, default=today[knob.name]) for knob in knobs)
+        self._first_limit_s = limit_s = None if keeps_time else limits.timeout_s
         place = self._place(self._settings)
         made = "" if identify is None else self._made_from(self._settings)
         order = Order(place, self._settings, made, make, self._corpus_file, is_first=True)
@@ -113,11 +112,11 @@ class Indexed(Around):
         if found is not None:
             self.retriever = OPENED.retriever(place, found.made_from)
             self._first, self._is_first_new = found, False
-        elif limits.timeout_s is None or keeps_time:
+        elif limit_s is None:
             self.retriever, self._first, self._is_first_new = build_first(order, corpus, advance)
         else:
             self._write_corpus()
-            self._first, self._is_first_new = build_first_apart(order, limits.timeout_s, advance)
+            self._first, self._is_first_new = build_first_apart(order, limit_s, advance)
             self.retriever = OPENED.retriever(place, self._first.made_from)
 
     def _begin(self) -> None:
@@ -127,23 +126,21 @@ class Indexed(Around):
         self._failed: dict[str, str] = {}
         # Names of those that were built for a trial which was never told.
         self._untold: set[str] = set()
-        # What names an index is read once: single queries are timed, and files may be large.
+        # What names an index is read once: files may be large.
         self._orders: dict[str, Order] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the corpus behind: who builds reads it from its file."""
         if self.may_build:
             self._write_corpus()
-        left = {"_corpus": None, "_lock": None, "_building": None, "_is_first_new": False}
-        left |= {"tell": None, "_orders": None, "_untold": None}
-        return {**self.__dict__, **left}
+        left = ("_corpus", "_lock", "_building", "tell", "_orders", "_untold")
+        return {**self.__dict__, **dict.fromkeys(left), "_is_first_new": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what ``__getstate__`` gave."""
-        failed = state["_failed"]
         self.__dict__.update(state)
         self._begin()
-        self._failed.update(failed)
+        self._failed |= state["_failed"]
 
     @property
     def fingerprint(self) -> str:
@@ -167,11 +164,14 @@ class Indexed(Around):
         """Let the first retriever prepare; the others do when they are built."""
         self._queries = tuple(queries)
         self._orders.clear()
+        if self._is_first_new and self._first_limit_s is not None:
+            order = replace(self._order(self._settings), is_there=True)
+            self._first = prepare_apart(order, self._first, self._first_limit_s, advance)
         begin = time.perf_counter()
         prepare_one(self.retriever, queries, advance)
         if self._is_first_new:
             place, seconds = self._place(self._settings), time.perf_counter() - begin
-            self._first = prepared_first(place, self._first, seconds)
+            self._first = prepared(place, self._first, seconds)
 
     def retrieve(self, queries: Sequence[Query], params: Params) -> Rankings:
         """Answer from the index that ``params`` describe.
