@@ -26,7 +26,7 @@ def make(tmp_path: Path) -> Callable[..., Indexed]:
     def made(**options: Any) -> Indexed:
         from toy_indexes import Make, Toy
 
-        recipe = Make(str(tmp_path / "log"))
+        recipe = options.pop("make", Make(str(tmp_path / "log")))
         indexed = Indexed(
             "toy",
             recipe,

@@ -15,6 +15,8 @@ from tuner.core.rankings import Rankings
 from tuner.core.steps import Advance
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
+from tuner.retrieval.indexes import building
+from tuner.retrieval.indexes.record import IndexRecord
 
 LOG = "TOY_INDEX_LOG"
 
@@ -89,3 +91,52 @@ class Make:
         folder.mkdir(parents=True, exist_ok=True)
         advance(1, 2)
         return Toy.build(corpus, cache_dir=folder, log=self.log, **settings)
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Builds the toy; the process that builds another size than 1 is killed in a moment, once.
+
+    In the moment ``"full"`` it finds no room on the disk instead.
+    """
+
+    log: str
+    moment: str
+
+    def __call__(self, corpus: Corpus, folder: Path, settings: Params, advance: Advance) -> Toy:
+        once = Path(f"{self.log}.{self.moment}")
+        if settings["size"] != 1 and not once.exists():
+            once.touch()
+            if self.moment == "begun":
+                _die()
+            _wound(self.moment)
+        return Make(self.log)(corpus, folder, settings, advance)
+
+
+def _die(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wound(moment: str) -> None:
+    """Change this process, which builds one index and ends, so that it dies in a moment."""
+    write_record = building.write_record
+
+    def recorded(folder: Path, record: IndexRecord) -> None:
+        write_record(folder, record)
+        _die()
+
+    match moment:
+        case "built":
+            Toy.prepare = _die  # type: ignore[method-assign, assignment]
+        case "prepared":
+            building.Pickler.dump = _die  # type: ignore[method-assign, assignment]
+        case "pickled":
+            building.files_of = _die  # type: ignore[assignment]
+        case "recorded":
+            building.write_record = _die
+        case "over":
+            building.write_record = recorded
+        case "full":
+            import resource  # not on Windows
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
