@@ -218,6 +218,11 @@ def test_what_cannot_be_pickled_is_refused_with_what_to_write(
     [
         ("raise ValueError('no model')", r"Engine.build raised ValueError: no model", TunerError),
         ("raise SystemExit(3)", r"Engine.build raised SystemExit: 3", TunerError),
+        (
+            "raise OSError(28, 'No room')",
+            r"cannot be kept in .*: No room; give .*CACHE_DIR",
+            TunerError,
+        ),
         ("raise ConnectionRefusedError('db')", r"build raised ConnectionRefusedError", OutageError),
         ("return None", r"Engine.build returned nothing: let it return the index", InputError),
     ],

@@ -41,6 +41,16 @@ def test_what_a_killed_builder_left_is_cleared(making: Callable[..., str], tmp_p
     assert not half.exists()
 
 
+def test_what_fails_leaves_nothing_on_the_disk(tmp_path: Path) -> None:
+    def make() -> str:
+        (tmp_path / "index" / "large").write_text("x" * 1000)
+        raise ValueError("no room for more")
+
+    with pytest.raises(ValueError, match="no room"):
+        made_once(tmp_path / "index", "code", make)
+    assert not (tmp_path / "index").exists()
+
+
 def test_another_machine_finds_it_by_its_manifest(
     making: Callable[..., str], tmp_path: Path
 ) -> None:

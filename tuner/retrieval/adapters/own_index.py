@@ -7,6 +7,7 @@ it is brought to other machines as all folders of the cache are.
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,11 @@ def made_once(
         if told is not None and is_there(told):
             return told
         empty(folder)
-        told = make()
+        try:
+            told = make()
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)  # it may be what fills the disk
+            raise
         # The time tells it from another one that was made from the same.
         record = {"made_from": made_from, "told": told, "at": time.time()}
         try:

@@ -60,9 +60,10 @@ def build_apart(
     with log:
         builder = _start(order.log, log)
         told = _listen(builder, payload, timeout_s, spent_s, advance)
-    if "built" in told:
-        with suppress(OSError):
+    with suppress(OSError):
+        if "built" in told or not order.log.stat().st_size:
             order.log.unlink()
+    if "built" in told:
         record = read_record(order.folder)
         if record is not None and order.made_from in ("", record.made_from):
             return record, bool(told["built"])
@@ -258,7 +259,7 @@ def _death(code: int | None, log: Path) -> str:
         name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
         memory = ", as where memory runs out" if name == "SIGKILL" else ""
         how = f"its process was ended by {name}{memory}"
-    return f"{how}; what it printed is in {log}"
+    return f"{how}; what it printed is in {log}" if log.exists() else how
 
 
 def _dumps(thing: object) -> bytes:

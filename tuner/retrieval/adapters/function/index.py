@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ _PICKLE = "index.pickle"
 _FOLDER = "folder"
 # As many as the frame keeps open of other kinds, and the first one.
 _MOST_OPEN = 5
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def _build(target: Target, corpus: Corpus, folder: Path, params: Params) -> str:
     except TunerError:
         raise
     except (Exception, SystemExit) as error:  # its sys.exit() is not to end ours
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise cannot_keep(folder, error) from error
         kind = OutageError if is_outage(error) else TunerError
         raise kind(f"{target.name}.build raised {one_line(error)}") from error
     if built is None and "folder" not in given:
