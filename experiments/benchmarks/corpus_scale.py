@@ -1,6 +1,7 @@
 """How time, memory and disk grow with the corpus, from 10,000 passages to a million.
 
     python experiments/benchmarks/corpus_scale.py [--passages 10000 100000 1000000] [--queries 500]
+        [--most-hops 3]
 
 Makes corpora up (seeded): passages of about 450 characters whose words follow Zipf's law, a title
 each, and links: a passage names three or so others by their titles, most of them near to it and
@@ -158,33 +159,33 @@ def told(phase: str) -> Iterator[None]:
     print(json.dumps({"phase": phase, **found}), flush=True)
 
 
-def settings(count: int) -> Iterator[dict[str, float]]:
+def settings(count: int, most_hops: int) -> Iterator[dict[str, float]]:
     source = random.Random(SEED)
     for _ in range(count):
         yield {
             "graph_weight": source.uniform(0.1, 0.9),
             "temperature": source.uniform(0.02, 1.0),
-            "max_hops": source.randint(1, 5),
+            "max_hops": source.randint(1, min(5, most_hops)),
             "top_k": source.randint(5, 30),
         }
 
 
-def trial_ms(evaluate: Evaluator) -> float:
+def trial_ms(evaluate: Evaluator, most_hops: int) -> float:
     """Return the median of the processor times of trials, the first ones left out."""
     spent = []
-    for params in settings(TRIALS):
+    for params in settings(TRIALS, most_hops):
         begin = time.process_time()
         evaluate(params)
         spent.append(1000 * (time.process_time() - begin))
     return statistics.median(spent[5:])
 
 
-def study(data: Path, cache: Path) -> None:
+def study(data: Path, cache: Path, most_hops: int) -> None:
     """Do what a study does, and print what each phase took; runs in a process of its own."""
     with told("read"):
         dataset = open_dataset(data)
     with told("index"):
-        engine = Hybrid.build(dataset.corpus, cache_dir=cache)
+        engine = Hybrid.build(dataset.corpus, cache_dir=cache, most_hops=most_hops)
     with told("prepare"):
         engine.prepare(dataset.queries)
     with told("evaluator"):
@@ -192,15 +193,15 @@ def study(data: Path, cache: Path) -> None:
         evaluate = Evaluator.build(
             engine, dataset.queries, dataset.qrels, METRICS, documents=documents
         )
-    print(json.dumps({"phase": "trials", "trial_ms": trial_ms(evaluate)}), flush=True)
+    print(json.dumps({"phase": "trials", "trial_ms": trial_ms(evaluate, most_hops)}), flush=True)
     (cache / "evaluate.pickle").write_bytes(pickle.dumps(evaluate))
 
 
-def worker(cache: Path) -> None:
+def worker(cache: Path, most_hops: int) -> None:
     """Evaluate trials as a worker does, and print what memory that took it."""
     before = own_bytes()
     evaluate = pickle.loads((cache / "evaluate.pickle").read_bytes())
-    ms = trial_ms(evaluate)
+    ms = trial_ms(evaluate, most_hops)
     own_mb = (own_bytes() - before) / 1e6
     print(json.dumps({"phase": "worker", "trial_ms": ms, "own_mb": own_mb}), flush=True)
 
@@ -259,12 +260,13 @@ def disk_mb(folder: Path, part: str) -> float:
     return sum(path.stat().st_size for path in files) / 1e6
 
 
-def measure(passages: int, queries: int, folder: Path) -> dict[str, Any]:
+def measure(passages: int, queries: int, most_hops: int, folder: Path) -> dict[str, Any]:
     data, cache = folder / "data", folder / "cache"
     make(data, passages, queries)
     cache.mkdir()
-    phases = watched(["--study", str(data), "--cache", str(cache)])
-    opened = watched(["--worker", "--cache", str(cache)])["worker"]
+    same = ["--cache", str(cache), "--most-hops", str(most_hops)]
+    phases = watched(["--study", str(data), *same])
+    opened = watched(["--worker", *same])["worker"]
     row: dict[str, Any] = {
         "passages": passages,
         "corpus MB": round((data / "corpus.jsonl").stat().st_size / 1e6, 1),
@@ -314,21 +316,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]  # it has one
     parser.add_argument("--passages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--most-hops", type=int, default=6, help="how far walks are prepared")
     parser.add_argument("--folder", type=Path, help="where the corpora are made, for some minutes")
     parser.add_argument("--study", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--cache", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.study:
-        study(options.study, options.cache)
+        study(options.study, options.cache, options.most_hops)
         return
     if options.worker:
-        worker(options.cache)
+        worker(options.cache, options.most_hops)
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         rows = []
         for passages in options.passages:
-            rows.append(measure(passages, options.queries, Path(folder) / str(passages)))
+            place = Path(folder) / str(passages)
+            rows.append(measure(passages, options.queries, options.most_hops, place))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     show(rows)
     show(ratios(rows))

@@ -40,7 +40,7 @@ def reach_of(dataset: Dataset) -> Reach | None:
     """Measure the reach of words and of the built-in engine's graph; None without a corpus."""
     if not dataset.corpus.documents:
         return None
-    from tuner.retrieval.hybrid.propagation import MOST_HOPS
+    from tuner.retrieval.hybrid.options import MOST_HOPS
     from tuner.retrieval.hybrid.text import analyse
 
     return measure_reach(
@@ -140,8 +140,7 @@ def _reached(graph: Any, lookup: Any, texts: Sequence[str]) -> list[Any]:
     import numpy as np
     from scipy import sparse
 
-    from tuner.retrieval.hybrid.options import HybridOptions
-    from tuner.retrieval.hybrid.propagation import MOST_HOPS
+    from tuner.retrieval.hybrid.options import MOST_HOPS, HybridOptions
 
     seeds = HybridOptions().seeds
     to_passages, to_entities = (

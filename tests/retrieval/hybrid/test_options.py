@@ -44,6 +44,25 @@ def test_what_an_option_sets_is_the_default_of_its_knob(build, corpus, queries):
     np.testing.assert_array_equal(usual.scores, engine.retrieve(queries, {"seeds": 3}).scores)
 
 
+def test_walks_are_prepared_as_far_as_they_can_be_tuned(build, corpus, queries):
+    far, near = build(corpus), build(corpus, most_hops=2)
+    assert {k.name: (k.low, k.high, k.default) for k in near.knobs}["max_hops"] == (1, 2, 2)
+    for engine, hops in ((far, 6), (near, 2)):
+        engine.prepare(queries)
+        (prepared,) = engine.directory.parent.glob("queries-*/graph.npy")
+        assert len(np.load(prepared)) == hops
+    for hops in (1, 2):  # of so few passages all are kept
+        ask = {"max_hops": hops, "graph_weight": 1.0}
+        first, second = far.retrieve(queries, ask), near.retrieve(queries, ask)
+        np.testing.assert_array_equal(first.scores, second.scores)
+        alone = [near.serve(query, ask).ids(0) for query in queries]
+        assert [second.ids(row) for row in range(len(queries))] == alone
+    with pytest.raises(InputError, match=r"3 is outside what .max_hops. can be: 1 to 2"):
+        near.retrieve(queries, {"max_hops": 3})
+    (only,) = [k for k in build(corpus, most_hops=1).knobs if k.name == "max_hops"]
+    assert (only.high, only.default) == (1, 1)
+
+
 def test_a_knob_of_the_index_takes_the_value_of_the_index_alone(build, corpus, queries):
     engine = build(corpus, bm25_b=0.25)
     own = {"bm25_b": 0.25, "bm25_k1": np.float64(1.5)}
@@ -108,6 +127,7 @@ def test_numbers_of_numpy_are_numbers(build, corpus, queries):
         ({"seeds": "8"}, "seeds: '8' is text"),
         ({"seeds": 9, "most_seeds": 8}, "most_seeds: must be at least seeds=9, got 8"),
         ({"most_seeds": 65}, r"most_seeds=65 is outside \[1, 64\]"),
+        ({"most_hops": 7}, r"most_hops=7 is outside \[1, 6\]"),
         ({"text_pool": 10}, "text_pool=10 must be at least 100"),
         ({"dense_weight": 0.5}, "dense_weight needs dense vectors"),
         ({"names": "title"}, "names: 'title' is not one of titles, triples, both"),

@@ -11,8 +11,8 @@ from tuner.core.checks import native
 from tuner.core.errors import Problem, refuse
 from tuner.core.trial import Params
 from tuner.retrieval.hybrid.embedders import EMBEDDERS, LSA, NONE, WORDLLAMA
-from tuner.retrieval.hybrid.options import NAMES, HybridOptions
-from tuner.retrieval.hybrid.propagation import DECAY, MOST_HOPS
+from tuner.retrieval.hybrid.options import MOST_HOPS, NAMES, HybridOptions
+from tuner.retrieval.hybrid.propagation import DECAY
 from tuner.retrieval.hybrid.rerank import NONE as NO_RERANKER
 from tuner.retrieval.hybrid.rerank import RERANKERS
 from tuner.retrieval.knobs import Knob, knob_params
@@ -221,11 +221,17 @@ def _with_options(knob: Knob, options: HybridOptions) -> Knob:
         return replace(
             knob, default=default, choices=tuple(dict.fromkeys((*knob.choices, default)))
         )
-    low, high = knob.low, options.seed_room if knob.name == "seeds" else knob.high
+    low, high = knob.low, _most(knob, options)
+    if knob.name == "max_hops":
+        return replace(knob, default=min(default, options.most_hops), high=high)
     if low is None or high is None:
         return replace(knob, default=default)
     # An option may lie outside of what is worth searching; the knob holds its default all the same.
     return replace(knob, default=default, low=min(low, default), high=max(high, default))
+
+
+def _most(knob: Knob, options: HybridOptions) -> float | None:
+    return {"seeds": options.seed_room, "max_hops": options.most_hops}.get(knob.name, knob.high)
 
 
 @dataclass(frozen=True)

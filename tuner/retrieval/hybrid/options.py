@@ -10,6 +10,7 @@ from tuner.core.checks import integer_problem, native, number_problem
 from tuner.core.errors import InputError, Problem, did_you_mean
 
 NAMES = ("titles", "triples", "both")
+MOST_HOPS = 6
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class HybridOptions:
     most_seeds: Annotated[
         int | None, "how many names `seeds` can be tuned up to, 1 to 64; by default as `seeds`"
     ] = None
+    most_hops: Annotated[
+        int,
+        "how many hops `max_hops` can be tuned up to, 1 to 6; the fewer, the sooner queries are "
+        "prepared over a large corpus",
+    ] = MOST_HOPS
     text_pool: Annotated[
         int, "how many passages found by text are kept for each query, at least 100"
     ] = 200
@@ -109,6 +115,7 @@ _RANGES: dict[str, tuple[str, float | None, float | None]] = {
     "bm25_b": ("real", 0.0, 1.0),
     "seeds": ("integer", 1, 64),
     "most_seeds": ("integer", 1, 64),
+    "most_hops": ("integer", 1, MOST_HOPS),
     "text_pool": ("integer", _LEAST_POOL, None),
     "graph_pool": ("integer", _LEAST_POOL, None),
     "embedding_dim": ("integer", 0, None),

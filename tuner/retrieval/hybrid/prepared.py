@@ -26,7 +26,6 @@ from tuner.retrieval.hybrid.index import Index
 from tuner.retrieval.hybrid.mixture import corners, mixed
 from tuner.retrieval.hybrid.propagation import (
     DECAY,
-    MOST_HOPS,
     Roads,
     add_scaled,
     walks,
@@ -63,7 +62,7 @@ def write_prepared(
     seeds = options.seed_room
     entities, seed_scores = index.candidates([query.text for query in queries], count=seeds)
     starts = seeds + index.passage_starts
-    walks_shape = (MOST_HOPS, len(queries), starts, width)
+    walks_shape = (options.most_hops, len(queries), starts, width)
     graph = new_array(directory, "graph", shape=walks_shape, dtype=np.float32)
 
     roads_of = Roads.ordered if documents > _BEYOND_CACHE else Roads.of
@@ -119,9 +118,10 @@ def write_prepared(
 
 def _blocks(index: Index, queries: int) -> tuple[list[slice], int]:
     """Cut queries into blocks; returns them, and how many of them memory has room for at once."""
-    documents, starts = index.passage_count, index.options.seed_room + index.passage_starts
+    documents, options = index.passage_count, index.options
+    starts = options.seed_room + index.passage_starts
     # Hops are kept until the passages of the pool are known.
-    bytes_each = 4 * starts * (documents * (MOST_HOPS + 1) + len(index.graph.names))
+    bytes_each = 4 * starts * (documents * (options.most_hops + 1) + len(index.graph.names))
     if documents > _BEYOND_CACHE:
         size = min(-(-_LEAST_WALKS_BEYOND // starts), _MOST_BYTES // bytes_each)
     else:
@@ -173,11 +173,12 @@ def _walks(index: Index, entities: IntArray, passages: IntArray, roads: Roads) -
     rows, places = np.nonzero(passages >= 0)
     numbers = rows * width + entities.shape[1] + places
     starts = starts + index.names_of(passages[rows, places], numbers, queries * width)
+    most = index.options.most_hops
     hops: list[Float32Array] = []
     totals = np.zeros((index.passage_count, queries * width), dtype=np.float32)
-    for hop, reached in enumerate(walks(index.graph, starts, hops=MOST_HOPS, roads=roads), 1):
+    for hop, reached in enumerate(walks(index.graph, starts, hops=most, roads=roads), 1):
         add_scaled(totals, reached, np.float32(DECAY**hop))
-        if hop < MOST_HOPS:
+        if hop < most:
             hops.append(reached)
     return _Walks(hops, totals, width)
 

@@ -14,7 +14,6 @@ from tuner.core.rankings import Float32Array, IntArray
 from tuner.retrieval.hybrid.graph import Graph
 
 DECAY = 0.7
-MOST_HOPS = 6
 # Where walks have reached fewer rows, those are picked out ahead of a product.
 MOST_PICKED = 0.3
 # Names that most passages hold: their rows stay in a processor's cache.
