@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.evalset.distinct import DistinctQuery
-from tuner.evalset.sampling import read_sample, sample_log, sample_queries, write_sample
+from tuner.evalset.sampling import (
+    SampledQuery,
+    draw_some,
+    read_sample,
+    sample_log,
+    sample_queries,
+    write_sample,
+)
 
 
 def by_first_letter(text):
@@ -138,3 +146,15 @@ def test_only_what_was_asked_since_and_by_enough_users_is_drawn(log):
     nameless.write_text("query\nnew town\n")
     with pytest.raises(InputError, match="--min-users needs a column of users"):
         drawn_from(nameless, min_users=2)
+
+
+def test_some_queries_are_drawn_at_random_and_keep_their_order():
+    every = [SampledQuery(Query(f"q{number}", "text")) for number in range(100)]
+    found = [item.query.id for item in draw_some(every, 30, seed=0)]
+    assert len(found) == 30
+    assert found == sorted(found, key=lambda id_: int(id_[1:]))
+    assert found != [f"q{number}" for number in range(30)]
+    assert found == [item.query.id for item in draw_some(every, 30, seed=0)]
+    assert found != [item.query.id for item in draw_some(every, 30, seed=1)]
+    with pytest.raises(InputError, match="there are 100"):
+        draw_some(every, 101, seed=0)

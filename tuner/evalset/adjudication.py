@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -182,16 +182,18 @@ def judged_dataset(
     queries: Sequence[Query],
     grades: Sequence[int] = GRADES,
     name: str = "judged",
+    given: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Dataset:
     """Make a data set of a corpus, queries and a sheet of final grades.
 
-    Queries that the sheet does not have are left out.
+    Queries that the sheet does not have are left out. ``given`` takes the place of the sheet's
+    grades: query id -> document id -> grade, as a judge gave them.
 
     Raises:
         InputError: a problem of the sheet, or an id in it that is not in the corpus or among the
             queries, with file and row; or no passage with a grade of at least 1.
     """
-    qrels, _ = read_grades(path, grades=grades)
+    qrels = read_grades(path, grades=grades)[0] if given is None else given
     file, log = Path(path), ProblemLog()
     documents = {document.id for document in corpus.documents}
     known = {query.id for query in queries}

@@ -188,6 +188,19 @@ def read_sample(path: str | Path) -> list[SampledQuery]:
     return [SampledQuery(query, clicked=clicked.get(query.id, ())) for query in queries]
 
 
+def draw_some(sampled: Sequence[SampledQuery], count: int, *, seed: int) -> list[SampledQuery]:
+    """Return so many of the queries, drawn by seed and id, in the order in which they stand.
+
+    Raises:
+        InputError: there are fewer.
+    """
+    if count > len(sampled):
+        raise InputError(f"{count} queries were asked for, and there are {len(sampled)}")
+    drawn = sorted(sampled, key=lambda item: _uniform(seed, item.query.id))[:count]
+    ids = {item.query.id for item in drawn}
+    return [item for item in sampled if item.query.id in ids]
+
+
 def _uniform(seed: int, text: str) -> float:
     digest = hashlib.sha256(f"{seed}\n{compare_key(text)}".encode()).digest()
     return (int.from_bytes(digest[:7], "big") + 0.5) / 2**56  # within (0, 1), both ends excluded

@@ -146,6 +146,13 @@ def sample(
     type=AT_LEAST_1,
     help="How many passages each setting adds.",
 )
+@click.option(
+    "--some",
+    type=AT_LEAST_1,
+    metavar="NUMBER",
+    help="Pool only so many of the queries, drawn at random: for people to grade what a judge "
+    "grades all of.",
+)
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same order.")
 def pool(
     queries: str,
@@ -155,6 +162,7 @@ def pool(
     given: tuple[str, ...],
     runs: tuple[str, ...],
     depth: int,
+    some: int | None,
     seed: int,
 ) -> None:
     """Make a sheet of the passages that several settings find for QUERIES.
@@ -171,7 +179,7 @@ def pool(
         pool_queries,
         pool_settings,
     )
-    from tuner.evalset.sampling import read_sample
+    from tuner.evalset.sampling import draw_some, read_sample
     from tuner.evalset.sheets import write_sheet
 
     if Path(out).exists():  # before the work, not after it
@@ -183,6 +191,8 @@ def pool(
     if place is None:
         raise InputError("give --corpus PATH, or --config CONFIG with a data set")
     sampled = read_sample(queries)
+    if some is not None:
+        sampled = draw_some(sampled, some, seed=seed)
     corpus = open_corpus(place)
     retriever, space = configured_retriever(configured, corpus)
     settings = pool_settings(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.dataset.by_judge import grade, judge_options, read_judge, write_record
 from tuner.cli.options import FiniteRange, note
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_FAILED, InputError
@@ -82,14 +83,28 @@ def agree(
         click.get_current_context().exit(EXIT_FAILED)
 
 
-@click.command("judge", short_help="Make a data set from a graded sheet.")
+@click.command("judge", short_help="Make a data set from a sheet that people or a judge graded.")
 @click.argument("sheet", metavar="SHEET")
 @click.option("--queries", required=True, metavar="FILE", help="The queries that were pooled.")
 @corpus_option
 @_grades_option
 @click.option("--out", required=True, metavar="FOLDER", help="A new folder, in the BEIR layout.")
-def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: str) -> None:
-    """Write corpus, queries and judgements from SHEET, on which all grades are settled."""
+@judge_options
+def judge(
+    sheet: str,
+    queries: str,
+    corpus_path: str | None,
+    grades: str,
+    out: str,
+    **asked: Any,
+) -> None:
+    """Write corpus, queries and judgements from SHEET, on which all grades are settled.
+
+    With --by or --url the grades are those of a judge in the place of people: a function of yours,
+    or a model. Its answers are kept, so that a build that was stopped goes on where it was. How far
+    it is to be trusted is for people's grades of some of the queries to say: `dataset.people` of a
+    configuration.
+    """
     from tuner.evalset.adjudication import SETTLED, judged_dataset, read_grades
     from tuner.evalset.corpus import open_corpus
     from tuner.evalset.sampling import read_sample
@@ -99,17 +114,25 @@ def judge(sheet: str, queries: str, corpus_path: str | None, grades: str, out: s
         raise InputError("give --corpus PATH: the corpus that was pooled")
     refuse_full(Path(out))
     allowed = _numbers(grades)
-    _, column = read_grades(sheet, grades=allowed)
+    judge = read_judge(allowed, **asked)
+    sampled = [item.query for item in read_sample(queries)]
+    corpus = open_corpus(corpus_path)  # whatever is wrong with the files shows before money is paid
+    graded = None
+    if judge is not None:
+        graded = grade(sheet, judge, Path(out), asked)
+    elif read_grades(sheet, grades=allowed)[1] != SETTLED:
+        note("note: one annotator's grades; how far another one would agree is unknown")
     dataset = judged_dataset(
         sheet,
-        corpus=open_corpus(corpus_path),
-        queries=[item.query for item in read_sample(queries)],
+        corpus=corpus,
+        queries=sampled,
         grades=allowed,
         name=Path(out).name,
+        given=None if graded is None else graded.grades,
     )
-    if column != SETTLED:
-        note("note: one annotator's grades; how far another one would agree is unknown")
     written = write_dataset(dataset, Path(out))
+    if judge is not None and graded is not None:
+        write_record(Path(out), sheet, judge, graded, asked)
     for warning in written.warnings:
         note(f"note: {warning}")
     found = written.summary()

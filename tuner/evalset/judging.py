@@ -1,0 +1,314 @@
+"""Have a judge grade a sheet: its answers are kept, so that what was paid for is never asked again.
+
+Each answer is written down as it comes, under a digest of all that was asked. A build that was
+killed reads them back and asks for the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import InputError, TunerError
+from tuner.core.files import append_lines, read_lines
+from tuner.core.json_text import digest_of, json_text
+from tuner.core.steps import Advance, Say, unheard
+from tuner.evalset.adjudication import Agreement, cohen_kappa
+from tuner.evalset.judges import Answer, Judge, Scale
+from tuner.evalset.sheets import Row
+
+# So many queries are asked at once; what they may cost together is seen to be left.
+AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Some passages of one query, in the order in which they are asked.
+
+    ``round`` is 0, and 1 where they are asked a second time.
+    """
+
+    round: int
+    rows: tuple[Row, ...]
+
+    def key(self, judge: str) -> str:
+        """Return a digest of all that the answer depends on."""
+        texts = [self.rows[0].query, *map(passage_of, self.rows)]
+        return digest_of([judge, self.round, texts])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a sheet is asked for.
+
+    Attributes:
+        batch: how many passages of a query are asked for together at most.
+        twice: the share of the queries that are asked for a second time, in another order.
+        seed: draws the orders and these queries.
+        retries: how often what cannot be read, or fails, is asked for again.
+        budget: what all answers may cost together, those kept included; None is no limit.
+    """
+
+    batch: int = 10
+    twice: float = 0.1
+    seed: int = 0
+    retries: int = 3
+    budget: float | None = None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What a judge said of a sheet.
+
+    Attributes:
+        grades: query id -> document id -> grade.
+        agreement: of the first and the second asking.
+        lacking: passages that it could not grade, as (query id, document id).
+        asked: requests that were sent now; ``kept``: answers that were there.
+        money: what all answers cost; None where nobody knows.
+        tokens: (read, written) in all.
+    """
+
+    grades: Mapping[str, Mapping[str, float]] = field(repr=False)
+    agreement: Agreement
+    lacking: tuple[tuple[str, str], ...]
+    asked: int
+    kept: int
+    money: float | None
+    tokens: tuple[int, int]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return all but the grades as plain data."""
+        return {
+            "passages": sum(map(len, self.grades.values())),
+            "not_graded": [list(pair) for pair in self.lacking],
+            "asked_twice": self.agreement.pairs,
+            "self_agreement": {
+                "same": self.agreement.same,
+                "kappa": self.agreement.kappa,
+                "weights": self.agreement.weights,
+            },
+            "money": self.money,
+            "tokens_read": self.tokens[0],
+            "tokens_written": self.tokens[1],
+        }
+
+
+def passage_of(row: Row) -> str:
+    """Return what a judge reads of a passage."""
+    return f"{row.title}\n{row.passage}".strip()
+
+
+def askings(rows: Sequence[Row], plan: Plan) -> list[Asking]:
+    """Return what is asked, in order: every query once, then a share of them again.
+
+    Within a query the passages are in an order that is drawn, another one each time.
+    """
+    by_query: dict[str, list[Row]] = {}
+    for row in rows:
+        by_query.setdefault(row.query_id, []).append(row)
+    again = sorted(by_query, key=lambda id_: _draw(plan.seed, "twice", id_))
+    count = min(len(again), int(len(again) * plan.twice + 0.5))
+    found = []
+    for number, ids in enumerate((list(by_query), again[:count])):
+        for id_ in ids:
+            drawn = sorted(
+                by_query[id_],
+                key=lambda row: _draw(plan.seed, number, row.query_id, row.document_id),
+            )
+            found += [
+                Asking(number, tuple(drawn[start : start + plan.batch]))
+                for start in range(0, len(drawn), plan.batch)
+            ]
+    return found
+
+
+def grade_sheet(
+    rows: Sequence[Row],
+    judge: Judge,
+    scale: Scale,
+    plan: Plan,
+    answers: Path,
+    *,
+    say: Say,
+    advance: Advance = unheard,
+) -> Graded:
+    """Have every row graded; answers that stand in the file ``answers`` are not asked for again.
+
+    An answer of no use is paid for, written down, and asked for again; passages that a judge does
+    not grade together after that are asked for one by one, and then left out.
+
+    Raises:
+        TunerError: the judge fails, or the budget is spent; what was answered is kept.
+        InputError: the file of answers cannot be read or written.
+    """
+    return _Session(judge, scale, plan, answers, say, advance).grade(rows)
+
+
+class _Session:
+    """One go through a sheet: what is known, and what it has cost."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        scale: Scale,
+        plan: Plan,
+        answers: Path,
+        say: Say,
+        advance: Advance,
+    ) -> None:
+        self.judge, self.scale, self.plan, self.file = judge, scale, plan, answers
+        self.advance = advance
+        self.name = digest_of(judge.record())
+        self.known: dict[str, Answer] = {}
+        self.tries: dict[str, int] = {}
+        self.money, self.is_priced, self.most = 0.0, False, 0.0
+        self.tokens = (0, 0)
+        self.asked = 0
+        others = 0
+        for line in read_lines(answers, dict, "answer of a judge", "; move the file away"):
+            if line["judge"] != self.name:
+                others += 1
+                continue
+            values = None if line["values"] is None else tuple(map(float, line["values"]))
+            tokens = (int(line["tokens"][0]), int(line["tokens"][1]))
+            self._take(str(line["key"]), Answer(values, line["money"], tokens, line["problem"]))
+        self.kept = len(self.known)
+        if others:
+            say(f"note: {others} answers in {answers} are of another judge, and are not used")
+
+    def grade(self, rows: Sequence[Row]) -> Graded:
+        todo = askings(rows, self.plan)
+        whole = len(todo)
+        while todo:
+            todo = list(self._single(todo))
+            self.advance(max(whole - len(todo), 0), whole)
+            some, todo = self._next(todo)
+            if some:
+                self._ask(some)
+        return self._graded(rows)
+
+    def _single(self, todo: Sequence[Asking]) -> Iterator[Asking]:
+        """Yield what is still to be asked; what failed together, one by one."""
+        for asking in todo:
+            key = asking.key(self.name)
+            answer, tries = self.known.get(key), self.tries.get(key, 0)
+            if answer is not None and answer.values is not None:
+                continue
+            if tries <= self.plan.retries:
+                yield asking
+            elif len(asking.rows) > 1:
+                yield from self._single([replace(asking, rows=(row,)) for row in asking.rows])
+
+    def _next(self, todo: Sequence[Asking]) -> tuple[list[Asking], list[Asking]]:
+        """Return what is asked now, and what is left if that is of no use.
+
+        Raises:
+            TunerError: the next one may cost more than is left.
+        """
+        if not todo:
+            return [], []
+        count = AT_ONCE
+        if self.plan.budget is not None:
+            # Before the first answer nobody knows what one costs: one alone is asked.
+            left = self.plan.budget - self.money
+            count = min(AT_ONCE, int(left / self.most)) if self.most else int(left > 0)
+            if count < 1:
+                mean = self.money / max(len(self.known), 1)
+                raise TunerError(
+                    f"the budget of {self.plan.budget:g} does not allow another answer: "
+                    f"{self.money:.4g} are spent on {len(self.known)} answers, {len(todo)} more "
+                    f"would cost about {mean * len(todo):.3g}; the answers are kept in "
+                    f"{self.file}: go on with a larger --budget"
+                )
+        return list(todo[:count]), list(todo)
+
+    def _ask(self, some: Sequence[Asking]) -> None:
+        """Ask, and write every answer down before anything else happens."""
+        answers = self.judge.ask(
+            [(one.rows[0].query, [passage_of(row) for row in one.rows]) for one in some]
+        )
+        self.asked += len(some)
+        failed = [answer for answer in answers if isinstance(answer, TunerError)]
+        for asking, answer in zip(some, answers, strict=True):
+            if isinstance(answer, TunerError):
+                continue
+            key = asking.key(self.name)
+            self._write(key, asking, answer)
+            self._take(key, answer)
+            if self.plan.budget is not None and answer.values is not None and answer.money is None:
+                raise InputError(
+                    "--budget needs to know what answers cost: give --price, or have your function "
+                    "return {'grades': […], 'money': …}"
+                )
+        if failed:
+            raise TunerError(f"{failed[0]}; the answers so far are kept in {self.file}: run again")
+        given_up = [tries for tries in self.tries.values() if tries > self.plan.retries]
+        if len(given_up) >= AT_ONCE and not any(one.values for one in self.known.values()):
+            problem = next(iter(self.known.values())).problem
+            raise TunerError(f"no answer is of use: {problem}")
+
+    def _take(self, key: str, answer: Answer) -> None:
+        if answer.values is None:
+            self.tries[key] = self.tries.get(key, 0) + 1
+        self.known[key] = answer
+        if answer.money is not None:
+            self.money += answer.money
+            self.most = max(self.most, answer.money)
+            self.is_priced = True
+        read, written = answer.tokens
+        self.tokens = (self.tokens[0] + read, self.tokens[1] + written)
+
+    def _write(self, key: str, asking: Asking, answer: Answer) -> None:
+        line = {
+            "judge": self.name,
+            "key": key,
+            "round": asking.round,
+            "query_id": asking.rows[0].query_id,
+            "documents": [row.document_id for row in asking.rows],
+            "values": answer.values,
+            "money": answer.money,
+            "tokens": answer.tokens,
+            "problem": answer.problem,
+        }
+        try:
+            append_lines(self.file, json_text(line))
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=str(self.file)) from error
+
+    def _graded(self, rows: Sequence[Row]) -> Graded:
+        found: tuple[dict[tuple[str, str], int], ...] = ({}, {})
+        for asking in askings(rows, self.plan):
+            parts = [asking]
+            answer = self.known.get(asking.key(self.name))
+            if answer is None or answer.values is None:
+                parts = [replace(asking, rows=(row,)) for row in asking.rows]
+            for part in parts:
+                said = self.known.get(part.key(self.name))
+                if said is None or said.values is None:
+                    continue
+                for row, value in zip(part.rows, said.values, strict=True):
+                    key = (row.query_id, row.document_id)
+                    found[asking.round][key] = self.scale.grade(value)
+        first, second = found
+        both = [key for key in second if key in first]
+        grades: dict[str, dict[str, float]] = {}
+        for (query_id, document_id), grade in first.items():
+            grades.setdefault(query_id, {})[document_id] = float(grade)
+        every = dict.fromkeys((row.query_id, row.document_id) for row in rows)
+        return Graded(
+            grades=grades,
+            agreement=cohen_kappa([first[key] for key in both], [second[key] for key in both]),
+            lacking=tuple(key for key in every if key not in first),
+            asked=self.asked,
+            kept=self.kept,
+            money=self.money if self.is_priced else None,
+            tokens=self.tokens,
+        )
+
+
+def _draw(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()
