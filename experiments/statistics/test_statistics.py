@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,43 @@ def test_real_runs(cache, tmp_path):
     (verdict,) = row["verdicts"]
     assert verdict["comparison"]["n"] == 203  # half of atlas' 406 queries
     assert verdict["outcome"] in ("deploy", "keep the baseline", "not enough queries")
+
+
+def test_opposite_configurations_have_the_baselines_mean(populations):
+    crossfit = importlib.import_module("crossfit")
+    try:
+        drawn = crossfit.opposite(population(populations))(np.random.default_rng(0), 200_000)
+        np.testing.assert_allclose(drawn.mean(axis=1), 1.7 / 3, atol=0.005)
+        np.testing.assert_allclose(drawn[1] + drawn[2], 2.0 * drawn[0])
+    finally:
+        for name in ("crossfit", "real", "false_positives"):
+            sys.modules.pop(name, None)
+
+
+@pytest.mark.slow
+def test_crossfit_runs(cache, tmp_path):
+    rows = run(
+        "crossfit.py",
+        cache,
+        tmp_path,
+        *("--repetitions", "30", "--coverage-repetitions", "3", "--search-repetitions", "2"),
+        *("--configurations", "20", "--queries", "60", "--priced-queries", "60"),
+        *("--power-queries", "60", "--search-queries", "60", "--search-parts", "2"),
+        *("--splits", "1"),
+    )
+    assert Counter(row["table"] for row in rows) == {
+        "null": 4,
+        "priced": 7,
+        "power": 1,
+        "searches": 2,
+        "splits": 1,
+    }
+    for row in rows:
+        for name, share in row.items():
+            if name.endswith(", widened"):
+                assert share <= row[name.replace("widened", "plain")]
+    # 30 repetitions: a rate of 5 % would have to be off by four standard errors.
+    assert all(row["2 parts, widened"] < 0.21 for row in rows if row["table"] == "null")
 
 
 @pytest.mark.usefixtures("populations")

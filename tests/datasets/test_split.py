@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
-from tuner.datasets.split import split_queries
+from tuner.datasets.split import cut_queries, split_queries
 
 BOTH = ("query_type", "difficulty")
 
@@ -223,3 +223,35 @@ def test_groups_stay_together_and_the_order_of_the_input_is_nothing(
     shuffler.shuffle(shuffled)
     again = split_queries(shuffled, holdout=holdout, stratify_by=BOTH, seed=seed)
     assert again == (tune, held)
+
+
+def test_parts_hold_every_query_once_and_are_of_nearly_one_size() -> None:
+    queries = make({("a", "easy"): 21, ("a", "hard"): 10, ("b", "hard"): 12})
+    for parts in (2, 3, 5):
+        cut = cut_queries(queries, parts, stratify_by=BOTH, seed=4)
+        assert sorted(id_ for part in cut for id_ in part) == sorted(q.id for q in queries)
+        sizes = [len(part) for part in cut]
+        assert len(sizes) == parts
+        assert max(sizes) - min(sizes) <= 1  # 43 queries
+        easy = [held_by(queries, part, *BOTH)["a", "easy"] for part in cut]
+        assert max(easy) - min(easy) <= 2
+
+
+def test_the_first_of_two_parts_is_what_half_a_holdout_is() -> None:
+    queries = make({("a", "easy"): 21, ("b", "hard"): 12})
+    tune, held = split_queries(queries, holdout=0.5, stratify_by=BOTH, seed=4)
+    assert cut_queries(queries, 2, stratify_by=BOTH, seed=4) == (held, tune)
+
+
+def test_a_group_stays_in_one_part() -> None:
+    queries = [
+        Query(f"q{number:02}", "?", "a", "easy", group=f"g{number // 4}") for number in range(40)
+    ]
+    cut = cut_queries(queries, 5, stratify_by=BOTH, seed=0)
+    groups = [{f"g{int(id_[1:]) // 4}" for id_ in part} for part in cut]
+    assert sum(map(len, groups)) == len(set().union(*groups)) == 10
+
+
+def test_one_part_is_none() -> None:
+    with pytest.raises(InputError, match="parts=1: at least 2"):
+        cut_queries(make({("a", "easy"): 9}), 1, stratify_by=BOTH, seed=0)

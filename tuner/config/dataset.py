@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StrictInt, model_validator
 
 from tuner.config.section import Number, Section
 from tuner.core.grades import GradeScale
@@ -22,8 +22,23 @@ class SplitSection(Section):
     )
     stratify_by: list[Literal["query_type", "difficulty"]] = Field(
         default=["query_type", "difficulty"],
-        description="both parts get the same share of each query type and difficulty",
+        description="all parts get the same share of each query type and difficulty",
     )
+    parts: StrictInt | None = Field(
+        default=None,
+        ge=2,
+        le=10,
+        description="let all queries decide, in place of a holdout: they are cut in so many parts, "
+        "the search is repeated without each part, and its winner meets the baseline on that part",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.parts is not None and "holdout" in self.model_fields_set and self.holdout > 0:
+            raise ValueError(
+                "parts lets all queries decide, and holdout lays some aside: give one of them"
+            )
+        return self
 
 
 class DatasetSection(Section):

@@ -18,6 +18,7 @@ CHECKED = "checked"
 LATENCY = "latency"
 SIDE_BY_SIDE = "side_by_side"
 EVALUATION = "evaluation"
+PARTS = "parts"
 TIMED = "timed"
 
 # What the search asks.
@@ -27,6 +28,7 @@ OF_TRIALS = (TRIALS, TIMED_IN_TRIALS)
 PURPOSES: Mapping[str, str] = {
     TIMED_IN_TRIALS: "to time queries in trials",
     EVALUATION: "to evaluate",
+    PARTS: "to search again without each part",
     HOLDOUT: "to score the held-out ones",
     VERDICT: "for the verdict",
     ASKED_TWICE: "to see whether the same answer comes twice",
@@ -44,6 +46,7 @@ PURPOSES: Mapping[str, str] = {
 # What is spent on what, beside the baseline, which is one of the trials.
 SPENT_ON: Mapping[str, tuple[str, ...]] = {
     "search": OF_TRIALS,
+    "search without each part": (PARTS,),
     "held-out queries": (HOLDOUT, TIMED),
     "verdict": (VERDICT, ASKED_TWICE, LATENCY, SIDE_BY_SIDE),
     "probing": (PREPARING, CHECKED, NOTHING_FOUND, PROBE, QUERY_TIME, DEAD_KNOBS),

@@ -18,9 +18,16 @@ from tuner.core.steps import Advance, unheard
 from tuner.datasets.base import DatasetFormat
 from tuner.datasets.dataset import Dataset, Evidence
 from tuner.datasets.items import json_problems
-from tuner.datasets.split import split_queries
+from tuner.datasets.split import cut_queries, split_queries
 
-__all__ = ["Dataset", "Evidence", "builtin_names", "open_dataset", "split_queries"]
+__all__ = [
+    "Dataset",
+    "Evidence",
+    "builtin_names",
+    "cut_queries",
+    "open_dataset",
+    "split_queries",
+]
 
 BUILTIN = "builtin:"
 _NO_SUPPORTS = (

@@ -68,6 +68,29 @@ def split_queries(
     return tune, tuple(sorted(held))
 
 
+def cut_queries(
+    queries: Sequence[Query], parts: int, *, stratify_by: Sequence[str], seed: int
+) -> tuple[tuple[str, ...], ...]:
+    """Return the ids of so many parts of nearly the same size, each in alphabetical order.
+
+    Part by part as ``split_queries`` holds out: the first is 1 / ``parts`` of all queries, the next
+    1 / (``parts`` - 1) of the rest, and so on. So the first of two parts is what half a holdout is.
+
+    Raises:
+        InputError: as ``split_queries``, or fewer than two parts.
+    """
+    if parts < 2:
+        raise InputError(f"parts={parts}: at least 2 are needed")
+    left, found = list(queries), []
+    for remaining in range(parts, 1, -1):
+        rest, part = split_queries(
+            left, holdout=1.0 / remaining, stratify_by=stratify_by, seed=seed
+        )
+        found.append(part)
+        left = [query for query in left if query.id in set(rest)]
+    return (*found, tuple(sorted(query.id for query in left)))
+
+
 def _way_out(units: int, queries: int) -> str:
     if units < 2:
         one = "one query" if queries == 1 else "one group of queries"

@@ -17,9 +17,13 @@ from tuner.evaluation.self_measured import SelfMeasured
 
 @dataclass(frozen=True, eq=False)
 class Accounted:
-    """Evaluates as ``evaluate`` does; what that asks is counted for the parameters of the trial."""
+    """Evaluates as ``evaluate`` does; what that asks is counted for the parameters of the trial.
+
+    Unless it is of another search than the study's own (``is_own``), which may ask the same ones.
+    """
 
     evaluate: Evaluator | SelfMeasured | Racing | FreeEvaluator | FreeRacing
+    is_own: bool = True
 
     def __call__(self, params: Params, *, rival: FloatArray | None = None) -> Outcome:
         """Evaluate one set of parameters, against a rival where trials race.
@@ -27,7 +31,7 @@ class Accounted:
         Raises:
             TunerError: as the evaluation does.
         """
-        with evaluating(params):
+        with evaluating(params) if self.is_own else nullcontext():
             if isinstance(self.evaluate, Racing | FreeRacing):
                 return self.evaluate(params, rival=rival)
             return self.evaluate(params)

@@ -103,6 +103,13 @@ def run_night(
         check_notify(config.nightly.notify)
     except InputError as error:
         raise Refused(problems=source.error(error).problems) from error
+    if config.dataset is not None and config.dataset.split.parts is not None:
+        message = (
+            "many nights would look at all queries, and share one alpha by a fixed holdout; "
+            "hold queries out instead (holdout: 0.5)"
+        )
+        error = InputError(message, key=("dataset", "split", "parts"))
+        raise Refused(problems=source.error(error).problems)
     began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
     with only_one(runs_dir, study):

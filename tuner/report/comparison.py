@@ -86,6 +86,7 @@ def section(review: Review) -> Section:
             _table(review, compared),
             *_formula(review),
             *_guardrails(review.verdict.get("guardrails") or {}),
+            *_parts(review.verdict.get("parts") or []),
             *_parameters(review),
         )
     title = f"{review.called.capitalize()} against baseline"
@@ -214,6 +215,32 @@ def _guardrails(tests: Mapping[str, Mapping[str, Any]]) -> tuple[Block, ...]:
     columns = ("guard-rail", "winner", "baseline", "worse by at most", "allowed", "reading")
     caption = "What must not get much worse; bounds of times, tokens and counts are shares."
     return (Table(caption, columns, rows, frozenset(columns[1:5])),)
+
+
+def _parts(choices: Sequence[Mapping[str, Any]]) -> tuple[Block, ...]:
+    """Show what was chosen without each part, where all queries decided."""
+    if not choices:
+        return ()
+    names = dict.fromkeys(name for choice in choices for name in choice["params"])
+    rows = tuple(
+        (
+            str(choice["part"]),
+            f"{choice['queries']:,}",
+            MISSING if choice["gain"] is None else signed(choice["gain"]),
+            "baseline" if choice["trial"] is None else f"#{choice['trial']}",
+            *(
+                shown_param(choice["params"][name]) if name in choice["params"] else MISSING
+                for name in names
+            ),
+        )
+        for choice in choices
+    )
+    columns = ("part", "queries", "gain on it", "chosen without it", *names)
+    caption = (
+        "What the search without each part chose, and its gain in the composite on that part: "
+        "where they are far apart, the choice is not stable"
+    )
+    return (Table(caption, columns, rows, frozenset(columns[1:3])),)
 
 
 def _parameters(review: Review) -> tuple[Block, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.config import Config, Source
-from tuner.config.dataset import DatasetSection
 from tuner.core.calls import PREPARING
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
@@ -26,8 +25,7 @@ from tuner.core.steps import (
     unheard_step,
 )
 from tuner.core.trial import IndexUse, Outcome, Params
-from tuner.datasets import Dataset, open_dataset, split_queries
-from tuner.datasets.dataset import duplicate_queries
+from tuner.datasets import Dataset, open_dataset
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import needs_latency, tell_of_index
@@ -42,15 +40,12 @@ from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.builds import Builds
 from tuner.run.context_tokens import token_counter, without_token_counts
 from tuner.run.planning import Plan, below, fitted_arms
+from tuner.run.split import divide
 from tuner.run.systems import build_retriever, explained, measured, resolved
-from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 from tuner.verdict.looks import TunedOn
 
 # What stands in the place of a data set where the system measures itself.
 NO_DATASET = Dataset("", "", Corpus(()), (), {})
-
-# So many groups of queries with the same text are named.
-SHOWN_COPIES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +57,8 @@ class Assembly:
     ``ledger`` adds up the queries that are asked, by purpose (``core.calls``); ``builds`` hears of
     the indexes that are built. ``count_tokens`` counts those of contexts, where they cost something
     and the retriever does not tell. ``source`` is the file that the configuration was read from.
+    ``parts`` are the tune queries in parts, where all of them are to decide: the search is repeated
+    without each.
     """
 
     config: Config
@@ -77,6 +74,23 @@ class Assembly:
     builds: Builds = field(default_factory=lambda: Builds(unheard_step))
     count_tokens: CountTokens | None = None
     source: Source | None = None
+    parts: tuple[tuple[Query, ...], ...] = ()
+
+    @property
+    def deciding_queries(self) -> tuple[Query, ...]:
+        """Return the queries that the verdict is on: those held out, or those of all parts."""
+        return self.holdout_queries or (self.tune_queries if self.parts else ())
+
+    @property
+    def _part_ids(self) -> list[list[str]]:
+        return [[query.id for query in part] for part in self.parts]
+
+    def without_part(self, number: int) -> Assembly:
+        """Return the same with part ``number``, from 0, held out, and the others to tune on."""
+        held = self.parts[number]
+        ids = {query.id for query in held}
+        rest = tuple(query for query in self.tune_queries if query.id not in ids)
+        return replace(self, tune_queries=rest, holdout_queries=held, parts=())
 
     def located(self, error: InputError) -> InputError:
         """Return the same error with file and line of every key of the configuration."""
@@ -221,6 +235,7 @@ class Assembly:
             "fixed": digest_of(self.fixed),
             "retriever": self.retriever.fingerprint,
             **_fingerprint_of_free(self.config.free),
+            **({"parts": digest_of(self._part_ids)} if self.parts else {}),
             **({} if racing is None else {"racing": digest_of(racing.model_dump())}),
         }
 
@@ -260,14 +275,7 @@ def assemble(
         dataset = open_dataset(
             section.path, format=section.format, scale=section.scale, advance=advance
         )
-        tune_ids, holdout_ids = split_queries(
-            dataset.queries,
-            holdout=_holdout(section, len(dataset.queries), say),
-            stratify_by=section.split.stratify_by,
-            seed=config.study.seed,
-        )
-    for warning in (*dataset.warnings, *_on_both_sides(dataset, set(holdout_ids))):
-        say(f"note: {warning}")
+        division = divide(section, dataset, config.study.seed, say)
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
         retriever = build_retriever(config, plan.space, dataset.corpus, advance)
@@ -294,6 +302,14 @@ def assemble(
         baseline, policy = read_baseline(config, retriever.knobs)
     with _located(source, ("backends",)):
         fitted_arms(plan, baseline, config.index.budget)
+    if division.parts and plan.space.index:
+        raise source.error(
+            InputError(
+                f"{', '.join(plan.space.index)} shape the index, and each search without a part "
+                "would build indexes of its own; hold queries out instead (holdout: 0.5)",
+                key=("dataset", "split", "parts"),
+            )
+        )
     builds = Builds(phases.listen)
     if (indexed := indexed_in(retriever)) is not None:
         indexed.tell, indexed.may_build = builds.take, bool(plan.space.index)
@@ -310,8 +326,8 @@ def assemble(
         config=config,
         plan=plan,
         dataset=dataset,
-        tune_queries=tuple(by_id[id_] for id_ in tune_ids),
-        holdout_queries=tuple(by_id[id_] for id_ in holdout_ids),
+        tune_queries=tuple(by_id[id_] for id_ in division.tune),
+        holdout_queries=tuple(by_id[id_] for id_ in division.held_out),
         retriever=retriever,
         baseline=baseline,
         policy=policy,
@@ -320,6 +336,7 @@ def assemble(
         count_tokens=token_counter(config, plan, dataset),
         builds=builds,
         source=source,
+        parts=tuple(tuple(by_id[id_] for id_ in ids) for ids in division.parts),
     )
 
 
@@ -341,35 +358,6 @@ def _fingerprint_of_free(free: str | dict[str, Any]) -> dict[str, str]:
     if isinstance(free, dict):
         return {"free": digest_of(free)}
     return {} if free == "off" else {"free": free}
-
-
-def _on_both_sides(dataset: Dataset, held_out: Collection[str]) -> Iterator[str]:
-    """Yield a warning of queries that are tuned on and held out as well, under another id."""
-    split = [
-        ", ".join(map(repr, ids))
-        for ids in (duplicate_queries(dataset) if held_out else ())
-        if len({id_ in held_out for id_ in ids}) > 1
-    ]
-    if not split:
-        return
-    rest = f"; and {len(split) - SHOWN_COPIES} more like this" if split[SHOWN_COPIES:] else ""
-    yield (
-        f"queries with the same text stand on both sides of the split, so the held-out ones are "
-        f"not all fresh: {'; '.join(split[:SHOWN_COPIES])}{rest}; remove one of each, or give them "
-        "the same `group` in queries.jsonl"
-    )
-
-
-def _holdout(section: DatasetSection, queries: int, say: Say) -> float:
-    """Return the share to hold out: none of a few queries, unless the configuration asks for it."""
-    split = section.split
-    if "holdout" in split.model_fields_set or queries >= FEWEST_TO_SPLIT:
-        return float(split.holdout)
-    say(
-        f"note: {queries} queries are too few to hold some out; all are tuned on, and the gain is "
-        "corrected for the search's luck (set dataset.split.holdout to split all the same)"
-    )
-    return 0.0
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from tuner.run.accounts import queries_asked, spent
 from tuner.run.assembly import Assembly
 from tuner.run.inspection import remarks
 from tuner.run.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
+from tuner.run.parts import PartsFound, ask_parts
 from tuner.run.side_by_side import SideBySide, by_query, put_side_by_side, write_side_by_side
 from tuner.study.failures import Failures
 from tuner.study.outages import is_answering
@@ -33,11 +34,11 @@ from tuner.study.results import (
     summarise,
 )
 from tuner.study.study import Study
-from tuner.verdict.caveats import caveats_of_failures
+from tuner.verdict.caveats import caveat_of_parts, caveats_of_failures
 from tuner.verdict.few_queries import FewQueriesVerdict
 from tuner.verdict.goals import chance_of, front_notes, goal_changes, ran_beside
 from tuner.verdict.looks import EarlierLooks
-from tuner.verdict.ruling import Reason, Ruling, to_record
+from tuner.verdict.ruling import THE_WAY, Reason, Ruling, to_record
 from tuner.verdict.verdict import Verdict
 from tuner.verdict.winner import choose_winner
 from tuner.verdict.words import tell, weakened
@@ -139,10 +140,11 @@ class Conclusion:
     def _flattered(self, verdict: dict[str, Any] | None) -> Iterator[str]:
         """Yield on how many of the held-out queries the baseline was tuned, where it was."""
         assembly, origin = self.assembly, self.assembly.baseline_tuned_on
-        if verdict is None or origin is None or not assembly.holdout_queries:
+        queries = assembly.deciding_queries
+        if verdict is None or origin is None or not queries:
             return
-        queries = assembly.holdout_queries
-        remark = origin.remark("the baseline", assembly.dataset, queries, which="the held-out")
+        which = "the held-out" if assembly.holdout_queries else "the"
+        remark = origin.remark("the baseline", assembly.dataset, queries, which=which)
         if remark is not None:
             yield remark
 
@@ -168,12 +170,15 @@ class Conclusion:
         is_split = bool(assembly.holdout_queries)
 
         def judged() -> dict[str, Any] | None:
+            if assembly.parts:
+                return self._on_parts(winner, baseline, values)
             if is_split:
                 return self._on_holdout(winner, baseline).to_record()
             few = self._on_all(winner, baseline, values)
             return None if few is None else few.to_record()
 
         which = "held-out queries" if is_split else "queries of the guard-rails"
+        which = "parts" if assembly.parts else which
         again = f"; once that is mended: tuner resume {self.run_dir}"
         return self._had(judged, None, f"no verdict: the {which} could not be answered", again)
 
@@ -195,6 +200,37 @@ class Conclusion:
                 level_of=self.level_of,
             )
         )
+
+    def _on_parts(
+        self, winner: Trial, baseline: Trial, values: Mapping[int, FloatArray]
+    ) -> dict[str, Any]:
+        """Return the verdict by all queries, each part of which met a winner of its own."""
+        assembly, trials = self.assembly, self.study.trials
+        if winner.arm == BASELINE_ARM:
+            # All queries choose what runs already, so the searches without a part were left out.
+            same = Ruling("keep the baseline", Reason.SAME)
+            return to_record(same, tell(same), (), {})
+
+        def judged() -> tuple[PartsFound, Verdict]:
+            found = ask_parts(
+                assembly, self.run_dir, winner, baseline, trials, values, say=self.say
+            )
+            met = [choice.params for choice in found.choices]
+            keys = [key_of(assembly, one) for one in (winner.params, baseline.params, *met)]
+            return found, judge(
+                assembly,
+                winner.params,
+                baseline.params,
+                found.queries,
+                look_at=lambda: look(self.run_dir.parent, assembly, sorted(set(keys))),
+                both=found.both,
+                names=THE_WAY,
+                widened=found.widened,
+            )
+
+        found, verdict = self._answered(judged)
+        record = weakened(verdict.to_record(), [caveat_of_parts(found.figures())])
+        return {**record, "parts": [asdict(choice) for choice in found.choices]}
 
     def _on_all(
         self, winner: Trial, baseline: Trial, values: Mapping[int, FloatArray]

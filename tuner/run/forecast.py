@@ -27,6 +27,7 @@ class Asking:
         tokens: of the context of one query; None where nobody knows.
         limits: what may be spent, as in ``BudgetSection.limits``.
         checked: queries that are asked before the search, to see what is free.
+        again: queries of the searches that are repeated without each part of the queries.
     """
 
     trials: int
@@ -37,11 +38,13 @@ class Asking:
     cost: Cost | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     checked: int = 0
+    again: int = 0
 
     @property
     def queries(self) -> int:
         """Return how many there are in all."""
-        return self.trials * self.by_trial + self.checked + self.verdict
+        asked = self.trials * self.by_trial + self.again
+        return asked + self.checked + self.verdict
 
     @property
     def all_tokens(self) -> float | None:
@@ -64,9 +67,10 @@ class Asking:
         '41 trials of 203 queries, and up to 609 for the verdict: 8,932 at most; money 89.32'
         """
         trials = f"{counted(self.trials, 'trial')} of {counted(self.by_trial, 'query', 'queries')}"
+        again = f", {self.again:,} to search again without each part" if self.again else ""
         checked = f", {self.checked} to check what is free" if self.checked else ""
         after = f"up to {self.verdict:,} for the verdict: {self.queries:,} at most"
-        told = f"{trials}{checked}, and {after}"
+        told = f"{trials}{again}{checked}, and {after}"
         money = "" if self.money is None else f"; money {amount(self.money)}"
         return f"{told}{money}"
 
@@ -103,6 +107,7 @@ class Asking:
             "queries_of_a_trial": self.by_trial,
             "queries_of_the_check": self.checked,
             "queries_of_the_verdict": self.verdict,
+            **({"queries_without_a_part": self.again} if self.again else {}),
             "queries_at_most": self.queries,
             "tokens_of_a_query": self.tokens,
             "tokens_at_most": self.all_tokens,
@@ -119,8 +124,11 @@ def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None)
         return None
     config, need = assembly.config, needed(assembly, keeps=may_keep(assembly))
     searched = searched_trials(assembly)
+    trials = (assembly.baseline is not None) + searched
+    of_a_query = need.trial / max(len(assembly.tune_queries), 1)
+    others = sum(len(assembly.tune_queries) - len(part) for part in assembly.parts)
     return Asking(
-        (assembly.baseline is not None) + searched,
+        trials,
         need.trial,
         need.verdict,
         indexes,
@@ -128,6 +136,7 @@ def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None)
         None if config.cost is None else config.cost.cost,
         config.budget.limits,
         most_checked(assembly) if searched else 0,
+        round(trials * others * of_a_query),
     )
 
 

@@ -155,7 +155,11 @@ def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
     space, objective = assembly.plan.space, assembly.plan.objective
     refused: dict[str, str] = {}
     for name in declared.names:
-        if objective.pareto:
+        if assembly.parts:
+            refused[name] = (
+                "each part of the queries needs trials at many values of it (dataset.split.parts)"
+            )
+        elif objective.pareto:
             refused[name] = "a front needs trials at many values of it (objective.pareto)"
         elif name in _entangled(space, declared.weights):
             refused[name] = "a condition or constraint of the space ties it to other parameters"

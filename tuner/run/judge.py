@@ -33,12 +33,7 @@ from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.verdict.looks import EarlierLooks, TunedOn, count_look
 from tuner.verdict.outcome import Rail
 from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
-from tuner.verdict.verdict import (
-    Guardrail,
-    Measured,
-    Verdict,
-    decide,
-)
+from tuner.verdict.verdict import INDEPENDENT, Guardrail, Measured, Verdict, Widened, decide
 
 Choice = Params | Policy
 # The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
@@ -105,7 +100,7 @@ def duel(
     is_held_out = part == "holdout"
     called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
     seed = assembly.config.study.seed
-    b, a = both = _both(assembly, second, first, queries)
+    b, a = both = measured_both(assembly, second, first, queries)
     looks = None  # counted now that there are answers to look at
     if part != "tune" and assembly.holdout_queries and first != second:
         looks = look(
@@ -211,13 +206,15 @@ def judge(
     names: Names = THE_WINNER,
     level_of: LevelOf | None = None,
     both: tuple[Measured, Measured] | None = None,
+    widened: Widened = INDEPENDENT,
 ) -> Verdict:
     """Compare two configurations on the same queries, and decide; see ``decide``.
 
     ``both`` are their values where they were measured already; then each is asked no more for them.
 
     ``look_at`` counts this look at the queries; without answers there is none.
-    ``level_of`` takes the place of the configured alpha.
+    ``level_of`` takes the place of the configured alpha; ``widened`` is for values of ``both`` that
+    depend on each other.
     """
     section = assembly.config.verdict
     if both is None:
@@ -240,6 +237,7 @@ def judge(
         else None,
         largest=largest_difference(assembly.plan.objective.weights),
         run_shift=0.0 if is_moot else _run_shift(assembly, baseline, queries, pair[1]),
+        widened=widened,
         seed=assembly.config.study.seed,
     )
 
@@ -323,11 +321,11 @@ def measured_pair(
     assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
 ) -> tuple[Measured, Measured]:
     """Measure two configurations on the same queries, by turns where a guard-rail is a latency."""
-    both = _both(assembly, winner, baseline, queries)
+    both = measured_both(assembly, winner, baseline, queries)
     return _timed(assembly, winner, baseline, queries, both)
 
 
-def _both(
+def measured_both(
     assembly: Assembly, winner: Choice, baseline: Choice, queries: Sequence[Query]
 ) -> tuple[Measured, Measured]:
     """Ask each side once; once in all where they are the same."""
@@ -377,11 +375,12 @@ def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Mea
 def look(runs_dir: Path, assembly: Assembly, configurations: Sequence[str]) -> EarlierLooks:
     """Return what looks at the held-out queries there were before, and remember this one.
 
-    ``configurations`` are the keys of what is measured on them, see ``key_of``.
+    Where the queries are cut in parts, all of them decide. ``configurations`` are the keys of what
+    is measured on them, see ``key_of``.
     """
     return count_look(
         runs_dir,
-        assembly.holdout_queries,
+        assembly.deciding_queries,
         study=assembly.config.study.name,
         dataset=assembly.dataset.name,
         fingerprint=assembly.dataset.fingerprint,

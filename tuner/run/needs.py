@@ -49,6 +49,7 @@ def needed(assembly: Assembly, *, keeps: bool) -> Need:
 def _verdict(assembly: Assembly, judged: int, *, keeps: bool, is_timed: bool) -> int:
     """Return how many queries it takes to score and judge two configurations on so many."""
     has_baseline, is_split = assembly.baseline is not None, bool(assembly.holdout_queries)
+    by_parts = bool(assembly.parts)
     sides = 2 if has_baseline else 1
     guardrails = assembly.config.verdict.guardrails
     times = any(name.startswith("latency_") for name in guardrails)
@@ -57,7 +58,9 @@ def _verdict(assembly: Assembly, judged: int, *, keeps: bool, is_timed: bool) ->
         asked += sides * (judged + (timed_queries(judged) if is_timed else 0))
     if not has_baseline:
         return asked
-    if is_split:
+    if by_parts:
+        asked += 2 * judged  # what was chosen without each part, and the baseline
+    if is_split or by_parts:
         asked += judged  # the baseline once more, to see whether the same answer comes twice
     if not keeps and (is_split or guardrails):
         asked += 2 * judged

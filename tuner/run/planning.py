@@ -75,6 +75,7 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
         free = _collect(problems, ("free",), lambda: declared_free(declared, names))
     arms = _arms(config, problems)
     problems += _budget_problems(config)
+    problems += _parts_problems(config)
     if (racing := config.racing) is not None:
         _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
     execution = _collect(problems, ("execution",), lambda: _execution(config))
@@ -157,6 +158,22 @@ def _no_dataset_problems(config: Config, kind: Any) -> Iterator[Problem]:
     if config.verdict.guardrails:
         message = "a guard-rail is tested on held-out queries, and there is no data set"
         yield Problem(message, key=("verdict", "guardrails"))
+
+
+def _parts_problems(config: Config) -> Iterator[Problem]:
+    """Yield what does not go with a verdict by all queries, part by part."""
+    if config.dataset is None or config.dataset.split.parts is None:
+        return
+    key = ("dataset", "split", "parts")
+    if config.baseline is None:
+        yield Problem("decides against the baseline, and there is none; add one", key=key)
+    if config.budget.limits:
+        named = ", ".join(f"budget.{name}" for name in config.budget.limits)
+        message = "the search is repeated without each part, and must not end earlier there"
+        yield Problem(f"{message}: leave out {named}, or hold queries out", key=key)
+    if any(isinstance(one, str) for one in config.start_from):
+        message = "an earlier study has seen every part, so no search without one may start from it"
+        yield Problem(f"{message}; leave it out, or hold queries out", key=("start_from",))
 
 
 def _objective(config: Config) -> Objective:

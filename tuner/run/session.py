@@ -56,15 +56,18 @@ from tuner.run.index_notes import noting_builds, remember_indexes
 from tuner.run.inspection import NothingFound
 from tuner.run.judge import LevelOf, utilities
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
+from tuner.run.parts import search_parts
 from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
 from tuner.run.trials import trial_evaluator
 from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
 from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
+from tuner.study.results import BASELINE_ARM
 from tuner.study.stopping import Stop, enough
 from tuner.study.study import Study
 from tuner.verdict.looks import TunedOn
+from tuner.verdict.winner import choose_winner
 
 # Says what the baseline was tuned on, where it came from a file that does.
 BASELINE_NOTE = "baseline"
@@ -152,7 +155,7 @@ class Session:
                     evaluator = trial_evaluator(assembly, settle(assembly, study, say))
                 except OutageError as error:
                     return interrupted(study, f"the system does not answer: {error}", say)
-                return run_study(
+                state = run_study(
                     study,
                     assembly.plan.execution,
                     evaluator,
@@ -162,6 +165,16 @@ class Session:
                     limit=first_of(budget, enough(study, stop)),
                     probe=None if is_measured else partial(probe, assembly),
                 )
+            if state != "finished" or not self._is_tested_by_parts():
+                return state
+            state, why = search_parts(
+                assembly,
+                self.run_dir,
+                say=say,
+                limit_of=partial(enough, stop=stop),
+                probe=probe,
+            )
+            return state if state == "finished" else interrupted(study, why, say)
 
         def timed(summary: StudySummary) -> StudySummary:
             summary = replace(summary, index_wait_s=assembly.builds.seconds)
@@ -205,6 +218,15 @@ class Session:
             None if tracker is None else tracker.status.is_whole,
         )
 
+    def _is_tested_by_parts(self) -> bool:
+        """Say whether a winner is to be tested, part by part: not where all choose the baseline."""
+        if not self.assembly.parts:
+            return False
+        trials = self.study.trials
+        values = utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=unsaid)
+        winner = choose_winner(trials, values)
+        return winner is not None and winner.arm != BASELINE_ARM and winner.is_feasible
+
     def _ended(self, state: str, level_of: LevelOf | None) -> StudySummary | None:
         """Return the summary of the session before, where this one has added nothing to it."""
         before = self.ended
@@ -220,7 +242,7 @@ class Session:
         ledger, before = self.assembly.ledger, self.assembly.ledger.total.sent
         # Both on the held-out queries, and the baseline once more, to see whether it moves; what
         # is quick is not remembered, asked more often, and over before anybody looks.
-        expected = 3 * len(self.assembly.holdout_queries)
+        expected = 3 * len(self.assembly.deciding_queries)
         return lambda: (min(ledger.total.sent - before, expected), expected)
 
     def _report(self, write_report: WriteReport, say: Say, advance: Advance) -> None:

@@ -15,17 +15,18 @@ from tuner.retrieval.free import FreeKnobs
 from tuner.run.assembly import Assembly
 
 
-def trial_evaluator(assembly: Assembly, free: FreeKnobs) -> Accounted:
+def trial_evaluator(assembly: Assembly, free: FreeKnobs, *, purpose: str = TRIALS) -> Accounted:
     """Make the evaluate function of the trials, over the tune queries.
 
-    ``free`` says which parameters they are not asked with.
+    ``free`` says which parameters they are not asked with, ``purpose`` what queries count for.
 
     Raises:
         InputError: a race over the queries of a system that measures itself.
     """
     section, dataset = assembly.config.racing, assembly.config.dataset
+    is_own = purpose == TRIALS
     queries = assembly.tune_queries
-    counting = assembly.counting(TRIALS)
+    counting = assembly.counting(purpose)
     retriever = counting.retriever
     if isinstance(retriever, Measures):
         if section is None:
@@ -38,7 +39,7 @@ def trial_evaluator(assembly: Assembly, free: FreeKnobs) -> Accounted:
     objective = assembly.plan.objective
     freely = FreeEvaluator(make(queries), objective, assembly.plan.space, free)
     if section is None or dataset is None:
-        return Accounted(freely if free.names else freely.whole)
+        return Accounted(freely if free.names else freely.whole, is_own)
     racing = Racing.build(
         make,
         queries,
@@ -48,4 +49,4 @@ def trial_evaluator(assembly: Assembly, free: FreeKnobs) -> Accounted:
         stratify_by=dataset.split.stratify_by,
         seed=assembly.config.study.seed,
     )
-    return Accounted(FreeRacing.build(freely, racing, make) if free.names else racing)
+    return Accounted(FreeRacing.build(freely, racing, make) if free.names else racing, is_own)

@@ -1,5 +1,6 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
+from tuner.stats.crossfit import widened_by
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
 from tuner.stats.multiple import (
     GroupComparison,
@@ -74,5 +75,6 @@ __all__ = [
     "sample_size_unpaired",
     "sign_flip_p",
     "standard_error",
+    "widened_by",
     "within_one_standard_error",
 ]

@@ -114,6 +114,7 @@ def compare_paired(
     seed: int,
     confidence: float = 0.95,
     further_error: float = 0.0,
+    widened: float = 1.0,
     permutations: int = 9_999,
     resamples: int = 9_999,
 ) -> PairedComparison:
@@ -126,7 +127,8 @@ def compare_paired(
     The bootstrap is Efron's BCa (1987). ``permutations=0`` or ``resamples=0`` leaves that part out
     as None. The order of the queries changes nothing. ``further_error`` is a standard error of the
     mean difference that other queries would not lessen, such as that of systems which answer
-    differently when they are asked again; it is added in quadrature.
+    differently when they are asked again; it is added in quadrature. ``widened`` multiplies the
+    standard error where the differences are not independent, see ``widened_by``.
 
     d = 0, 1, 2, 3: mean 1.5, sd 1.291, t = 1.5 / (1.291 / 2) = 2.324, p = .103.
 
@@ -160,7 +162,7 @@ def compare_paired(
 
     mean = float(difference.mean())
     deviation = 0.0 if is_equal else float(difference.std(ddof=1))
-    error = math.hypot(deviation / math.sqrt(n), further_error)
+    error = math.hypot(widened * deviation / math.sqrt(n), further_error)
     degrees = degrees_of_freedom(difference)
     low, high = stats.t.interval(confidence, degrees, loc=mean, scale=error)
     return _compared(

@@ -47,7 +47,7 @@ def caveats(
     if run_shift:
         found.append(Caveat(CaveatKind.MOVES, {"shift": run_shift}))
     if looks is not None and looks.seen:
-        found.append(Caveat(CaveatKind.LOOKED_AT, _figures(looks, alpha)))
+        found.append(Caveat(CaveatKind.LOOKED_AT, _figures(looks, alpha, queries)))
     if looks is not None and looks.unreadable:
         found.append(Caveat(CaveatKind.UNREADABLE, {"lines": looks.unreadable}))
     return tuple(found)
@@ -61,7 +61,12 @@ def caveats_of_failures(failures: Failures) -> tuple[Caveat, ...]:
     return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
-def _figures(looks: EarlierLooks, alpha: float) -> dict[str, float | str]:
+def caveat_of_parts(figures: Figures) -> Caveat:
+    """Return what was tested where each part met a winner of its own: the way of choosing."""
+    return Caveat(CaveatKind.PARTS, figures)
+
+
+def _figures(looks: EarlierLooks, alpha: float, called: str) -> dict[str, float | str]:
     """Return what earlier looks have cost: each deploys by chance in up to half of ``alpha``.
 
     Their sum bounds the rate at which any of them does (Bonferroni), however they go together.
@@ -74,6 +79,7 @@ def _figures(looks: EarlierLooks, alpha: float) -> dict[str, float | str]:
         "last_date": looks.last_date,
         "last_seen": looks.last_seen,
         "alpha": alpha,
+        "called": called,
         "by_chance": min((looks.count + 1) * alpha / 2.0, 1.0),
     }
 
@@ -141,12 +147,13 @@ def _moves(figures: Figures) -> str:
 
 def _looked_at(figures: Figures) -> str:
     seen, queries, count = figures["seen"], figures["queries"], figures["count"]
+    called = figures.get("called", HELD_OUT)
     if queries == 1:
-        some = "The held-out query was"
+        some = f"The {called.replace('queries', 'query')} was"
     elif seen == queries:
-        some = f"All {queries:,} held-out queries were"
+        some = f"All {queries:,} {called} were"
     else:
-        some = f"{seen:,} of the {queries:,} held-out queries {'was' if seen == 1 else 'were'}"
+        some = f"{seen:,} of the {queries:,} {called} {'was' if seen == 1 else 'were'}"
     last = f"last on {figures['last_date']} by the study {figures['last_study']}"
     if 0 < figures.get("last_seen", 0) < seen:
         last += f" ({figures['last_seen']:,} of them)"
@@ -181,6 +188,18 @@ def _failed_trials(figures: Figures) -> str:
     )
 
 
+def _parts(figures: Figures) -> str:
+    parts, stayed = figures["parts"], figures["stayed"]
+    none = {0: "", 1: "; without one part nothing was better than the baseline"}.get(
+        stayed, f"; without {stayed} parts nothing was better than the baseline"
+    )
+    return (
+        f"Each of {parts} parts of the queries met what a search without it chose; what is "
+        f"deployed was chosen by all. On {100.0 * figures['as_deployed']:.0f} % of the queries "
+        f"both score the same{none}."
+    )
+
+
 _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
     CaveatKind.COSTS_MORE: _costs_more,
     CaveatKind.NO_SPREAD: _no_spread,
@@ -192,4 +211,5 @@ _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
     CaveatKind.LOOKED_AT: _looked_at,
     CaveatKind.UNREADABLE: _unreadable,
     CaveatKind.FAILED_TRIALS: _failed_trials,
+    CaveatKind.PARTS: _parts,
 }

@@ -122,6 +122,7 @@ class Evidence:
         asked: how many queries were asked, also those without a value.
         run_shift: by how much the composite of one configuration moved when asked twice.
         held_out_share: the share of all queries that is held out; None where that is moot.
+        widened: by how much the interval is wider than that of independent differences.
     """
 
     composite: PairedComparison
@@ -130,6 +131,7 @@ class Evidence:
     asked: int = 0
     run_shift: float = 0.0
     held_out_share: float | None = None
+    widened: float = 1.0
 
 
 def rule(evidence: Evidence, *, alpha: float, min_effect: float) -> Ruling:
@@ -213,7 +215,8 @@ def _perhaps_chance(
     if found.n < FEWEST_TO_PLAN:
         prospect = Prospect(Outlook.TOO_FEW_TO_SAY)
         return Ruling("not enough queries", Reason.CHANCE, seen, prospect)
-    difference, deviation = seen["difference"], found.standard_deviation or 0.0
+    difference = seen["difference"]
+    deviation = evidence.widened * (found.standard_deviation or 0.0)
     smallest = needed(min_effect, deviation, alpha=alpha, run_shift=shift)
     if difference < min_effect and smallest is not None and smallest <= found.n:
         # To ask for more would be to ask for labels that will most likely show a difference that
@@ -260,7 +263,7 @@ def _open_by_price(
         prospect = Prospect(Outlook.LOSS_SEEN)
     else:
         margin = difference + min_effect
-        deviation = found.standard_deviation or 0.0
+        deviation = evidence.widened * (found.standard_deviation or 0.0)
         total = needed(margin, deviation, alpha=alpha, run_shift=evidence.run_shift)
         prospect = prospect_of(total, margin, found.n, share)
     return Ruling("not enough queries", Reason.LOSS_OPEN, figures, prospect)

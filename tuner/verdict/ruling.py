@@ -57,6 +57,8 @@ class Names:
 
 
 THE_WINNER = Names()
+# What all queries together test where each part of them meets a winner of its own.
+THE_WAY = Names("this way of choosing", queries="queries")
 
 
 class Reason(StrEnum):
@@ -150,6 +152,7 @@ class CaveatKind(StrEnum):
     LOOKED_AT = "looked at before"
     UNREADABLE = "looks that cannot be read"
     FAILED_TRIALS = "trials failed"
+    PARTS = "the way of choosing was tested"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 from tuner.core.rankings import FloatArray
@@ -109,6 +110,20 @@ class Measured:
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Widened:
+    """By how much intervals are widened for differences that depend on each other; 1: not at all.
+
+    The factors of ``tuner.stats.widened_by``.
+    """
+
+    composite: float = 1.0
+    objective: float = 1.0
+
+
+INDEPENDENT = Widened()
+
+
 def decide(
     winner: Measured,
     baseline: Measured,
@@ -122,6 +137,7 @@ def decide(
     held_out_share: float | None = None,
     largest: float | None = None,
     run_shift: float = 0.0,
+    widened: Widened = INDEPENDENT,
     seed: int = 0,
     draws: int = 9_999,
 ) -> Verdict:
@@ -141,8 +157,10 @@ def decide(
     ``largest`` is the most that two composites can differ by, None where nobody knows.
     ``run_shift`` is by how much the composite of one configuration moved when it was asked twice:
     two configurations that are asked once each differ by that much at random, so it is a standard
-    error of their difference, added to that of the queries. ``draws`` are the permutations
-    and resamples of ``compare_paired``; 0 saves most of the time and alters no outcome.
+    error of their difference, added to that of the queries. ``widened`` is for differences that are
+    not independent, as where each part of the queries meets a winner of its own. ``draws`` are the
+    permutations and resamples of ``compare_paired``; 0 saves most of the time and alters no
+    outcome.
     """
     drawn = {"seed": seed, "permutations": draws, "resamples": draws}
     comparison = compare_paired(
@@ -150,11 +168,15 @@ def decide(
         baseline.composite,
         confidence=1.0 - alpha,
         further_error=run_shift,
+        widened=widened.composite,
         **drawn,
     ).within(largest)
     tests = {
         guard.metric: guard.test(
-            winner.metrics[guard.metric], baseline.metrics[guard.metric], alpha=alpha, seed=seed
+            winner.metrics[guard.metric],
+            baseline.metrics[guard.metric],
+            alpha=_stricter(alpha, widened.composite),
+            seed=seed,
         )
         for guard in guardrails
     }
@@ -163,7 +185,14 @@ def decide(
         if len(set(query_types)) > 1
         else ()
     )
-    price = _price(winner, baseline, alpha=alpha, run_shift=run_shift, drawn=drawn)
+    price = _price(
+        winner,
+        baseline,
+        alpha=alpha,
+        run_shift=run_shift,
+        widened=widened.objective,
+        drawn=drawn,
+    )
     evidence = Evidence(
         comparison,
         price,
@@ -171,6 +200,7 @@ def decide(
         asked=len(winner.composite),
         run_shift=run_shift,
         held_out_share=held_out_share,
+        widened=widened.composite,
     )
     ruling = (
         Ruling("keep the baseline", Reason.SAME)
@@ -205,6 +235,12 @@ def decide(
     )
 
 
+def _stricter(alpha: float, widened: float) -> float:
+    """Return the level at which a bound is as wide as one at ``alpha`` that is widened."""
+    normal = NormalDist()
+    return 1.0 - normal.cdf(widened * normal.inv_cdf(1.0 - alpha)) if widened > 1.0 else alpha
+
+
 def _price_caveats(ruling: Ruling, evidence: Evidence, alpha: float) -> list[Caveat]:
     """Return what weakens a deployment: its price, or figures without any spread."""
     if ruling.outcome != "deploy":
@@ -236,6 +272,7 @@ def _price(
     *,
     alpha: float,
     run_shift: float,
+    widened: float,
     drawn: Mapping[str, int],
 ) -> Price | None:
     if winner.objective is None or baseline.objective is None:
@@ -245,6 +282,7 @@ def _price(
         baseline.objective,
         confidence=1.0 - alpha,
         further_error=run_shift,
+        widened=widened,
         **drawn,
     )
     costs = {name: (winner.costs[name], baseline.costs[name]) for name in winner.costs}

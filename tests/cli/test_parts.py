@@ -1,0 +1,187 @@
+"""All queries decide: the search is repeated without each part, and its winner is tested on it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tuner.core.journal import read_journal, read_per_query
+from tuner.datasets import open_dataset, split_queries
+
+CITIES = (
+    "Lima Oslo Cairo Quito Paris Rome Delhi Hanoi Accra Dakar "
+    "Tunis Sofia Minsk Riga Seoul Tokyo Perth Lyon Graz Bern Bonn Turin"
+).split()
+# Title words beside those of the text: the more they count, the more often a city is found first.
+SPLIT = "{holdout: 0.5, stratify_by: [query_type]}"
+PARTS = "{parts: 2, stratify_by: [query_type]}"
+KILLED = -9
+
+
+@pytest.fixture
+def in_parts(tuner_here):
+    """44 queries of two types in two parts; half of the passages name another city in the text."""
+    folder = tuner_here.folder / "data"
+    documents, queries, judgements = [], [], ["query-id\tcorpus-id\tscore"]
+    for index, city in enumerate(CITIES):
+        for part in ("river", "market"):
+            other = CITIES[(index + 1) % len(CITIES)]
+            text = f"the {part} of {other} is old, and so is the {part} of that {part}"
+            documents.append({"_id": f"{city}-{part}", "title": f"{city} {part}", "text": text})
+            queries.append(
+                {
+                    "_id": f"q{index:02}-{part}",
+                    "text": f"how old is the {part} of {city}?",
+                    "query_type": part,
+                }
+            )
+            judgements.append(f"q{index:02}-{part}\t{city}-{part}\t1")
+    for name, records in (("corpus", documents), ("queries", queries)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("\n".join(judgements) + "\n", encoding="utf-8")
+    tuner_here.edit(SPLIT, PARTS)
+    tuner_here.edit("baseline: {title_weight: 1.0", "baseline: {title_weight: 0.0")
+    tuner_here.edit("kind: grid", "kind: tpe")
+    return tuner_here
+
+
+def run(tuner_here, *options):
+    return json.loads(tuner_here("run", "config.yaml", "--json", *options).stdout)
+
+
+def journals(tuner_here, record):
+    run_dir = tuner_here.folder / record["run_dir"]
+    paths = (run_dir, run_dir / "parts" / "1", run_dir / "parts" / "2")
+    return [path / "journal.jsonl" for path in paths]
+
+
+def asked_and_scored(path):
+    return [
+        (trial.arm, trial.params, trial.objective) for trial in read_journal(path).trials.values()
+    ]
+
+
+def test_every_query_meets_what_was_chosen_without_it(in_parts):
+    record = run(in_parts)
+    verdict = record["verdict"]
+    assert verdict["comparison"]["n"] == 44
+    assert verdict["outcome"] == "deploy"
+    assert verdict["sentence"].startswith("Deploy: this way of choosing is better by ")
+    assert " in the composite on 44 queries (" in verdict["sentence"]
+    assert (
+        "Each of 2 parts of the queries met what a search without it chose" in verdict["sentence"]
+    )
+    assert [choice["queries"] for choice in verdict["parts"]] == [22, 22]
+    whole, *parts = journals(in_parts, record)
+    assert len(read_per_query(whole, 0)["recall@5"]) == 44
+    for path in parts:
+        assert len(read_journal(path).trials) == len(read_journal(whole).trials)
+        assert len(read_per_query(path, 0)["recall@5"]) == 22
+    # 13 trials: the baseline and two arms of 6.
+    assert record["queries_asked"]["trials"] == 13 * 44
+    assert record["queries_asked"]["parts"] == 13 * 44
+
+
+def test_a_search_without_a_part_does_not_know_how_that_part_is_judged(in_parts):
+    before = run(in_parts)
+    dataset = open_dataset(in_parts.folder / "data")
+    _, first = split_queries(dataset.queries, holdout=0.5, stratify_by=["query_type"], seed=3)
+    qrels = in_parts.folder / "data" / "qrels" / "test.tsv"
+    head, *lines = qrels.read_text().splitlines()
+    others = [line.split("\t") for line in lines]
+    turned = [
+        f"{query}\t{others[row - 1][1] if query in first else document}\t{grade}"
+        for row, (query, document, grade) in enumerate(others)
+    ]
+    qrels.write_text("\n".join([head, *turned]) + "\n")
+    after = run(in_parts)
+    one, other = (journals(in_parts, record) for record in (before, after))
+    assert asked_and_scored(one[0]) != asked_and_scored(other[0])
+    assert asked_and_scored(one[1]) == asked_and_scored(other[1])  # without the first part
+    assert asked_and_scored(one[2]) != asked_and_scored(other[2])
+
+
+@pytest.mark.parametrize("queries", [300, 700, 1_000, 1_250])
+def test_a_run_that_is_killed_anywhere_comes_to_the_same_end(in_parts, as_process, queries):
+    whole = run(in_parts)
+    retriever = in_parts.folder / "word_overlap.py"
+    text = retriever.read_text()
+    dying = (
+        "        count = globals().setdefault('count', [0])\n"
+        "        count[0] += len(queries)\n"
+        f"        if count[0] >= {queries}:\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        weight, depth ="
+    )
+    retriever.write_text(text.replace("        weight, depth =", dying, 1))
+    as_process(in_parts.folder)("run", "config.yaml", code=KILLED)
+    retriever.write_text(text)
+    run_dir = in_parts.runs()[-1]
+    done = json.loads(in_parts("resume", str(run_dir), "--json").stdout)
+    for one, other in zip(journals(in_parts, whole), journals(in_parts, done), strict=True):
+        assert asked_and_scored(one) == asked_and_scored(other)
+    for name in ("sentence", "parts", "comparison"):
+        assert done["verdict"][name] == whole["verdict"][name]
+    again = json.loads(in_parts("resume", str(run_dir), "--json").stdout)
+    assert again["queries_asked"] == done["queries_asked"]  # nothing is left to ask
+
+
+def test_another_seed_looks_at_all_queries_again(in_parts):
+    assert run(in_parts)["verdict"]["looks"] == 0
+    price = ("--set", "objective.price.context_tokens_per_1000=0.7")
+    second = run(in_parts, "--set", "study.seed=4", *price)["verdict"]
+    assert second["looks"] == 1
+    assert "All 44 queries were looked at once before" in second["sentence"]
+
+
+def test_where_all_queries_choose_the_baseline_no_search_is_repeated(in_parts):
+    # As good as it gets: one passage, and it is the one.
+    in_parts.edit("{title_weight: 0.0, top_k: 10}", "{title_weight: 3.5, top_k: 1}")
+    record = run(in_parts)
+    assert record["verdict"]["reason"] == "the same parameters"
+    assert not (in_parts.folder / record["run_dir"] / "parts").exists()
+
+
+def test_check_says_what_it_asks_and_plan_knows_that_all_queries_decide(in_parts):
+    told = in_parts("check", "config.yaml").stdout
+    assert "13 trials of 44 queries, 572 to search again without each part" in told
+    run_dir = in_parts.folder / run(in_parts)["run_dir"]
+    planned = json.loads(in_parts("plan", str(run_dir), "--json").stdout)
+    assert planned["spread"]["queries"] == 44
+    assert planned["spread"]["held_out_share"] is None
+
+
+def test_the_report_shows_what_each_part_chose(in_parts):
+    record = run(in_parts)
+    page = (in_parts.folder / record["run_dir"] / "report.html").read_text()
+    assert "What the search without each part chose" in page
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("parts: 2", "parts: 2, holdout: 0.5", "give one of them"),
+        ("parts: 2", "parts: 1", "greater than or equal to 2"),
+        ("tracking: null", "tracking: null\nbudget: {minutes: 5}", "leave out budget.minutes"),
+        ("tracking: null", "tracking: null\nstart_from: [runs/x]", "has seen every part"),
+        ("baseline: {title_weight: 0.0, top_k: 10}", "", "decides against the baseline"),
+    ],
+)
+def test_what_does_not_go_with_parts_is_refused_with_its_line(in_parts, old, new, said):
+    in_parts.edit(old, new)
+    done = in_parts("check", "config.yaml", code=2)
+    assert said in done.stderr
+    assert "config.yaml:" in done.stderr
+
+
+def test_too_few_queries_for_parts_are_refused(tuner_here):
+    tuner_here.edit(SPLIT, PARTS)
+    done = tuner_here("check", "config.yaml", code=2)
+    assert "20 queries are too few to decide part by part: at least 40 are needed" in done.stderr
+
+
+def test_nights_keep_to_a_fixed_holdout(in_parts):
+    done = in_parts("nightly", "config.yaml", code=2)
+    assert "hold queries out instead (holdout: 0.5)" in done.stderr

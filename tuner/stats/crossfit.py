@@ -1,0 +1,98 @@
+"""A choice that is tested on parts which had no say in it: how much the parts depend on each other.
+
+The queries are cut in parts; for each part one of many trials is chosen by the other parts, and
+compared with a reference on this one. All differences together are one sample of paired
+differences, but not an independent one: each part chooses for the others and is tested by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import InputError
+from tuner.core.rankings import FloatArray
+from tuner.stats.pairs import VALUES_AT_ONCE, check_share
+from tuner.stats.selection import Choose
+
+PartOf = npt.NDArray[np.intp]
+# A spread that is rounding: sums of squares of values around 1.
+_NO_SPREAD = 1e-18
+
+
+def widened_by(
+    gains: FloatArray,
+    part_of: PartOf,
+    *,
+    choose: Choose,
+    seed: int,
+    tested: Sequence[FloatArray] = (),
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+) -> tuple[float, ...]:
+    """Return by how much the dependence of the parts widens an interval: factors of 1 or more.
+
+    ``gains`` has shape (trials, queries): what ``choose`` chooses by, less the reference's, whose
+    row is 0 throughout. ``part_of`` has shape (queries,): the number of each query's part, from 0.
+    ``tested`` are further values of the same shape, less the reference's, that the same choice is
+    tested in, such as the gain without a price; there is one factor for ``gains``, and one for each
+    of these.
+
+    A bootstrap of the whole way of choosing where nothing is better: each trial's mean is taken off
+    its gains, so that all are worth the reference. Queries are drawn with replacement within each
+    part's size, each part's choice is made by the others and tested on it, and
+    t = mean / (sd / sqrt(n)) is taken over all. Its upper quantile, in units of the normal
+    distribution's, is the factor. For independent tests it is 1. Two parts that would choose
+    between opposite directions agree by chance in one of two cases, and their gains, or losses, add
+    up: it is 1.14 there (``experiments/statistics/crossfit.md``).
+
+    Raises:
+        InputError: a shape is wrong, or there are fewer than two parts or queries with values.
+    """
+    check_share("confidence", confidence)
+    shapes = {np.shape(gains), *map(np.shape, tested)}
+    if len(shapes) > 1 or np.ndim(gains) != 2 or np.shape(gains)[1:] != np.shape(part_of):
+        raise InputError("gains, what is tested and the parts are not of the same queries")
+    stacked = np.stack([np.asarray(one, dtype=np.float64) for one in (gains, *tested)])
+    is_known = ~np.isnan(stacked).any(axis=(0, 1))
+    stacked, parts = stacked[:, :, is_known], np.asarray(part_of)[is_known]
+    sizes = np.unique(parts, return_counts=True)[1]
+    if sizes.size < 2:
+        raise InputError(f"{sizes.size} part with values; a choice is tested on at least 2")
+    centred = stacked - stacked.mean(axis=2, keepdims=True)
+    found = _statistics(centred, sizes, choose, resamples=resamples, seed=seed)
+    from scipy import stats
+
+    level = 0.5 + confidence / 2.0
+    nominal = float(stats.t.ppf(level, int(sizes.sum()) - 1))
+    return tuple(max(1.0, float(q) / nominal) for q in np.quantile(found, level, axis=1))
+
+
+def _statistics(
+    centred: FloatArray, sizes: npt.NDArray[np.intp], choose: Choose, *, resamples: int, seed: int
+) -> FloatArray:
+    """Return t of each kind of values in each resample, shape (kinds, resamples)."""
+    kinds, trials, queries = centred.shape
+    random = np.random.default_rng(seed)
+    uniform = np.full(queries, 1.0 / queries)
+    found: list[FloatArray] = []
+    done, total = 0, int(sizes.sum())
+    while done < resamples:
+        count = min(resamples - done, max(1, VALUES_AT_ONCE // max(trials, queries)))
+        drawn = [random.multinomial(size, uniform, size=count).astype(np.float64) for size in sizes]
+        everything = np.sum(drawn, axis=0)
+        sums = np.zeros((2, kinds, count))
+        for part in drawn:
+            chosen = choose(centred[0], everything - part)
+            values = centred[:, chosen]
+            sums[0] += (part * values).sum(axis=2)
+            sums[1] += (part * values**2).sum(axis=2)
+        mean = sums[0] / total
+        variance = (sums[1] / total - mean**2) * total / (total - 1)
+        is_spread = variance > _NO_SPREAD
+        error = np.sqrt(np.where(is_spread, variance, 1.0) / total)
+        found.append(np.where(is_spread, mean / error, 0.0))
+        done += count
+    return np.concatenate(found, axis=1)
