@@ -108,8 +108,8 @@ def run_night(
             "many nights would look at all queries, and share one alpha by a fixed holdout; "
             "hold queries out instead (holdout: 0.5)"
         )
-        error = InputError(message, key=("dataset", "split", "parts"))
-        raise Refused(problems=source.error(error).problems)
+        found = source.error(InputError(message, key=("dataset", "split", "parts")))
+        raise Refused(problems=found.problems)
     began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
     with only_one(runs_dir, study):
