@@ -96,6 +96,37 @@ def test_lists_of_names_that_can_be_alike_leave_nothing_out(monkeypatch, thresho
     assert expected.nnz > 0
 
 
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.8, 1.0])
+def test_vectors_are_compared_in_tiles_as_all_at_once(monkeypatch, threshold):
+    random = np.random.default_rng(3)
+    parts = ["holm", "holms", "bridge", "bridges", "ferry", "ferries", "lamp", "camp"]
+    names = sorted({" ".join(random.choice(parts, 2)) for _ in range(60)})
+    vectors = random.normal(size=(len(names), 3))
+    vectors[5] = vectors[4] = vectors[11]  # several mean the same
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    # The greater cosine of each pair, by hand; then the ten best of each name.
+    near = np.maximum(synonyms_of_all(names), np.round(vectors @ vectors.T, 6))
+    np.fill_diagonal(near, 0.0)
+    near[near < threshold] = 0.0
+    for row in near:
+        row[np.argsort(-row, kind="stable")[MOST:]] = 0.0
+    assert near.any()
+    for tile, most in ((2048, 1 << 23), (7, 20)):
+        monkeypatch.setattr(module, "_TILE", tile)
+        monkeypatch.setattr(module, "_MOST_FOUND", most)
+        found = synonyms(names, threshold, vectors.astype(np.float32)).toarray()
+        np.testing.assert_allclose(found, near, atol=2e-6)
+
+
+def synonyms_of_all(names):
+    """Return how alike names are written, each with each."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    weights = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), lowercase=False)
+    found = weights.fit_transform(names)
+    return np.round((found @ found.T).toarray(), 6)
+
+
 def test_a_walk_goes_to_the_passages_of_synonyms():
     documents = (Document("1", "Bombay Dyeing", "cloth"), Document("2", "Bombay Dying", "film"))
     corpus = Corpus(documents)

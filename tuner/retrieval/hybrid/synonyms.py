@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ _TOGETHER = 512
 _PAIR_COST = 4.0
 # Cosines are rounded to six digits.
 _ROUNDING = 1e-6
+_TILE = 2048  # names on either side of a product of vectors, which then has 17 MB
 _MOST_FOUND = 1 << 23  # pairs in memory ahead of dropping those beyond ``MOST``
 
 
@@ -37,24 +39,24 @@ def synonyms(
     the ``threshold``, which is above 0, it is 0; so it is beyond the ``MOST`` names that are most
     alike, of which the first in order are kept.
 
-    Of many names only those are compared that can be alike, unless there are ``vectors``: these are
-    compared each with each, which takes hours for a million names.
+    Of many names only those are compared that can be written alike. ``vectors`` are compared each
+    with each, a tile of pairs at a time, which takes hours for a million names.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), lowercase=False)
     weights = sparse.csr_array(vectorizer.fit_transform(names))
-    lists = None if vectors is not None else _lists(weights, threshold - _ROUNDING)
-    found = _Found.none()
-    for pairs in (
-        _of_all(weights, threshold, vectors)
-        if lists is None
-        else _of_lists(weights, threshold, lists)
-    ):
-        found = found.joined(pairs)
-        if len(found.cosines) > _MOST_FOUND:
-            found = found.best()
-    found = found.best()
+    lists = _lists(weights, threshold - _ROUNDING)
+    written = _of_all(weights, threshold) if lists is None else _of_lists(weights, threshold, lists)
+    meant = () if vectors is None else _of_vectors(vectors, threshold)
+    parts, total = [_Found.none()], 0
+    for pairs in chain(written, meant):
+        parts.append(pairs)
+        total += len(pairs.cosines)
+        if total > _MOST_FOUND:
+            parts = [_Found.joined(parts).best()]
+            total = len(parts[0].cosines)
+    found = _Found.joined(parts).best()
     count = len(names)
     return sparse.csr_array((found.cosines, (found.rows, found.columns)), shape=(count, count))
 
@@ -72,28 +74,29 @@ class _Found:
         nothing = np.zeros(0, dtype=np.int64)
         return cls(nothing, nothing, np.zeros(0))
 
-    def joined(self, other: _Found) -> _Found:
-        return _Found(
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.columns, other.columns]),
-            np.concatenate([self.cosines, other.cosines]),
+    @classmethod
+    def joined(cls, parts: Sequence[_Found]) -> _Found:
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.columns for part in parts]),
+            np.concatenate([part.cosines for part in parts]),
         )
 
     def best(self) -> _Found:
-        """Return each pair once, and the ``MOST`` best of each row."""
-        order = np.lexsort((self.columns, -self.cosines, self.rows))
-        rows, columns, cosines = self.rows[order], self.columns[order], self.cosines[order]
-        # A pair that was found twice has one cosine, so that it stands beside itself.
-        is_new = np.ones(len(rows), dtype=bool)
-        is_new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-        rows, columns, cosines = rows[is_new], columns[is_new], cosines[is_new]
-        kept = np.arange(len(rows)) - np.searchsorted(rows, rows) < MOST
-        return _Found(rows[kept], columns[kept], cosines[kept])
+        """Return each pair once, by its greatest cosine, and the ``MOST`` best of each row."""
+        once = self._at(np.lexsort((-self.cosines, self.columns, self.rows)))
+        is_new = np.ones(len(once.rows), dtype=bool)
+        is_new[1:] = (once.rows[1:] != once.rows[:-1]) | (once.columns[1:] != once.columns[:-1])
+        once = once._at(np.flatnonzero(is_new))
+        ranked = once._at(np.lexsort((once.columns, -once.cosines, once.rows)))
+        place = np.arange(len(ranked.rows)) - np.searchsorted(ranked.rows, ranked.rows)
+        return ranked._at(np.flatnonzero(place < MOST))
+
+    def _at(self, places: IntArray) -> _Found:
+        return _Found(self.rows[places], self.columns[places], self.cosines[places])
 
 
-def _of_all(
-    weights: sparse.csr_array, threshold: float, vectors: Float32Array | None
-) -> Iterator[_Found]:
+def _of_all(weights: sparse.csr_array, threshold: float) -> Iterator[_Found]:
     """Compare each name with each."""
     others = sparse.csr_array(weights.T)
     count = weights.shape[0]
@@ -102,12 +105,21 @@ def _of_all(
     for start in range(0, count, size):
         rows = slice(start, start + size)
         product = sparse.csr_array(weights[rows] @ others)
-        if vectors is not None:
-            cosines = vectors[rows] @ vectors.T
-            # A little below, so that rounding decides once, for both.
-            cosines[cosines < threshold - 1e-5] = 0.0
-            product = sparse.csr_array(product.maximum(sparse.csr_array(cosines)))
         yield _alike(product, every[rows], every, threshold)
+
+
+def _of_vectors(vectors: Float32Array, threshold: float) -> Iterator[_Found]:
+    """Compare each vector with each one after it, a tile of pairs at a time."""
+    count = len(vectors)
+    for start in range(0, count, _TILE):
+        for other in range(start, count, _TILE):
+            product = vectors[start : start + _TILE] @ vectors[other : other + _TILE].T
+            rows, columns = np.nonzero(product >= threshold - _ROUNDING)
+            cosines = np.asarray(product[rows, columns], dtype=np.float64).round(6)
+            first, second = rows + start, columns + other
+            is_alike = (cosines >= threshold) & (first < second)
+            first, second, cosines = first[is_alike], second[is_alike], cosines[is_alike]
+            yield _Found.joined([_Found(first, second, cosines), _Found(second, first, cosines)])
 
 
 def _alike(
