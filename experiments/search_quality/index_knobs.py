@@ -219,9 +219,12 @@ def show(lines, dataset):
             for metric in SHOWN
         ]
         pairs = [one for one in seeds if "four" in one]
-        less = "" if name == "four" or not pairs else shown(paired(pairs, name, "four", "ndcg@10"))
+        less = [
+            "" if name == "four" or not pairs else shown(paired(pairs, name, "four", metric))
+            for metric in SHOWN
+        ]
         indexes = np.mean([one[name]["indexes"] for one in seeds])
-        cells = [dataset, name, str(len(seeds)), f"{indexes:.1f}", *figures, less]
+        cells = [dataset, name, str(len(seeds)), f"{indexes:.1f}", *figures, *less]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
@@ -238,9 +241,9 @@ def main():
     arguments = parser.parse_args()
     print(
         "| data set | searched | seeds | indexes | tune nDCG@10 | recall@5 | held out nDCG@10 | recall@5 "
-        "| less four |"
+        "| nDCG@10 less four | recall@5 less four |"
     )
-    print("| --- | --- | " + "---: | " * 6 + "--- |")
+    print("| --- | --- | " + "---: | " * 6 + "--- | --- |")
     for path in arguments.paths:
         name = run(path, arguments)
         show(read(arguments.out), name)

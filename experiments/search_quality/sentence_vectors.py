@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from tuner.datasets import open_dataset
+from tuner.retrieval.embedder import _PROBE
 from tuner.retrieval.hybrid.chunks import cut
 from tuner.retrieval.hybrid.text import full_text
 
@@ -77,6 +78,7 @@ def main():
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--chunks", type=int, nargs="*", default=[])
     arguments = parser.parse_args()
+    embed([_PROBE])  # An index asks for it, to know the model by.
     for path in arguments.paths:
         dataset = open_dataset(path)
         texts = [query.text for query in dataset.queries]
