@@ -398,17 +398,38 @@ def test_a_budget_shares_out_trials_and_ends_a_study_in_time(tmp_path: Path) -> 
     assert len(again.trials) == 1
 
 
+def test_more_trials_are_refused_where_the_minutes_are_used_up_and_nothing_is_amended(
+    tmp_path: Path,
+) -> None:
+    space = {"x": {"type": "real", "low": 0.0, "high": 1.0}}
+
+    def tune(**given: Any) -> tuner.TunedStudy:
+        return tuner.tune(lambda params: params["x"], space, run_dir=tmp_path, **given)
+
+    tune(trials=3, budget={"minutes": 1e-9})
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    for budget, said in (
+        ({"minutes": 1e-9}, "budget.minutes: used up: with one more trial and its verdict it"),
+        ({"trials": 0}, "budget.trials: it is 0, so no trial is asked: leave it out"),
+    ):
+        with pytest.raises(InputError) as refused:
+            tune(trials=6, budget=budget)
+        assert said in str(refused.value)
+        assert (tmp_path / "journal.jsonl").read_bytes() == before
+    assert len(tune(trials=6).trials) == 6
+
+
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
         ({"minuts": 3}, "budget.minuts: unknown key; did you mean 'minutes'?"),
         ({"money": 3}, "budget.money: the function measures itself, so its queries are not known"),
-        ({"minutes": -1}, "budget.minutes: Input should be greater than 0, got -1"),
+        ({"minutes": -1}, "budget.minutes: should be greater than 0, got -1"),
         ({"minutes": 10**400}, "budget: a number is too large"),
-        ({"minutes": 1e308}, "budget.minutes: Input should be less than or equal to 10000000"),
+        ({"minutes": 1e308}, "budget.minutes: should be less than or equal to 10000000"),
         ({"minutes": float("nan")}, "budget.minutes: "),
         ({"minutes": True}, "budget.minutes: "),
-        ({"trials": -1}, "budget.trials: Input should be greater than or equal to 0"),
+        ({"trials": -1}, "budget.trials: should be greater than or equal to 0"),
         ({"trials": 2.0}, "budget.trials: "),
         ({3: 4}, "budget.3: unknown key"),
         ("5", "budget='5': write a mapping, such as budget={'minutes': 30}"),
@@ -425,10 +446,12 @@ def test_a_budget_that_cannot_be_is_refused(budget: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"stop": 0.002}, "stop=0.002: write a mapping, such as {'gain_below': 0.002}"),
+        ({"stop": 0.002}, "stop=0.002: write a mapping, such as stop={'gain_below': 0.002}"),
         ({"stop": {3: 4}}, "stop.3: unknown key"),
-        ({"stop": {}}, "must be a number above 0, such as 0.002, got 0.0"),
-        ({"stop": {"gain_below": "a"}}, "must be a number above 0, such as 0.002, got 'a'"),
+        ({"stop": {}}, "stop.gain_below: this key is required"),
+        ({"stop": {"gain_below": 0}}, "stop.gain_below: should be greater than 0, got 0"),
+        ({"stop": {"gain_below": "a"}}, "stop.gain_below: should be a valid "),
+        ({"stop": {"gain_below": 1, "within": 0}}, "stop.within: should be greater than or equal"),
         ({"stop": {"gain_below": 0.1, "within": 0}}, "within"),
         ({"start_from": {"x": 0.5}}, "start_from: write a list of sets of parameters"),
         ({"start_from": "best.yaml"}, "start_from: write a list of sets of parameters"),

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.config import START_FROM
 from tuner.core import registry
 from tuner.core.checks import check_whole, native
 from tuner.core.errors import InputError, Problem, did_you_mean
@@ -21,7 +22,8 @@ from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
 from tuner.run.folder import earlier_seconds
-from tuner.run.given_budget import given_budget, limit_of, shared_out
+from tuner.run.given import check_more, given_budget, given_stop, limit_of, shared_out
+from tuner.run.known_points import check_same_start, starting_points
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.run.planning import below
 from tuner.run.progress import Progress, progress_here
@@ -31,8 +33,7 @@ from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
 from tuner.study.results import EARLIER_ARM, summarise
 from tuner.study.spec import StudySpec
-from tuner.study.starting import check_same_start, starting_points
-from tuner.study.stopping import Stop, enough
+from tuner.study.stopping import enough
 from tuner.study.study import Study
 from tuner.tracking.base import EXPERIMENT
 
@@ -166,9 +167,8 @@ def tune(
     are evaluated when it goes on.
 
     ``start_from`` are parameters that are known to be good: each is evaluated before the search,
-    beside the ``trials``, and all backends learn from it. They belong to a study: a later call with
-    its ``run_dir`` has the same. ``stop={"gain_below": 0.002}`` ends the search where the trials
-    that are left would hardly gain that much.
+    beside the ``trials``, and all backends learn from it; a later call with its ``run_dir`` has the
+    same. ``stop={"gain_below": 0.002}`` ends the search where the rest would hardly gain that much.
 
     A trial is suggested without the results of the ``ahead`` trials before it, whether they are
     there or not: so the same ``seed`` gives the same trials on any number of workers, and at least
@@ -212,7 +212,7 @@ def tune(
     arms = [_arm(kind, most) for kind, most in shared_out(budgets, section).items()]
     if not arms:
         raise InputError("no backend; write for example backends=['tpe']")
-    wanted = Stop.of(stop)
+    wanted = given_stop(stop)
     known = starting_points(start_from, search_space)
     runner = _execution(execution, workers=workers, trial_timeout_s=trial_timeout_s)
     header = StudyHeader(
@@ -225,16 +225,17 @@ def tune(
         objective=objective.to_mapping(),
         baseline=baseline,
         versions=versions(),
-        config={"start_from": known} if known else {},
+        config={START_FROM: list(known)} if known else {},
         ahead=_whole("ahead", ahead, least=0),
     )
     shown = progress_here(is_wanted=progress)
     folder = None if run_dir is None else Path(run_dir)
     if known:
-        arms.insert(0, Arm(EARLIER_ARM, Fixed(tuple(known)), len(known)))
+        arms.insert(0, Arm(EARLIER_ARM, Fixed(known), len(known)))
+    check_more(folder, section, {arm.name: arm.budget for arm in header.arms})
     study = open_study(header, StudySpec(arms, search_space, objective), folder)
     with closed_on_error(study):
-        check_same_start(study, known)
+        check_same_start(study.header, known)
     begin = time.monotonic()
     earlier_s = earlier_seconds(study.earlier)
     limit = limit_of(section, study, lambda: earlier_s + time.monotonic() - begin)

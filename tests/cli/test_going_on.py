@@ -126,8 +126,8 @@ def test_a_study_whose_time_was_up_goes_on_with_more_minutes(tuner):
     run_dir = tuner.folder / first["run_dir"]
     assert told(run_dir, "random") == []
     for wish, message in (
-        ("0.00001", "the study has 0.0001 minutes, and can be given more, not fewer"),
-        ("soon", "write +30 for 30 minutes more, or 90 for 90 in all"),
+        ("0.00001", "the study has 0.0001 minutes, and can be given more, not less"),
+        ("soon", "write +30 for so many more, or 90 for so many in all"),
     ):
         assert message in tuner("resume", str(run_dir), "--minutes", wish, code=2).stderr
     done = tuner("resume", str(run_dir), "--minutes", "+9.9999")
@@ -136,11 +136,63 @@ def test_a_study_whose_time_was_up_goes_on_with_more_minutes(tuner):
     path = run_dir / "config.yaml"
     record = yaml.safe_load(path.read_text())
     assert record["budget"]["minutes"] == 10
-    # The journal knows, where the file beside it was left as it was.
-    path.write_text(yaml.safe_dump({**record, "budget": {"minutes": 0.0001}}, sort_keys=False))
     tuner("resume", str(run_dir), "--trials", "+2")
     assert len(told(run_dir, "random")) == 8
-    assert yaml.safe_load(path.read_text())["budget"]["minutes"] == 10
+
+
+@pytest.mark.parametrize(
+    ("lines", "option", "said", "has"),
+    [
+        # 30 are kept for the verdict: there is room for the baseline and two trials of 10.
+        (
+            "budget: {query_evaluations: 60}",
+            ("--query-evaluations", "+40"),
+            "the study goes on to 100 query evaluations in all, 40 more",
+            100,
+        ),
+        (
+            "budget: {money: 1.5}\ncost: {per_query: 0.025}",
+            ("--money", "2.5"),
+            "the study goes on to money 2.5 in all, 1 more",
+            2.5,
+        ),
+    ],
+)
+def test_a_study_whose_queries_or_money_are_used_up_goes_on_with_more(
+    tuner, lines, option, said, has
+):
+    only_random(tuner, 20)
+    tuner.edit("tracking:", f"{lines}\ntracking:")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    before = len(told(run_dir, "random"))
+    assert before < 20
+    done = tuner("resume", str(run_dir), *option)
+    assert said in done.stderr
+    assert before < len(told(run_dir, "random")) < 20
+    name = option[0][2:].replace("-", "_")
+    assert yaml.safe_load((run_dir / "config.yaml").read_text())["budget"][name] == has
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("+2.5", "write +2000 for so many more, or 8000 for so many in all"),
+        ("-5", "write +2000 for so many more"),
+        ("+0", "write +2000 for so many more"),
+        ("60", "the study has 70 query evaluations, and can be given more, not less"),
+        ("+999999999999999", "are more than the 1,000,000,000,000 that can be"),
+    ],
+)
+def test_more_queries_that_mean_nothing_are_refused(tuner, written, said):
+    only_random(tuner, 2)
+    tuner.edit("tracking:", "budget: {query_evaluations: 70}\ntracking:")
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    before = (run_dir / "journal.jsonl").read_bytes()
+    refused = tuner("resume", str(run_dir), f"--query-evaluations={written}", code=2).stderr
+    assert said in refused
+    assert (run_dir / "journal.jsonl").read_bytes() == before
 
 
 def test_minutes_need_a_budget_of_minutes(tuner):
@@ -148,7 +200,7 @@ def test_minutes_need_a_budget_of_minutes(tuner):
     tuner("run", "config.yaml")
     (run_dir,) = tuner.runs()
     refused = tuner("resume", str(run_dir), "--minutes", "+5", code=2).stderr
-    assert "the study has no budget of minutes, so its time is not limited" in refused
+    assert "the study has no budget of minutes, so there is nothing to add to" in refused
 
 
 def test_a_search_that_gains_nothing_more_ends_and_everybody_is_told(tuner):

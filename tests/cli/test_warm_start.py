@@ -118,9 +118,10 @@ def test_of_a_study_on_other_documents_the_best_are_asked_again(tuner):
 @pytest.mark.parametrize("source", ["runs/none", "0" * 32])
 def test_what_is_no_study_is_refused(tuner, source):
     warm(tuner, source)
-    done = tuner("run", "config.yaml", code=2)
-    assert f"'{source}' is neither a run directory" in done.stderr
-    assert "there is no `tracking:` to look a run up in" in done.stderr
+    for command in ("check", "run"):
+        done = tuner(command, "config.yaml", code=2)
+        assert f"'{source}' is neither a run directory" in done.stderr
+        assert "there is no `tracking:` to look a run up in" in done.stderr
 
 
 def test_known_points_are_asked_first_each_once_and_beside_the_trials(tuner):

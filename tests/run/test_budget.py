@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tuner.config.budget import BudgetSection
 from tuner.core.ledger import Asked, Ledger, key_of_evaluation
 from tuner.core.spent import Cost
+from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial, TrialState
+from tuner.run.accounts import Books
 from tuner.run.budget import Budget, Need
 from tuner.study.limit import GO, Leave
 
@@ -99,6 +102,24 @@ def test_money_counts_tokens_of_what_is_still_to_be_answered_by_the_longest_cont
     run.study.under_way = []
     run.tell(3, sent=0, tokens=5_000.0)
     assert run.budget().over.startswith("the budget of money 1.50 is used up")
+
+
+def test_trials_that_the_ledger_has_not_heard_of_count_by_their_records() -> None:
+    # As of machines of a cluster that do not see the run directory.
+    header = StudyHeader("s", "s", 0.0, 1, (), {}, {}, dataset={"tune_queries": 10})
+    run = Run(query_evaluations=60)
+    known, unknown, failed = (Trial(number, "tpe", {"x": number}) for number in range(3))
+    run.tell(0)
+    told = {"state": TrialState.FINISHED, "objective": 0.5, "metrics": {"context_tokens": 200.0}}
+    run.study.trials.append(unknown.told(**told))
+    run.study.trials.append(failed.told(state=TrialState.FAILED, error="no"))
+    books = Books(run.ledger, header, run.study)
+    assert books.by_purpose() == {"trials": Asked(20, 20, 0, 2000.0)}
+    assert set(books.by_key()) == {key_of_evaluation(one.params) for one in (known, unknown)}
+    budget = replace(run.budget, books=books)
+    assert budget() == GO  # 20 + 10 + 30 = 60
+    run.study.trials.append(Trial(3, "tpe", {"x": 3}).told(**told))
+    assert budget().over
 
 
 @pytest.mark.parametrize(("seconds", "is_over"), [(29.0, False), (33.0, True)])

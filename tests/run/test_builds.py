@@ -35,6 +35,16 @@ def test_the_baselines_index_is_the_first_so_others_count_from_two() -> None:
     ]
 
 
+def test_what_another_study_had_built_meanwhile_is_not_counted() -> None:
+    heard = Heard()
+    heard.take(0.0, "a")
+    heard.take(1.0, "b")
+    assert heard.builds.ledger.total.sent == 2
+    heard.take(4.0, "a", is_over=True, is_found=True)
+    heard.take(9.0, "b", is_over=True, is_new=True)
+    assert heard.builds.ledger.total.sent == 1
+
+
 def test_of_two_at_once_the_first_is_told_and_their_time_counts_once() -> None:
     heard = Heard()
     heard.take(0.0, "a")

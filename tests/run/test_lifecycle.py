@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from tuner.backends.random import Random
 from tuner.core.errors import InputError
 from tuner.core.journal import read_journal
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.space import Real, SearchSpace
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome
 from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
+from tuner.run.folder import TIMES_NOTE, earlier_seconds
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.study.arms import Arm
 from tuner.study.loop import run_study
@@ -118,3 +121,18 @@ def test_a_session_that_does_not_come_about_lets_go_of_the_journal(tmp_path):
     with pytest.raises(KeyError), closed_on_error(study):
         raise KeyError("broken")
     opened(tmp_path).close()
+
+
+def test_what_a_killed_session_took_does_not_depend_on_the_time_of_day(tmp_path, monkeypatch):
+    study = opened(tmp_path)
+    with monkeypatch.context() as patch:
+        begun = time.monotonic()
+        patch.setattr(time, "time", lambda: 4e9)  # the clock jumps by decades
+        patch.setattr(time, "monotonic", lambda: begun + 7.5)
+        study.note("anything")  # and the session is killed
+    study.close()
+    assert earlier_seconds(read_journal(tmp_path / JOURNAL_FILE)) == pytest.approx(7.5, abs=1.0)
+    later = opened(tmp_path)
+    later.note(TIMES_NOTE, seconds=2.0)
+    later.close()
+    assert earlier_seconds(read_journal(tmp_path / JOURNAL_FILE)) == pytest.approx(9.5, abs=1.0)

@@ -9,6 +9,7 @@ from tuner.cli.out import echo
 from tuner.core.calls import calls_sentence
 from tuner.core.json_text import json_text
 from tuner.core.shown import shortened
+from tuner.core.steps import unsaid
 
 PROBED = 5
 NOT_ASKED = "the system was not asked: tuner evaluate {config} asks it once"
@@ -41,12 +42,12 @@ def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: 
     from tuner.run.estimate import probe as probed
     from tuner.run.free import checked, expected
     from tuner.run.inspection import spread
-    from tuner.run.known_points import known_points
     from tuner.run.tunable import check_can_tune
+    from tuner.run.warm_start import gather
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
-    known_points(assembly, assembly.config.start_from)
+    gather(assembly, say=unsaid)
     not_asked, settled = NOT_ASKED.format(config=config), expected(assembly)
     found = None
     if probe is not None:

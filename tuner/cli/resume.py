@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     metavar="+N",
     help="Go on with N more minutes of the budget; N without + is for all sessions.",
 )
+@click.option(
+    "--query-evaluations",
+    metavar="+N",
+    help="Go on with N more query evaluations of the budget; N without + is for all sessions.",
+)
+@click.option(
+    "--money",
+    metavar="+N",
+    help="Go on with N more money of the budget; N without + is for all sessions.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Evaluate this many trials at once.")
 @click.option("--retry-failed", is_flag=True, help="Evaluate the failed trials again.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
@@ -37,6 +47,8 @@ def command(
     run_dir: Path,
     trials: tuple[str, ...],
     minutes: str | None,
+    query_evaluations: str | None,
+    money: str | None,
     workers: int | None,
     retry_failed: bool,
     quiet: bool,
@@ -54,6 +66,8 @@ def command(
     """
     from tuner.cli.tuning import tune
 
+    limits = {"minutes": minutes, "query_evaluations": query_evaluations, "money": money}
+
     def reopened(progress: Progress, phases: Phases) -> Session:
         with phases.phase(START):
             from tuner.run.going_on import Wish
@@ -65,7 +79,7 @@ def command(
             workers=workers,
             retry_failed=retry_failed,
             more=[Wish.parse(written) for written in trials],
-            minutes=minutes,
+            limits={name: one for name, one in limits.items() if one is not None},
             phases=phases,
         )
 

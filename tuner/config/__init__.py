@@ -13,9 +13,9 @@ from tuner.config.params import read_params_file
 from tuner.config.source import Key, Source, read_source, with_overrides
 from tuner.core.errors import InputError
 
-__all__ = ["Config", "Source", "load_config", "parse_config"]
+__all__ = ["START_FROM", "Config", "Source", "load_config", "parse_config"]
 
-NAME, OLD_NAME = "start_from", "warm_start"
+START_FROM, _OLD_NAME = "start_from", "warm_start"
 Place = TypeVar("Place")
 
 
@@ -38,19 +38,21 @@ def _with_names_of_today(source: Source) -> Source:
     Raises:
         InputError: both are there.
     """
-    if OLD_NAME not in source.data:
+    if _OLD_NAME not in source.data:
         return source
-    if source.data.get(NAME):
-        message = f"the old name of {NAME}, which is there too; put all of it below {NAME}"
-        raise source.error(InputError(message, key=(OLD_NAME,)))
+    if source.data.get(START_FROM):
+        message = (
+            f"the old name of {START_FROM}, which is there too; put all of it below {START_FROM}"
+        )
+        raise source.error(InputError(message, key=(_OLD_NAME,)))
 
     def renamed(places: Mapping[Key, Place]) -> dict[Key, Place]:
         return {
-            (NAME, *key[1:]) if key[:1] == (OLD_NAME,) else key: place
+            (START_FROM, *key[1:]) if key[:1] == (_OLD_NAME,) else key: place
             for key, place in places.items()
         }
 
-    data = {NAME if key == OLD_NAME else key: value for key, value in source.data.items()}
+    data = {START_FROM if key == _OLD_NAME else key: value for key, value in source.data.items()}
     lines, overridden = renamed(source.lines), renamed(source.overridden)
     return replace(source, data=data, lines=lines, overridden=overridden)
 

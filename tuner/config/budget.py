@@ -53,6 +53,10 @@ class BudgetSection(Section):
         """Say whether each query that is asked counts."""
         return self.query_evaluations is not None or self.money is not None
 
+    def parts(self, trials: Sequence[int]) -> list[int]:
+        """Return the trials of each backend: where they are limited, its share of those."""
+        return shares(trials, self.trials) if self.trials and trials else list(trials)
+
     @property
     def limits(self) -> dict[str, float]:
         """Return what is limited, but for trials: those are the arms' own."""

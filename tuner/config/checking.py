@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -34,6 +36,24 @@ def checked(source: Source, model: type[Model]) -> Model:
     except ValidationError as error:
         problems = _unique([_problem(details, source.data, model) for details in error.errors()])
         raise source.error(InputError(problems=problems)) from None
+
+
+def checked_mapping(given: object, model: type[Model], *, name: str, example: str) -> Model:
+    """Read what Python is given for a section of a configuration, by its name.
+
+    Raises:
+        InputError: with every problem found, each with its key.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name}={given!r}: write a mapping, such as {name}={example}")
+    data = {str(key): value for key, value in given.items()}
+    try:
+        return checked(Source("", data), model)
+    except OverflowError:  # a whole number that no float holds
+        raise InputError("a number is too large", key=(name,)) from None
+    except InputError as error:
+        told = (replace(problem, key=(name, *problem.key)) for problem in error.problems)
+        raise InputError(problems=told) from None
 
 
 def _problem(details: ErrorDetails, data: Any, top: type[BaseModel]) -> Problem:

@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from tuner.config.budget import MOST_TRIALS, BudgetSection, CostSection, shares
+from tuner.config.budget import MOST_TRIALS, BudgetSection, CostSection
 from tuner.config.dataset import DatasetSection
 from tuner.config.index import IndexSection
 from tuner.config.nightly import NightlySection
@@ -298,10 +298,9 @@ class Config(Section):
 
         Each gets the share that its own ``trials`` are of all; one that gets none is left out.
         """
-        total = self.budget.trials
-        if not total:
+        if not self.budget.trials:
             return self
-        parts = shares([backend.trials for backend in self.backends], total)
+        parts = self.budget.parts([backend.trials for backend in self.backends])
         backends = [
             backend.model_copy(update={"trials": part})
             for backend, part in zip(self.backends, parts, strict=True)

@@ -51,6 +51,7 @@ class JournalContent:
             saying so: one of them may have crashed it. A run that still writes looks the same.
         superseded: what was told of trials that were evaluated again since, oldest first.
         stages: the arms that the study began with, and those of each time it was given more.
+        session_seconds: how long each run had gone on when it wrote its last line.
     """
 
     header: StudyHeader
@@ -61,6 +62,7 @@ class JournalContent:
     file: str = ""
     superseded: tuple[Trial, ...] = ()
     stages: tuple[Stage, ...] = ()
+    session_seconds: tuple[float, ...] = ()
 
     def amended(self, arms: tuple[ArmRecord, ...], config: Mapping[str, Any]) -> JournalContent:
         """Return the content of a study that goes on with these arms from here on."""
@@ -101,6 +103,7 @@ def read_journal(path: Path) -> JournalContent:
         str(path),
         tuple(reading.superseded),
         tuple(reading.stages),
+        tuple(reading.session_seconds),
     )
 
 
@@ -176,6 +179,7 @@ class _Reading:
     suspects: frozenset[int] = frozenset()
     superseded: list[Trial] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
+    session_seconds: list[float] = field(default_factory=list)
 
     def all_suspects(self) -> frozenset[int]:
         """Return those of earlier runs and, unless it ended, of the last; none that was told."""
@@ -198,6 +202,8 @@ class _Reading:
                     self._told(record)
                 case _:  # also the events of later versions
                     self._noted(record)
+            if self.session_seconds and "session_s" in record:
+                self.session_seconds[-1] = float(record["session_s"])
         except Exception as error:  # anything can be in a file
             what = f"{error}"
             if not isinstance(error, ValueError | InputError):
@@ -213,6 +219,7 @@ class _Reading:
         if kind in OPENINGS:
             self.suspects = self.all_suspects()
             self.is_running = True
+            self.session_seconds.append(0.0)
         elif kind == ENDING:
             self.is_running = False
         elif kind == RETRIED:

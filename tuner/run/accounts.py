@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from tuner.config.budget import CostSection
-from tuner.core.calls import OF_TRIALS, TRIALS
+from tuner.core.calls import OF_TRIALS, TIMED_IN_TRIALS, TRIALS
 from tuner.core.journal import JournalContent
 from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
 from tuner.core.spent import Spent, spent_on
@@ -17,7 +16,7 @@ from tuner.core.trial import Trial
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
-from tuner.run.budget import Budget
+from tuner.run.budget import Budget, HasTrials, ReadTrials
 from tuner.run.needs import keeps_answers, needed
 from tuner.study.results import BASELINE_ARM, asked_in_trials
 from tuner.study.study import Study
@@ -42,75 +41,101 @@ def _moved(before: Ledger, folder: Path) -> Ledger:
     return ledger
 
 
-def reopened(
-    assembly: Assembly, run_dir: Path, content: JournalContent, summary: StudySummary | None
-) -> Assembly:
+def reopened(assembly: Assembly, run_dir: Path, summary: StudySummary | None) -> Assembly:
     """Go on with a run directory's ledger; where an earlier version left none, with its counts."""
     is_new = not (run_dir / LEDGER_DIR).is_dir()
     assembly = accounting(assembly, run_dir)
-    if is_new:
-        trials = tuple(content.trials.values())
-        for key, asked in _by_trial(content.header, trials).items():
-            assembly.ledger.add(TRIALS, asked, key)
-        for purpose, count in (summary.queries_asked if summary is not None else {}).items():
-            if purpose != TRIALS:
+    if is_new and summary is not None:
+        for purpose, count in summary.queries_asked.items():
+            if purpose not in OF_TRIALS:
                 assembly.ledger.add(purpose, Asked(count, count))
     return assembly
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The trials of a study that is not open."""
+@dataclass(frozen=True, eq=False)
+class Books:
+    """What a study has asked: by its ledger, and by the records of trials that are not in there.
 
-    trials: list[Trial]
-    upcoming: Trial | None
-    under_way: list[Trial] = field(default_factory=list)
+    Those ran where the run directory is not seen, as on other machines of a cluster: of them it is
+    known what they had answered, once they are told.
+    """
+
+    ledger: Ledger
+    header: StudyHeader
+    study: HasTrials
+    _keys: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Asked:
+        """Return all that was asked so far."""
+        return sum(self.by_purpose().values(), NOTHING_ASKED)
+
+    def by_key(self) -> Mapping[str, Asked]:
+        """Return what was asked so far by evaluation."""
+        known = self.ledger.by_key()
+        return {**known, **{self._key(trial): asked for trial, asked, _ in self._besides(known)}}
+
+    def by_purpose(self) -> Mapping[str, Asked]:
+        """Return what was asked so far, by what for."""
+        found = dict(self.ledger.by_purpose())
+        for _, asked, timed in self._besides(self.ledger.by_key()):
+            found[TRIALS] = found.get(TRIALS, NOTHING_ASKED) + asked
+            if timed:
+                besides = found.get(TIMED_IN_TRIALS, NOTHING_ASKED)
+                found[TIMED_IN_TRIALS] = besides + Asked(timed, timed)
+        return found
+
+    def _besides(self, known: Mapping[str, Asked]) -> Iterator[tuple[Trial, Asked, int]]:
+        """Yield the trials that the ledger has not heard of: what was asked, and what timed."""
+        for trial in self.study.trials:
+            if self._key(trial) in known:
+                continue
+            counts = asked_in_trials(self.header, [trial])
+            if count := counts[TRIALS]:
+                tokens = count * trial.metrics.get(CONTEXT_TOKENS, 0.0)
+                yield trial, Asked(count, count, 0, tokens), counts.get(TIMED_IN_TRIALS, 0)
+
+    def _key(self, trial: Trial) -> str:
+        if trial.number not in self._keys:
+            self._keys[trial.number] = key_of_evaluation(trial.asked)
+        return self._keys[trial.number]
+
+
+def books_of(assembly: Assembly, study: Study) -> Books:
+    """Return what an open study has asked."""
+    return Books(assembly.ledger, study.header, study)
 
 
 def unopened_budget(
     assembly: Assembly, run_dir: Path, content: JournalContent, elapsed_s: float
 ) -> Budget:
     """Return the limits of a study that is not open, and what it has spent; writes nothing."""
-    trials = list(content.trials.values())
-    upcoming = next((trial for trial in trials if not trial.is_told), None)
-    folder = run_dir / LEDGER_DIR
-    ledger = Ledger(folder / _QUERIES)
-    if not folder.is_dir():
-        for key, asked in _by_trial(content.header, trials).items():
-            ledger.add(TRIALS, asked, key)
-    section, begun = assembly.config.cost, Ledger(folder / _INDEXES).total.sent
-    is_remembered = isinstance(assembly.retriever, Remembered)
-    return Budget(
-        assembly.config.budget,
-        _Read(trials, upcoming),
-        ledger,
-        lambda: elapsed_s,
-        lambda: needed(assembly, keeps=keeps_answers(assembly)),
-        None if section is None else section.cost,
-        lambda: _index_money(section, trials, begun),
-        keeps_answers=is_remembered,
-    )
+    study, folder = ReadTrials(list(content.trials.values())), run_dir / LEDGER_DIR
+    begun = Ledger(folder / _INDEXES)
+    books = Books(Ledger(folder / _QUERIES), content.header, study)
+    return _budget(assembly, study, books, begun, lambda: elapsed_s)
 
 
 def queries_asked(assembly: Assembly, study: Study) -> dict[str, int]:
     """Return how many queries were sent, by what for; those of the trials also where none was."""
-    asked = {purpose: one.sent for purpose, one in _by_purpose(assembly, study).items()}
+    asked = {purpose: one.sent for purpose, one in books_of(assembly, study).by_purpose().items()}
     return {TRIALS: 0, **{purpose: count for purpose, count in asked.items() if count}}
 
 
 def spent(assembly: Assembly, study: Study) -> Spent:
     """Return what a study has spent so far, in all its sessions."""
-    by_key = assembly.ledger.by_key() or _by_trial(study.header, study.trials)
+    books = books_of(assembly, study)
+    by_key = books.by_key()
     baselines = [trial for trial in study.trials if trial.arm == BASELINE_ARM]
     keys = {key_of_evaluation(trial.params) for trial in baselines}
     baseline = sum((by_key.get(key, NOTHING_ASKED) for key in keys), NOTHING_ASKED)
     section = assembly.config.cost
     return spent_on(
-        _by_purpose(assembly, study),
+        books.by_purpose(),
         baseline,
         cost=None if section is None else section.cost,
         indexes=assembly.builds.ledger.total.sent,
-        index_money=index_money(assembly, study),
+        index_money=_index_money(section, study.trials, assembly.builds.ledger.total.sent),
         computed=_computed(study),
         limits=assembly.config.budget.limits,
     )
@@ -125,12 +150,8 @@ def _computed(study: Study) -> int:
     )
 
 
-def index_money(assembly: Assembly, study: Study) -> float:
-    """Return what indexes have cost: what the system says of those it built, else by ``cost``."""
-    return _index_money(assembly.config.cost, study.trials, assembly.builds.ledger.total.sent)
-
-
 def _index_money(section: CostSection | None, trials: Sequence[Trial], begun: int) -> float:
+    """Return what indexes have cost: what the system says of those it built, else by ``cost``."""
     if section is None:
         return 0.0
     told: dict[str, float] = {}
@@ -144,43 +165,25 @@ def _index_money(section: CostSection | None, trials: Sequence[Trial], begun: in
 
 def budget_of(assembly: Assembly, study: Study, elapsed_s: Callable[[], float]) -> Budget:
     """Return the limits of a configured study, and what it has spent of them."""
+    books = books_of(assembly, study)
+    return _budget(assembly, study, books, assembly.builds.ledger, elapsed_s)
+
+
+def _budget(
+    assembly: Assembly,
+    study: HasTrials,
+    books: Books,
+    begun: Ledger,
+    elapsed_s: Callable[[], float],
+) -> Budget:
     section = assembly.config.cost
     return Budget(
         assembly.config.budget,
         study,
-        assembly.ledger,
+        books,
         elapsed_s,
         lambda: needed(assembly, keeps=keeps_answers(assembly)),
         None if section is None else section.cost,
-        partial(index_money, assembly, study),
+        lambda: _index_money(section, study.trials, begun.total.sent),
         keeps_answers=isinstance(assembly.retriever, Remembered),
     )
-
-
-def _by_purpose(assembly: Assembly, study: Study) -> Mapping[str, Asked]:
-    """Return what was asked by what for.
-
-    What the trials asked is as in their records where no process that evaluates has reached the
-    ledger, as on machines of a cluster that do not share the run directory.
-    """
-    found = assembly.ledger.by_purpose()
-    if any(purpose in found for purpose in OF_TRIALS):
-        return found
-    counts = asked_in_trials(study.header, study.trials)
-    told = sum(_by_trial(study.header, study.trials).values(), NOTHING_ASKED)
-    return {
-        **found,
-        **{purpose: Asked(count, count) for purpose, count in counts.items()},
-        TRIALS: told,
-    }
-
-
-def _by_trial(header: StudyHeader, trials: tuple[Trial, ...] | list[Trial]) -> dict[str, Asked]:
-    """Return what each trial that ended had answered, as far as its record tells."""
-    found = {}
-    for trial in trials:
-        count = asked_in_trials(header, [trial])[TRIALS]
-        tokens = count * trial.metrics.get(CONTEXT_TOKENS, 0.0)
-        if count:
-            found[key_of_evaluation(trial.asked)] = Asked(count, count, 0, tokens)
-    return found

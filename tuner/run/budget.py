@@ -1,6 +1,6 @@
 """What a run may still spend: asked before each trial, with what the verdict needs kept aside.
 
-What is spent is read off the ledger. Trials that are under way count as if each asked all of its
+What is spent is read off the books. Trials that are under way count as if each asked all of its
 queries; where that alone decides, they are waited for. So the last trial does not depend on how
 many run at once, and no limit of queries or money is passed, but by tries that failed and are
 repeated. Seconds decide when a study ends, and nothing else.
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tuner.config.budget import BudgetSection
-from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
+from tuner.core.ledger import NOTHING_ASKED, Asked, key_of_evaluation
 from tuner.core.shown import counted
 from tuner.core.spent import Cost, amount
 from tuner.core.steps import duration
@@ -56,12 +56,39 @@ class HasTrials(Protocol):
         ...
 
 
+class HasAsked(Protocol):
+    """What a budget looks at of what was asked."""
+
+    @property
+    def total(self) -> Asked:
+        """Return all that was asked so far."""
+        ...
+
+    def by_key(self) -> Mapping[str, Asked]:
+        """Return what was asked so far by evaluation."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadTrials:
+    """The trials of a study that is not open."""
+
+    trials: list[Trial]
+    under_way: list[Trial] = field(default_factory=list)
+
+    @property
+    def upcoming(self) -> Trial | None:
+        """Return the first that was not told."""
+        return next((trial for trial in self.trials if not trial.is_told), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Budget:
     """The limits of a run, and what it has spent; called before each trial, as a ``Limit``.
 
     Attributes:
         section: the limits.
+        books: what was asked so far.
         elapsed_s: tells how long all sessions have taken so far.
         need: tells what a trial and the verdict need at most.
         index_money: tells what indexes have cost so far.
@@ -70,7 +97,7 @@ class Budget:
 
     section: BudgetSection
     study: HasTrials
-    ledger: Ledger
+    books: HasAsked
     elapsed_s: Callable[[], float]
     need: Callable[[], Need]
     cost: Cost | None = None
@@ -95,7 +122,7 @@ class Budget:
 
         Minutes are reckoned from what trials have taken so far.
         """
-        need, asked = self.need(), self.ledger.by_key()
+        need, asked = self.need(), self.books.by_key()
         least = {
             "minutes": self._needed_s() / 60.0,
             "query_evaluations": self._least("query_evaluations", need, asked),
@@ -112,7 +139,7 @@ class Budget:
         limits, told = self.section.limits, list[str]()
         if not limits and self.cost is None:
             return ""
-        asked = self.ledger.total.sent
+        asked = self.books.total.sent
         if asked:
             left = _left(limits.get("query_evaluations"), asked, lambda rest: f"{rest:,.0f}")
             told.append(f"{counted(asked, 'query', 'queries')}{left}")
@@ -163,7 +190,7 @@ class Budget:
         limit = getattr(self.section, name)
         if limit is None:
             return GO
-        need, asked = self.need(), self.ledger.by_key()
+        need, asked = self.need(), self.books.by_key()
         least, rest = self._least(name, need, asked), self._under_way(need.trial, asked)
         later = self._price(rest.sent, rest.answered) if name == "money" else rest.sent
         if is_passed(limit, by=least):
@@ -181,7 +208,7 @@ class Budget:
         left = self._rest_of(self.study.upcoming, need.trial, asked)
         if name == "money":
             return self._money() + self._price(left) + need.per_index + self._price(need.verdict)
-        return self.ledger.total.sent + left + need.verdict
+        return self.books.total.sent + left + need.verdict
 
     def _under_way(self, full: int, asked: Mapping[str, Asked]) -> Asked:
         """Return what trials that are under way may still ask, and what is still to be answered."""
@@ -202,7 +229,7 @@ class Budget:
     def _money(self) -> float:
         if self.cost is None:
             return 0.0
-        return self.cost.of(self.ledger.total) + self.index_money()
+        return self.cost.of(self.books.total) + self.index_money()
 
     def _price(self, queries: int, answers: int | None = None) -> float:
         """Return what so many queries cost, each with as many tokens as those of any trial.
@@ -211,7 +238,7 @@ class Budget:
         """
         if self.cost is None:
             return 0.0
-        found = [one for one in self.ledger.by_key().values() if one.answered]
+        found = [one for one in self.books.by_key().values() if one.answered]
         tokens = max((one.tokens / one.answered for one in found), default=0.0)
         bring = queries if answers is None else answers
         return self.cost.of(Asked(sent=queries, tokens=bring * tokens))

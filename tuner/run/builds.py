@@ -57,6 +57,8 @@ class Builds:
             steps = [self._step()]
             if is_begun or told.is_new:
                 self.note(BUILT if told.is_new else BEGUN, told.name)
+            if told.is_found:
+                self.ledger.add(INDEXES, Asked(sent=-1))  # nothing was built, nor paid for
             if told.is_over:
                 steps = [self._label(told, is_over=True)]
                 del self._under_way[told.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -115,29 +114,15 @@ def times_record(summary: StudySummary) -> dict[str, Any]:
 
 
 def earlier_seconds(content: JournalContent) -> float:
-    """Return what earlier sessions took; of one that was killed, until its last event."""
-    sessions: list[tuple[float, float | None]] = []  # when it began, and what it wrote down
+    """Return what earlier sessions took; of one that was killed, until its last line."""
+    sessions: list[float] = []
     for note in content.notes:
         with suppress(ValueError, KeyError, TypeError):
             if note.get("kind") in OPENINGS:
-                sessions.append((float(note["time"]), None))
+                sessions.append(content.session_seconds[len(sessions)])
             elif note.get("kind") == TIMES_NOTE and sessions:
-                sessions[-1] = (sessions[-1][0], float(note["seconds"]))
-    if not sessions:
-        return 0.0
-    ends = [begin for begin, _ in sessions[1:]] + [math.inf]
-    return sum(
-        seconds if seconds is not None else max(_last_event(content, end) - begin, 0.0)
-        for (begin, seconds), end in zip(sessions, ends, strict=True)
-    )
-
-
-def _last_event(content: JournalContent, end: float) -> float:
-    """Return the time of the last event before ``end``."""
-    trials = [*content.trials.values(), *content.superseded]
-    times = [time for trial in trials for time in (trial.asked_at, trial.told_at) if time]
-    times += [note["time"] for note in content.notes if isinstance(note.get("time"), float)]
-    return max((time for time in times if time < end), default=0.0)
+                sessions[-1] = float(note["seconds"])
+    return sum(sessions)
 
 
 def write_best(

@@ -12,7 +12,13 @@ from typing import Any
 import yaml
 
 from tuner.config import Config
-from tuner.config.budget import MOST_MINUTES, MOST_TRIALS
+from tuner.config.budget import (
+    MOST_MINUTES,
+    MOST_MONEY,
+    MOST_QUERIES,
+    MOST_TRIALS,
+    BudgetSection,
+)
 from tuner.config.model import BackendSection
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
@@ -25,9 +31,10 @@ from tuner.core.steps import Say
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.run.accounts import unopened_budget
 from tuner.run.assembly import Assembly
+from tuner.run.budget import Budget
 from tuner.study.study import Study
 
-_MINUTES = re.compile(r"(?P<more>\+?)(?P<minutes>[0-9]{1,7}(?:\.[0-9]{1,6})?)")
+_AMOUNT = re.compile(r"(?P<more>\+?)(?P<amount>[0-9]{1,15}(?:\.[0-9]{1,6})?)")
 _FORM = re.compile(r"(?:(?P<arm>[^=]+)=)?(?P<more>\+?)(?P<trials>[0-9]{1,7})")
 
 
@@ -55,6 +62,43 @@ class Wish:
         return cls((found["arm"] or "").strip(), int(found["trials"]), found["more"] == "+")
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a budget that can be raised where a study goes on.
+
+    ``example`` is how much more, and how much in all, a reader might write.
+    """
+
+    name: str
+    noun: str
+    most: float
+    example: tuple[str, str]
+
+    @property
+    def option(self) -> str:
+        """Return the option of ``tuner resume`` that raises it."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def called(self, amount: float) -> str:
+        """Return an amount of it for people."""
+        number = _number(amount)
+        return f"{self.noun} {number}" if self.name == "money" else f"{number} {self.noun}"
+
+
+def _number(amount: float) -> str:
+    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.10g}"
+
+
+LIMITS = {
+    limit.name: limit
+    for limit in (
+        Limit("minutes", "minutes", MOST_MINUTES, ("+30", "90")),
+        Limit("query_evaluations", "query evaluations", MOST_QUERIES, ("+2000", "8000")),
+        Limit("money", "money", MOST_MONEY, ("+5", "25")),
+    )
+}
+
+
 def check_reach(
     assembly: Assembly, run_dir: Path, content: JournalContent, elapsed_s: float
 ) -> None:
@@ -66,40 +110,59 @@ def check_reach(
         InputError: a limit does not reach to one more trial; each one, and to what it does.
     """
     config, header = assembly.config, content.header
-    had = {arm.name: arm.budget for arm in header.arms}
-    minutes = (header.config.get("budget") or {}).get("minutes")
-    gains_minutes = minutes is not None and (config.budget.minutes or 0) > minutes
-    if not gains_minutes and all(most <= had.get(name, 0) for name, _, most in assembly.plan.arms):
+    arms = {name: most for name, _, most in assembly.plan.arms}
+    if not has_more(header, arms, config.budget):
         return
-    where = f"in {run_dir / CONFIG_FILE}"
-    problems = []
-    if config.budget.trials == 0:
-        message = f"it is 0, so no trial is asked: leave it out {where}"
-        problems.append(Problem(message, key=("budget", "trials")))
+    where = f" in {run_dir / CONFIG_FILE}"
     budget = unopened_budget(assembly, run_dir, content, elapsed_s)
+    if problems := out_of_reach(budget, where, by_option=True):
+        raise assembly.located(InputError(problems=problems))
+
+
+def has_more(header: StudyHeader, arms: Mapping[str, int], budget: BudgetSection) -> bool:
+    """Say whether a study is given more than its header has: trials, or any limit."""
+    had = {arm.name: arm.budget for arm in header.arms}
+    return bool(_raised(header, budget)) or any(n > had.get(arm, 0) for arm, n in arms.items())
+
+
+def _raised(header: StudyHeader, budget: BudgetSection) -> dict[str, float]:
+    """Return the limits that are higher than a study's, and what they were."""
+    had = header.config.get("budget") or {}
+    return {
+        name: had[name]
+        for name, now in budget.limits.items()
+        if had.get(name) is not None and now > had[name]
+    }
+
+
+def out_of_reach(budget: Budget, where: str = "", *, by_option: bool = False) -> list[Problem]:
+    """Return each limit that does not reach to one more trial, and to what it has to be raised.
+
+    ``where`` is the file to raise it in; ``by_option``: or by an option of ``tuner resume``.
+    """
+    problems = []
+    if budget.section.trials == 0:
+        message = f"it is 0, so no trial is asked: leave it out{where}"
+        problems.append(Problem(message, key=("budget", "trials")))
     for name, least in budget.short().items():
         # Going on takes a moment, too.
         whole = math.ceil(1.1 * least if name == "minutes" else least)
         to = least_amount(least) if name == "money" else f"{whole}"
-        other = ", or add --minutes +N" if name == "minutes" else ""
+        other = f", or add {LIMITS[name].option} +N" if by_option else ""
         message = (
             f"used up: with one more trial and its verdict it would come to {to}, and "
-            f"{config.budget.limits[name]:g} are allowed, so nothing more would be asked; raise "
-            f"it to {to} at least {where}{other}"
+            f"{budget.section.limits[name]:g} are allowed, so nothing more would be asked; raise "
+            f"it to {to} at least{where}{other}"
         )
         problems.append(Problem(message, key=("budget", name)))
-    if problems:
-        raise assembly.located(InputError(problems=problems))
+    return problems
 
 
 def with_what_is_known(config: Config, header: StudyHeader) -> Config:
-    """Return a run's configuration with the arms and the minutes that its study has by now.
+    """Return a run's configuration with the arms that its study has by now.
 
     The journal is what counts: the file beside it may be as it was before the study was given more.
     """
-    minutes = (header.config.get("budget") or {}).get("minutes")
-    if minutes is not None and config.budget.minutes is not None:
-        config = _with_minutes(config, max(minutes, config.budget.minutes))
     sections = {section.arm: section for section in config.backends}
     recorded = {one.arm: one for one in map(_section, header.config.get("backends", ()))}
     for arm in header.arms:
@@ -111,7 +174,24 @@ def with_what_is_known(config: Config, header: StudyHeader) -> Config:
     return config.model_copy(update={"backends": list(sections.values())})
 
 
-def with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence[Wish]) -> Config:
+def with_more(
+    config: Config,
+    header: StudyHeader,
+    trials: Sequence[Wish] = (),
+    limits: Mapping[str, str] | None = None,
+) -> Config:
+    """Return a study's configuration with more trials, and with higher limits, as written.
+
+    Raises:
+        InputError: what is written means nothing for this study.
+    """
+    config = _with_more_trials(config, header.arms, trials)
+    for name, written in (limits or {}).items():
+        config = _with_more_of(config, name, written)
+    return config
+
+
+def _with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence[Wish]) -> Config:
     """Return a configuration whose arms have what was wished for; ``arms`` are the study's.
 
     Raises:
@@ -131,56 +211,58 @@ def with_more_trials(config: Config, arms: Sequence[ArmRecord], wishes: Sequence
     return config.model_copy(update={"backends": list(sections.values())})
 
 
-def with_more_minutes(config: Config, written: str) -> Config:
-    """Return a configuration whose budget has more minutes: ``+30``, or ``90`` in all.
+def _with_more_of(config: Config, name: str, written: str) -> Config:
+    """Return a configuration with a higher limit in its budget: ``+30`` more, or ``90`` in all.
 
     Raises:
-        InputError: it is written otherwise, there is no budget of minutes to add to, or these are
-            fewer than there are.
+        InputError: it is written otherwise, the budget has no such limit to add to, or this is
+            less than it has.
     """
-    found = _MINUTES.fullmatch(written.strip())
-    if found is None or not float(found["minutes"]):
-        message = f"--minutes {written}: write +30 for 30 minutes more, or 90 for 90 in all"
-        raise InputError(message)
-    has = config.budget.minutes
+    limit = LIMITS[name]
+    said = f"{limit.option} {written}"
+    more, in_all = limit.example
+    found = _AMOUNT.fullmatch(written.strip())
+    given = 0.0 if found is None else float(found["amount"])
+    is_whole = given == int(given)
+    if found is None or not given or (name == "query_evaluations" and not is_whole):
+        raise InputError(f"{said}: write {more} for so many more, or {in_all} for so many in all")
+    has = config.budget.limits.get(name)
     if has is None:
         raise InputError(
-            f"--minutes {written}: the study has no budget of minutes, so its time is not limited; "
-            "to limit it write budget: {minutes: …} into the config.yaml of the run directory"
+            f"{said}: the study has no budget of {limit.noun}, so there is nothing to add to; to "
+            f"limit it write budget: {{{name}: …}} into the config.yaml of the run directory"
         )
-    given = float(found["minutes"])
-    minutes = float(has) + given if found["more"] else given
-    if minutes < float(has):
+    # Sums of decimal fractions are a little off.
+    amount = round(has + given, 9) if found["more"] else given
+    if amount < has:
         raise InputError(
-            f"--minutes {written}: the study has {has:g} minutes, and can be given more, not "
-            "fewer; write +30 for 30 more"
+            f"{said}: the study has {limit.called(has)}, and can be given more, not less; write "
+            f"{more} for so many more"
         )
-    if minutes > MOST_MINUTES:
+    if amount > limit.most:
         raise InputError(
-            f"--minutes {written}: {minutes:,.0f} are more than the {MOST_MINUTES:,} that can be"
+            f"{said}: {limit.called(amount)} are more than the {limit.most:,} that can be"
         )
-    return _with_minutes(config, int(minutes) if minutes == int(minutes) else minutes)
+    higher = {name: int(amount) if amount == int(amount) else amount}
+    return config.model_copy(update={"budget": config.budget.model_copy(update=higher)})
 
 
-def _with_minutes(config: Config, minutes: float) -> Config:
-    budget = config.budget.model_copy(update={"minutes": minutes})
-    return config.model_copy(update={"budget": budget})
-
-
-def _note_minutes(study: Study, config: Config, *, say: Say) -> None:
-    """Write into the journal that a study goes on with more minutes.
+def _note_limits(study: Study, config: Config, *, say: Say) -> None:
+    """Write into the journal that a study goes on with a larger budget.
 
     Raises:
         TunerError: the journal cannot be written.
     """
-    minutes = config.budget.minutes
-    before = (study.header.config.get("budget") or {}).get("minutes")
-    if minutes is None or before is None or minutes <= before:
+    raised = _raised(study.header, config.budget)
+    if not raised:
         return
     budget = config.budget.model_dump(mode="json")
     arms = [asdict(arm) for arm in study.header.arms]
     study.note(AMENDED, arms=arms, config={"budget": budget})
-    say(f"the study goes on to {minutes:g} minutes in all, {minutes - before:g} more")
+    for name, before in raised.items():
+        limit, now = LIMITS[name], config.budget.limits[name]
+        more = _number(round(now - before, 9))
+        say(f"the study goes on to {limit.called(now)} in all, {more} more")
 
 
 def take_up(
@@ -192,8 +274,8 @@ def take_up(
         TunerError: the journal cannot be written.
     """
     _told_of_more(before, study.header.arms, say=say)
-    _note_minutes(study, config, say=say)
     _write_more(path, config)
+    _note_limits(study, config, say=say)
 
 
 def _told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, say: Say) -> None:
@@ -208,7 +290,7 @@ def _told_of_more(before: Sequence[ArmRecord], after: Sequence[ArmRecord], *, sa
 
 
 def _write_more(path: Path, config: Config) -> None:
-    """Bring a run's configuration file to the arms and minutes that its study has by now."""
+    """Bring a run's configuration file to the arms and limits that its study has by now."""
     record: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     whole = config.model_dump(mode="json")
     now = {**record, "backends": whole["backends"]}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tuner.config import START_FROM
 from tuner.config.params import read_params_file
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.policy import is_policy
+from tuner.core.space import SearchSpace
+from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, params_key
 from tuner.run.assembly import Assembly
 
-START_FROM = "start_from"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -33,24 +36,76 @@ def known_points(
     Raises:
         InputError: a set that is no point of the space: every parameter that is wrong.
     """
+    given = {index: source for index, source in enumerate(sources) if is_point(source)}
+    try:
+        return _each(given, partial(_from_source, assembly))
+    except InputError as error:
+        raise assembly.located(error) from None
+
+
+def starting_points(given: Any, space: SearchSpace) -> tuple[Params, ...]:
+    """Return the points that a study from Python starts from, a list of mappings, each once.
+
+    Raises:
+        InputError: what is no list, and what is no point of the space: every parameter that is
+            wrong.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        message = f"write a list of sets of parameters, such as [{{'x': 1}}], got {given!r}"
+        raise InputError(message, key=(START_FROM,))
+    return _each(dict(enumerate(given)), partial(_own_point, space))
+
+
+def check_same_start(header: StudyHeader, points: Sequence[Params]) -> None:
+    """Check that a study from Python that goes on is given the points that it began with.
+
+    Raises:
+        InputError: they are others, so that its trials would be others too.
+    """
+    begun = header.config.get(START_FROM, [])
+    if begun != list(points):
+        message = f"the study in run_dir began with {begun}; give the same, or another run_dir"
+        raise InputError(message, key=(START_FROM,))
+
+
+def _each(given: Mapping[int, Any], read: Callable[[Any], Params]) -> tuple[Params, ...]:
+    """Read points, each once, by their places; every problem is told by its place."""
     found: dict[str, Params] = {}
     problems: list[Problem] = []
-    for index, source in enumerate(sources):
-        if not is_point(source):
-            continue
-        key = (START_FROM, index)
+    for index, source in given.items():
         try:
-            params = _point(assembly, source)
+            params = read(source)
             found.setdefault(params_key(params), params)
         except InputError as error:
-            problems += _below(error.problems, key, source)
-    if problems:
-        raise assembly.located(InputError(problems=problems))
+            place = (START_FROM, index)
+            problems += (replace(p, key=(*place, *p.key[-1:]), file=None) for p in error.problems)
+    refuse(problems)
     return tuple(found.values())
 
 
-def _point(assembly: Assembly, source: str | Mapping[str, Any]) -> Params:
-    given = read_params_file(source) if isinstance(source, str) else source
+def _own_point(space: SearchSpace, params: Any) -> Params:
+    if not isinstance(params, Mapping):
+        raise InputError(f"write a set of parameters, such as {{'x': 1}}, got {params!r}")
+    return _in_space(space, params)
+
+
+def _from_source(assembly: Assembly, source: str | Mapping[str, Any]) -> Params:
+    if not isinstance(source, str):
+        return _point(assembly, source)
+    try:
+        return _point(assembly, read_params_file(source))
+    except InputError as error:
+        raise InputError(problems=[_of_file(p, source) for p in error.problems]) from None
+
+
+def _of_file(problem: Problem, file: str) -> Problem:
+    """Tell a problem with its file's name, and of which of the file's keys it is."""
+    name = "".join(f"{part}: " for part in problem.key[-1:])
+    begin = "" if problem.message.startswith(file) else f"{file}: "
+    return Problem(f"{begin}{name}{problem.message}")
+
+
+def _point(assembly: Assembly, given: Mapping[str, Any]) -> Params:
     if is_policy(given):
         raise InputError("a policy has parameters by query type, and a study starts from one set")
     space = assembly.plan.space
@@ -66,25 +121,11 @@ def _point(assembly: Assembly, source: str | Mapping[str, Any]) -> Params:
         for name, value in known.items()
         if name in given and name not in space.parameters and value != here[name]
     )
-    params = space.canonical({n: value for n, value in known.items() if n in space.parameters})
-    if not space.satisfies(params):
-        broken = ", ".join(space.constraints)
-        raise InputError(f"it breaks a rule of space_constraints ({broken})")
-    return params
+    return _in_space(space, {n: value for n, value in known.items() if n in space.parameters})
 
 
-def _below(
-    problems: Iterable[Problem], key: tuple[str | int, ...], source: str | Mapping[str, Any]
-) -> list[Problem]:
-    """Put problems below the place of what they are in, with its file's name where it has one."""
-    found = []
-    for problem in problems:
-        name = problem.key[-1:]
-        said = ""
-        if isinstance(source, str) and not problem.message.startswith(source):
-            said = f"{source}: "
-        if isinstance(source, str) and name:
-            said = f"{said}{name[0]}: "
-        at = key if isinstance(source, str) else (*key, *name)
-        found.append(replace(problem, message=f"{said}{problem.message}", key=at, file=None))
-    return found
+def _in_space(space: SearchSpace, params: Mapping[str, Any]) -> Params:
+    point = space.canonical(params)
+    if not space.satisfies(point):
+        raise InputError(f"it breaks a rule of the space ({', '.join(space.constraints)})")
+    return point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,8 +48,7 @@ from tuner.run.going_on import (
     Wish,
     check_reach,
     take_up,
-    with_more_minutes,
-    with_more_trials,
+    with_more,
     with_what_is_known,
 )
 from tuner.run.in_mlflow import finish, searching, tracker_of
@@ -288,26 +288,23 @@ def reopen(
     workers: int | None = None,
     retry_failed: bool = False,
     more: Sequence[Wish] = (),
-    minutes: str | None = None,
+    limits: Mapping[str, str] | None = None,
     phases: Phases | None = None,
 ) -> Session:
     """Open the study of a run directory, to go on where it stopped.
 
-    With ``retry_failed`` the trials that failed are evaluated again. With ``more`` trials or
-    ``minutes``, such as ``+30``, or with more in the directory's configuration, it goes on also
-    where it had ended.
+    With ``retry_failed`` the trials that failed are evaluated again. With ``more`` trials or higher
+    ``limits``, such as ``{"minutes": "+30"}``, or with more in the directory's configuration, it
+    goes on also where it had ended.
 
     Raises:
         InputError: not a run directory, another run is writing it, the data, the index or the
-            configuration are not what they were, or more trials that mean nothing.
+            configuration are not what they were, or more of it that means nothing.
     """
     content = read_journal(journal_in(run_dir))  # before its configuration is looked for
-    header = content.header
     settings = () if workers is None else (f"execution.workers={workers}",)
     config, source = load_config(run_dir / CONFIG_FILE, settings)
-    config = with_more_trials(with_what_is_known(config, header), header.arms, more)
-    if minutes is not None:
-        config = with_more_minutes(config, minutes)
+    config = with_more(with_what_is_known(config, content.header), content.header, more, limits)
     assembly = assemble(
         config, source, make_plan(config, source, to_run=True), say=say, phases=phases
     )
@@ -316,39 +313,44 @@ def reopen(
     check_reach(remembering(assembly, run_dir), run_dir, content, elapsed_s)
     study = open_study(make_header(assembly), spec, run_dir)
     with closed_on_error(study):
-        take_up(study, header.arms, config, run_dir / CONFIG_FILE, say=say)
+        take_up(study, content.header.arms, config, run_dir / CONFIG_FILE, say=say)
         if retry_failed:
             again = len(study.retry_failed())
             none = "no trial failed, so there is none to evaluate again"
             say(f"{counted(again, 'failed trial')} will be evaluated again" if again else none)
-        content = study.earlier
         remember_indexes(assembly, study)
-        try:
-            for told in content.notes:
-                if told.get("kind") == BASELINE_NOTE:
-                    origin = TunedOn.from_record(told.get("tuned_on"))
-                    assembly = replace(assembly, baseline_tuned_on=origin)
-            summary = last_summary(content)
-        except InputError:  # this run writes another one
-            summary = None
-        assembly = reopened(assembly, run_dir, content, summary)
-        is_same = _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
-        is_judged = _is_judged(content)
-        is_ended = (
-            summary is not None
-            and (summary.state, summary.verdict is not None) == ("finished", True)
-            and not retry_failed
-            and is_same
-            and (run_dir / QUERIES_FILE).is_file()
-        )
-        return Session(
-            remembering(assembly, run_dir),
-            study,
-            run_dir,
-            earlier_seconds(content),
-            summary if is_ended else None,
-            is_judged,
-        )
+        return _restored(assembly, study, run_dir, is_changed=retry_failed)
+
+
+def _restored(assembly: Assembly, study: Study, run_dir: Path, *, is_changed: bool) -> Session:
+    """Return the session of a study that goes on: with what those before it knew and spent.
+
+    ``is_changed``: results that its summary was of are no longer there.
+    """
+    content = study.earlier
+    summary = None
+    with suppress(InputError):  # this run writes another one
+        for note in content.notes:
+            if note.get("kind") == BASELINE_NOTE:
+                origin = TunedOn.from_record(note.get("tuned_on"))
+                assembly = replace(assembly, baseline_tuned_on=origin)
+        summary = last_summary(content)
+    assembly = reopened(assembly, run_dir, summary)
+    is_ended = (
+        summary is not None
+        and (summary.state, summary.verdict is not None) == ("finished", True)
+        and not is_changed
+        and _judged_by(content.header.config) == _judged_by(make_header(assembly).config)
+        and (run_dir / QUERIES_FILE).is_file()
+    )
+    return Session(
+        remembering(assembly, run_dir),
+        study,
+        run_dir,
+        earlier_seconds(content),
+        summary if is_ended else None,
+        _is_judged(content),
+    )
 
 
 def _is_judged(content: JournalContent) -> bool:

@@ -53,6 +53,7 @@ class Journal:
         self._process_id = os.getpid()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._is_closed = False
+        self._began = time.monotonic()
 
     @classmethod
     def create(cls, path: Path, header: StudyHeader) -> Self:
@@ -143,6 +144,7 @@ class Journal:
             "arm": trial.arm,
             "params": trial.params,
             "asked_at": trial.asked_at,
+            **self._clock(),
         }
         with _in_words(self.path):
             self._append(record)
@@ -153,7 +155,7 @@ class Journal:
         Raises:
             TunerError: the disk refuses; the journal is as it was before.
         """
-        record: dict[str, Any] = {"event": "told", **trial.to_record()}
+        record: dict[str, Any] = {"event": "told", **trial.to_record(), **self._clock()}
         with _in_words(self.path):
             if per_query:
                 record["per_query"] = write_per_query(self.path, trial.number, per_query)
@@ -167,7 +169,8 @@ class Journal:
             TunerError: the disk refuses; the journal is as it was before.
         """
         with _in_words(self.path):
-            self._append({"event": "note", "kind": kind, "time": time.time(), **detail})
+            times = {"time": time.time(), **self._clock()}
+            self._append({"event": "note", "kind": kind, **times, **detail})
 
     def close(self) -> None:
         """Bring everything to the disk and let others write; a second call does nothing.
@@ -227,6 +230,10 @@ class Journal:
                 "run held it, so another may be writing the journal; this one stops. What it was "
                 "told so far is kept: once no run is at work, go on with tuner resume"
             )
+
+    def _clock(self) -> dict[str, float]:
+        """Return how long this run has gone on: unlike the time of day, that does not jump."""
+        return {"session_s": round(time.monotonic() - self._began, 3)}
 
     def _append(self, event: Mapping[str, Any]) -> None:
         self._leave_forked_child()

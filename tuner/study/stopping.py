@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
 
 import numpy as np
 
 from tuner.backends.points import point_of, scored_trials
-from tuner.core.checks import check_whole, is_number
-from tuner.core.errors import InputError, did_you_mean
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import counted
 from tuner.core.trial import Trial
@@ -37,28 +34,6 @@ class Stop:
 
     gain_below: float
     within: int | None = None
-
-    def __post_init__(self) -> None:
-        if not is_number(self.gain_below) or not 0 < self.gain_below < math.inf:
-            message = f"must be a number above 0, such as 0.002, got {self.gain_below!r}"
-            raise InputError(message, key=("gain_below",))
-        if self.within is not None:
-            check_whole("within", self.within, least=1)
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any] | None) -> Self | None:
-        """Read what is given as ``{"gain_below": 0.002}``; None where nothing is.
-
-        Raises:
-            InputError: another key, or a value that it cannot be.
-        """
-        names = ("gain_below", "within")
-        if given is not None and not isinstance(given, Mapping):
-            raise InputError(f"stop={given!r}: write a mapping, such as {{'gain_below': 0.002}}")
-        for name in map(str, given or ()):
-            if name not in names:
-                raise InputError(f"unknown key{did_you_mean(name, names)}", key=("stop", name))
-        return None if given is None else cls(given.get("gain_below", 0.0), given.get("within"))
 
 
 def enough(study: Study, stop: Stop | None) -> Limit:

@@ -37,7 +37,8 @@ class Building:
     """How far an index is that is being built; ``of`` is 0 as long as nobody knows.
 
     ``settings`` are those that differ from the first index of the retriever. ``is_new``: it is over
-    and the index is there, which it was not before.
+    and the index is there, which it was not before. ``is_found``: it is there, as another study had
+    built it meanwhile.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Building:
     of: int = 0
     is_over: bool = False
     is_new: bool = False
+    is_found: bool = False
 
 
 Tell = Callable[[Building], None]

@@ -363,10 +363,11 @@ class Indexed(Around):
             self.tell(Building(order.folder.name, told, done, of, **ended))
 
         self._write_corpus()
-        is_new = False
+        is_new = is_found = False
         tell()
         try:
             record, is_new = build_apart(order, timeout_s=self._limits.timeout_s, advance=tell)
+            is_found = not is_new
             return record, is_new
         except OutageError:
             raise  # it may answer later
@@ -377,7 +378,7 @@ class Indexed(Around):
             self._failed[order.folder.name] = reason
             raise NotBuiltError(reason) from error
         finally:
-            tell(is_over=True, is_new=is_new)
+            tell(is_over=True, is_new=is_new, is_found=is_found)
 
     @property
     def _corpus_file(self) -> Path:
