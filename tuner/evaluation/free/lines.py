@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.rankings import BoolArray, FloatArray
+from tuner.core.rankings import BoolArray, FloatArray, IntArray
 
 # Weights at which the best are looked at, to leave out what never comes near them: few of all, then
 # more of what is left.
 _LOOKS = (4, 17)
+# So near to an end, as a share of the range, nothing is looked for.
+_MARGIN = 1e-8
+# Queries that are looked at together: those with as many documents.
+_BLOCK = 32
 # Below all scores, for what is not there; its line crosses no other.
 _NOWHERE = -1e12
 
@@ -39,7 +43,7 @@ class Lines:
         """Return the lines that may be among the best ``depth``; see ``nearer_the_top``."""
         near = self
         for looks in _LOOKS:
-            near = near.nearer_the_top(depth, looks)
+            near = near._kept(near._is_near(depth, looks))
         return near
 
     def nearer_the_top(self, depth: int, looks: int) -> Lines:
@@ -48,22 +52,36 @@ class Lines:
         Between two weights the documents that are best at one stay above the lowest of their own
         scores at both; a line that is below that at both ends cannot be among the best between.
         """
+        return self._kept(self._is_near(depth, looks))
+
+    def _is_near(self, depth: int, looks: int) -> BoolArray:
+        # At an end a leg is left out, and all that only it found is equal: that is looked at apart.
+        margin = _MARGIN * (self.high - self.low)
+        weights = np.linspace(self.low + margin, self.high - margin, looks)
+        counts = self.is_there.sum(axis=1)
+        order = np.argsort(counts, kind="stable")
+        is_near = np.zeros(self.is_there.shape, dtype=bool)
+        for start in range(0, len(order), _BLOCK):
+            rows = order[start : start + _BLOCK]
+            width = self._reach(rows)
+            if not width:
+                continue
+            is_there = self.is_there[rows, :width]
+            usable = np.where(is_there, self.intercept[rows, :width], _NOWHERE)
+            slope = np.where(is_there, self.slope[rows, :width], 0.0)
+            found = _near_between(usable, slope, weights, min(depth, width))
+            is_near[rows, :width] = found & is_there
+        return is_near
+
+    def _reach(self, rows: IntArray) -> int:
+        """Return how many columns hold all that is there in some rows."""
+        columns = np.flatnonzero(self.is_there[rows].any(axis=0))
+        return int(columns[-1]) + 1 if columns.size else 0
+
+    def _kept(self, is_near: BoolArray) -> Lines:
+        """Return some of the lines, those of each query at the left of its row."""
         usable = np.where(self.is_there, self.intercept, _NOWHERE)
         slope = np.where(self.is_there, self.slope, 0.0)
-        depth = min(depth, usable.shape[1])
-        weights = np.linspace(self.low, self.high, looks)
-        scores = [usable + slope * weight for weight in weights]
-        least = [_least_of_best(one, depth) for one in scores]
-        is_near = np.zeros(usable.shape, dtype=bool)
-        for place in range(looks - 1):
-            here, there = scores[place], scores[place + 1]
-            low_here, low_there = least[place], least[place + 1]
-            later = np.where(here >= low_here, there, np.inf).min(axis=1, keepdims=True)
-            before = np.where(there >= low_there, here, np.inf).min(axis=1, keepdims=True)
-            is_near |= ((here >= low_here) | (there >= later)) & (
-                (here >= before) | (there >= low_there)
-            )
-        is_near &= self.is_there
         width = max(int(is_near.sum(axis=1).max(initial=0)), 1)
         columns = np.argsort(~is_near, axis=1, kind="stable")[:, :width]
         kept = np.take_along_axis(is_near, columns, axis=1)
@@ -80,6 +98,24 @@ class Lines:
             self.low,
             self.high,
         )
+
+
+def _near_between(
+    intercept: FloatArray, slope: FloatArray, weights: FloatArray, depth: int
+) -> BoolArray:
+    """Say which lines may be among the best ``depth`` somewhere between the weights."""
+    is_near = np.zeros(intercept.shape, dtype=bool)
+    here = intercept + slope * weights[0]
+    low_here = _least_of_best(here, depth)
+    for weight in weights[1:]:
+        there = intercept + slope * weight
+        low_there = _least_of_best(there, depth)
+        is_best_here, is_best_there = here >= low_here, there >= low_there
+        later = np.where(is_best_here, there, np.inf).min(axis=1, keepdims=True)
+        before = np.where(is_best_there, here, np.inf).min(axis=1, keepdims=True)
+        is_near |= (is_best_here | (there >= later)) & ((here >= before) | is_best_there)
+        here, low_here = there, low_there
+    return is_near
 
 
 def _least_of_best(scores: FloatArray, depth: int) -> FloatArray:

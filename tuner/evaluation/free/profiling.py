@@ -35,7 +35,7 @@ SHOWN = 101
 # So many weights stand for all where the luck of a choice is estimated: neighbours share it.
 LUCKY = 21
 # Places among the steps of a cut-off that stand for all, in the same way.
-EVENLY = np.linspace(0.0, 1.0, LUCKY).tolist()
+EVENLY = np.linspace(0.0, 1.0, LUCKY)
 # A narrower step, as a share of the range, is one of rounding.
 LEAST_WIDTH = 1e-7
 # Sums of changes that differ by less are equal.
@@ -130,11 +130,9 @@ class _One:
                 highest, value, depth = self._best(name, steps)
                 setting |= {name: value, **self._prefixes(depth)}
                 looked_at += sum(len(one.objective) for one in steps)
-                middles = [float(np.quantile(steps[0].edges, place)) for place in EVENLY]
-                curves[name] = self._steps_curve(name, setting, steps, middles)
-                luck[name] = luck_of(
-                    np.stack([one.by_query(middle) for one in steps for middle in middles])
-                )
+                middles = np.quantile(steps[0].edges, EVENLY)
+                curves[name] = self._steps_curve(name, setting, steps, middles.tolist())
+                luck[name] = luck_of(np.concatenate([one.by_query_at(middles) for one in steps]))
                 continue
             values, table = self.one_by_one.each(name, setting)
             at = table.best
@@ -180,7 +178,9 @@ class _One:
         assert best is not None  # there is a place to begin from
         best = self._with_ends(best)
         curves = [self._curve(name, best.setting, mixing, worth) for name in self.weights]
-        curves += [self._depth_curve(name, best.setting) for name in self.free.prefixes]
+        curves += [
+            self._depth_curve(name, best.setting, mixing, worth) for name in self.free.prefixes
+        ]
         chosen = self.space.canonical(best.setting)
         luck = sum(self._luck(name, best.setting, mixing, worth) for name in self.weights)
         return chosen, Profile(self.params, looked_at, best.objective, tuple(curves), luck)
@@ -191,7 +191,7 @@ class _One:
             return luck_of(self._each(name, setting)[1].by_query)
         weights = np.linspace(*range_of(self.space, name), LUCKY)
         steps = self._steps(name, setting, mixing, worth) or []
-        return luck_of(np.stack([one.by_query(weight) for one in steps for weight in weights]))
+        return luck_of(np.concatenate([one.by_query_at(weights) for one in steps]))
 
     def _is_one_line(self, mixing: Mixing) -> bool:
         """Say whether one look along each weight tells of all their values.
@@ -346,8 +346,21 @@ class _One:
         errors = one.errors(one.by_query(chosen))[places]
         return _curve_of(name, at.tolist(), one.objective[places], errors)
 
-    def _depth_curve(self, name: str, setting: Params) -> Curve:
-        values, table = self.one_by_one.each(name, setting)
+    def _depth_curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
+        weight = mixing.weights[0]
+        at = float(setting[weight])  # type: ignore[arg-type]  # a number
+        values = prefix_values(self.space, name)
+        steps = self._steps(weight, setting, mixing, worth) or []
+        is_inside = self.space.parameters[weight].count is None and at not in range_of(
+            self.space, weight
+        )
+        if is_inside and [one.depth for one in steps] == values:
+            # Every depth is in the steps already.
+            by_query = np.concatenate([one.by_query_at(np.array([at])) for one in steps])
+            objective = np.array([one.objective[one.step_at(at)] for one in steps])
+            table = Table(objective, np.zeros(len(steps)), by_query)
+        else:
+            values, table = self.one_by_one.each(name, setting)
         return _table_curve(name, values, table, values.index(setting[name]))
 
 
