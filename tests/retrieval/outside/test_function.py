@@ -41,6 +41,10 @@ SEARCHES = {
     "mapping": "def search(query, params): return ranked(query, params['top_k'])",
     "named": "def search(query, top_k=4): return ranked(query, top_k)",
     "keywords": "def search(query, **params): return ranked(query, params['top_k'])",
+    "parts": """
+def search(query, top_k=4):
+    return [{"id": id_, "score": score, "span": (0, 4)} for id_, score in ranked(query, top_k)]
+""",
     "async": """
 async def search(query, params):
     await asyncio.sleep(0)
