@@ -17,6 +17,7 @@ backends: [{kind: random, trials: 12}, {kind: tpe, trials: 12}]
 racing: {}
 execution: {kind: inline}
 tracking: null
+free: off
 """
 
 

@@ -1,4 +1,4 @@
-"""``free: on``: what is declared free is checked, and then computed from one answer."""
+"""What is declared free is checked, and then computed from one answer, unless ``free: off``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def free(tuner_here):
         "        each = np.full((len(answers), depth), 8.0)\n        tokens = np",
     )
     path.write_text(text, encoding="utf-8")
-    tuner_here.edit("tracking: null", "tracking: null\nfree: on")
     return tuner_here
 
 
@@ -94,6 +93,32 @@ def test_a_study_that_goes_on_checks_nothing_again(free):
     assert "to check which" not in done.stderr
     assert len(notes(run_dir, "free_knobs")) == 1
     assert [trial["params"] for trial in told(run_dir)] == long
+
+
+def test_with_free_off_every_value_is_asked(free):
+    free.edit("tracking: null", "tracking: null\nfree: off")
+    done = free("run", "config.yaml")
+    assert "free: top_k" not in done.stderr
+    (run_dir,) = free.runs()
+    assert not any("profile" in trial for trial in told(run_dir))
+    assert json.loads(free("check", "config.yaml", "--json").stdout)["free"] == "nothing"
+
+
+def test_a_study_that_says_nothing_of_it_stays_as_it_was(free):
+    free.edit("tracking: null", "tracking: null\nfree: off")
+    free("run", "config.yaml")
+    (run_dir,) = free.runs()
+    config, path = run_dir / "config.yaml", run_dir / "journal.jsonl"
+    config.write_text(config.read_text(encoding="utf-8").replace("free: 'off'\n", ""))
+    header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    record = json.loads(header)
+    assert record["config"].pop("free") == "off"
+    path.write_text("".join([json.dumps(record) + "\n", *lines]), encoding="utf-8")
+    assert "free" not in config.read_text(encoding="utf-8")
+    done = free("resume", str(run_dir), "--trials", "random=+3")
+    assert "random goes on to 9 trials, 3 more" in done.stderr
+    assert "free: top_k" not in done.stderr
+    assert not any("profile" in trial for trial in told(run_dir))
 
 
 def test_workers_change_no_trial(free):
@@ -173,7 +198,6 @@ def test_a_probe_sees_whether_what_is_declared_free_is_so(free):
 
 
 def test_where_nothing_is_free_a_run_says_nothing_of_it(tuner_here):
-    tuner_here.edit("tracking: null", "tracking: null\nfree: on")
     done = tuner_here("run", "config.yaml")
     assert "free" not in done.stdout + done.stderr
     (run_dir,) = tuner_here.runs()

@@ -71,6 +71,31 @@ def test_a_guard_rail_keeps_the_champion(nights: Any) -> None:
     assert "guard-rail" in summary["sentence"]
 
 
+def test_nights_compute_what_is_free(nights: Any) -> None:
+    nights("2026-03-01")  # of a time when every value was asked
+    nights.configure(free="on")
+    second = nights("2026-03-02")
+    assert any("warm start: 8 trials of 1 earlier night" in note for note in second["notes"])
+    assert any(note.startswith("free: graph_weight: every value") for note in second["notes"])
+    assert second["challenger"]["score"] >= second["champion"]["score"]
+    assert not any("changed" in note for note in second["notes"])
+    third = nights("2026-03-03")
+    assert third["champion"]["source"] == "nights"
+
+
+def test_a_night_that_was_begun_before_parameters_were_free_goes_on(nights: Any) -> None:
+    def crash(told: int) -> None:
+        if told == 4:
+            raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError):
+        nights("2026-03-01", on_told=crash)
+    nights.configure(free="on")
+    summary = nights("2026-03-01")
+    assert any("was begun before: its study in" in note for note in summary["notes"])
+    assert not any("free" in note for note in summary["notes"])
+
+
 def test_with_no_trials_only_drift_is_looked_for(nights: Any) -> None:
     nights.configure(budget={"trials": 0}, nightly={"promote": "auto"})
     nights("2026-02-01")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tuner.core.profile import Curve, Profile
+from tuner.report.curves import computed_trials
 from tuner.report.review import read_review
 from tuner.report.slices import section
 
@@ -41,3 +42,24 @@ def test_the_others_keep_their_dots(study):
     review = read_review(study())
     before, after = (slice_of(one, "max_hops") for one in (review, profiled(review)))
     assert after == before
+
+
+def test_cells_know_of_every_value_of_a_free_parameter(study):
+    review = profiled(read_review(study()))
+    (charts,) = [b for b in section(review, {}).blocks if getattr(b, "name", "") == "surface"]
+    (chart,) = charts.charts
+    assert "Other values of a free parameter are computed" in chart.caption
+    (trial,) = [t for t in review.trials if t.profile is not None]
+    told = {(t.params["graph_weight"], t.objective) for t in computed_trials(trial)}
+    assert told == {(0.0, 0.2), (0.5, 0.6), (1.0, 0.4)}
+    without = replace(trial, params={**trial.params, "graph_weight": 0.5})
+    assert [t.params["graph_weight"] for t in computed_trials(without)] == [0.0, 1.0]
+    assert len(computed_trials(trial, most=2)) == 2
+
+
+def test_a_constraint_at_other_values_is_not_known(study):
+    review = profiled(read_review(study()))
+    objective = {**review.header.objective, "constraints": {"latency_p95_ms": {"max": 9}}}
+    bounded = replace(review, header=replace(review.header, objective=objective))
+    (charts,) = [b for b in section(bounded, {}).blocks if getattr(b, "name", "") == "surface"]
+    assert "computed" not in charts.charts[0].caption

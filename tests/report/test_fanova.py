@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tuner.core.profile import Curve, Profile
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
@@ -50,6 +51,24 @@ def test_what_matters_is_found() -> None:
     assert sum(one.share for one in shares.values()) == pytest.approx(1.0)
     assert shares["dead"].share < 0.1
     assert shares == importances(header_of(space), trials)
+
+
+def test_a_free_parameter_has_the_share_that_its_curves_tell() -> None:
+    space = SearchSpace({"free": Real(0.0, 1.0), "k": Integer(1, 9)})
+    at = tuple(np.linspace(0.0, 1.0, 21).tolist())
+
+    def trial(number: int) -> Trial:
+        # Each has the best weight, .3, so that trials alone would say that it changes nothing.
+        worths = tuple(1.0 - (weight - 0.3) ** 2 + 0.001 * number for weight in at)
+        curve = Curve("free", at, worths, (None,) * 21)
+        profile = Profile({"k": number}, 21, worths[6], (curve,))
+        params = {"free": at[6], "k": number}
+        return Trial(
+            number, "tpe", params, TrialState.FINISHED, objective=worths[6], profile=profile
+        )
+
+    shares = importances(header_of(space), [trial(number) for number in range(1, 6)])
+    assert shares["free"].share > 0.9
 
 
 def test_a_log_scale_counts_as_such() -> None:

@@ -188,7 +188,7 @@ def test_without_a_baseline(report):
 def test_with_one_trial(report):
     page = report(arms=(("grid", 1),), has_baseline=False)
     assert page.headings == ORDER
-    assert "It cannot be said: that takes at least 10 different trials" in page.text
+    assert "It cannot be said: that takes at least 10 different settings" in page.text
     page = report(arms=(("grid", 1),))
     assert page.headings == ORDER
 

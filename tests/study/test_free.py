@@ -9,6 +9,7 @@ import pytest
 from tests.study import toy
 from tuner.core.journal import read_journal
 from tuner.core.profile import Curve, Profile
+from tuner.core.space import Real, SearchSpace
 from tuner.core.trial import Outcome, Params, Trial, TrialState
 from tuner.execution.call import call, plain
 from tuner.study.arms import Arm, Fixed
@@ -90,15 +91,28 @@ def test_a_space_of_free_parameters_alone_takes_one_trial():
 
 
 def test_of_known_points_that_differ_in_what_is_free_the_best_is_learnt_from():
-    points: tuple[Params, ...] = ({"hops": 1, "weight": 0.0}, {"hops": 1, "weight": 0.5})
+    points: tuple[Params, ...] = ({"place": 0.1, "weight": 0.0}, {"place": 0.1, "weight": 0.5})
     arms = [Arm("known", Fixed(points), 2), *toy.arms(5)]
-    spec = StudySpec(arms, toy.SPACE, toy.OBJECTIVE, free=("weight",))
+    space = SearchSpace({"place": Real(0.0, 1.0), "weight": Real(0.0, 1.1)})
+    spec = StudySpec(arms, space, toy.OBJECTIVE, free=("weight",))
     told = [
         Trial(0, "known", points[0], TrialState.FINISHED, objective=0.1),
         Trial(1, "known", points[1], TrialState.FINISHED, objective=0.2),
     ]
     (only,) = spec.history(arms[-1], told, unseen=0, seed=0)
-    assert (only.params, only.objective) == ({"hops": 1}, 0.2)
+    assert (only.params, only.objective) == ({"place": 0.1}, 0.2)
+
+
+def test_a_known_point_keeps_no_point_of_a_small_space_from_being_asked():
+    known: tuple[Params, ...] = ({"hops": 1, "weight": 0.0}, {"hops": 2, "weight": 0.5})
+    earlier = Trial(-1, "earlier", {"hops": 3, "weight": 0.1}, TrialState.FINISHED, objective=0.1)
+    arms = [Arm("known", Fixed(known), 2), *toy.arms(5)]
+    spec = StudySpec(arms, toy.SPACE, toy.OBJECTIVE, earlier=(earlier,), free=("weight",))
+    told = [
+        Trial(number, "known", params, TrialState.FINISHED, objective=0.1)
+        for number, params in enumerate(known)
+    ]
+    assert spec.history(arms[-1], told, unseen=0, seed=0) == []
 
 
 @pytest.mark.parametrize("profile", [None, "none"])

@@ -268,10 +268,10 @@ class Config(Section):
         "trial answers every query",
     )
     free: Literal["on", "off"] | dict[str, Any] = Field(
-        default="off",
+        default="on",
         description="whether parameters such as `top_k`, of which one answer tells every value, "
-        "are computed instead of asked; a mapping such as `{top_k: prefix}` is `on`, and names "
-        "those of a system that does not tell itself",
+        "are computed instead of asked, once that was seen to be so; a mapping such as "
+        "`{top_k: prefix}` is `on`, and names those of a system that does not tell itself",
     )
     verdict: VerdictSection = Field(
         default=VerdictSection(),

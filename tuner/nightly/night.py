@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -260,7 +260,7 @@ def _resumed(tonight: _Tonight, champion: Champion, data: dict[str, Any]) -> Ses
     is_same = params_key(begun.champion.params) == params_key(champion.params)
     if not is_same and not records.has_promoted(begun):
         reason = "the champion is another one now"
-    elif begun.data["fingerprints"] != data["fingerprints"]:
+    elif begun.data["fingerprints"] != _known_to(begun.data["fingerprints"], data["fingerprints"]):
         reason = "the data, the index or the configuration changed"
     else:
         try:
@@ -272,6 +272,11 @@ def _resumed(tonight: _Tonight, champion: Champion, data: dict[str, Any]) -> Ses
             return session
     note(f"this night was begun before, and is begun anew: {reason}")
     return None
+
+
+def _known_to(begun: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return tonight's hashes, less that of free parameters where the night was begun without."""
+    return {name: hash_ for name, hash_ in now.items() if name != "free" or name in begun}
 
 
 def _begun(

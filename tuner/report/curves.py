@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tuner.core.profile import Curve
@@ -54,6 +55,27 @@ def curve_series(review: Review, trial: Trial, curve: Curve, parameter: Paramete
     line = Series.of(of_it, "line", "arm", points, place=number)
     around = replace(line, name=band, form="band", texts=(), low=tuple(low), high=tuple(high))
     return [around, line]
+
+
+def computed_trials(trial: Trial, *, most: int | None = None) -> list[Trial]:
+    """Return a trial as it would have been with other values of its free parameters.
+
+    One for each value of each curve, but for the chosen one; at most so many of a curve, evenly
+    spread. Their objective is what the answer told, and nothing else of them is known. None of a
+    trial without a profile.
+    """
+    found = []
+    for curve in () if trial.profile is None else trial.profile.curves:
+        points = list(zip(curve.at, curve.objective, strict=True))
+        step = 1 if most is None else max(1, math.ceil(len(points) / most))
+        for value, objective in points[::step]:
+            chosen = trial.params.get(curve.name)
+            native = int(value) if isinstance(chosen, int) else value
+            if native != chosen:
+                params = {**trial.params, curve.name: native}
+                of_it = replace(trial, params=params, objective=objective, race=None, profile=None)
+                found.append(of_it)
+    return found
 
 
 def curve_numbers(curve: Curve) -> Numbers:

@@ -9,7 +9,13 @@ from tuner.core.shown import counted
 from tuner.core.space import Categorical, Parameter
 from tuner.core.trial import Params, Trial, TrialState
 from tuner.report.chart import Axis, Cells, Chart, Numbers, Role, Series
-from tuner.report.curves import curve_numbers, curve_series, curve_text, shown_curve
+from tuner.report.curves import (
+    computed_trials,
+    curve_numbers,
+    curve_series,
+    curve_text,
+    shown_curve,
+)
 from tuner.report.parts import Block, Charts, Section, Text, shown_param, shown_params
 from tuner.report.places import (
     BEST_POINTS,
@@ -26,6 +32,8 @@ from tuner.report.review import Review
 
 # The pair of parameters that a GraphRAG system has, wherever it has them.
 GRAPH_PAIR = ("graph_weight", "max_hops")
+
+COMPUTED = "Other values of a free parameter are computed from each trial's answer. "
 
 Place = tuple[float, float]
 
@@ -44,14 +52,18 @@ def surface(
     """Draw the best objective in each cell of two parameters, with trials and marks on top.
 
     What breaks a constraint is left out of the cells, unless everything does. ``failed`` trials
-    have no objective: they are crosses.
+    have no objective: they are crosses. What a trial's answer tells of other values of a free
+    parameter is in the cells too, but where there are constraints: of these it tells nothing.
     """
     parameters = [(name, review.space.parameters[name]) for name in (x_name, y_name)]
     x_edges, y_edges = (edges(parameter) for _, parameter in parameters)
     placed = [(at, t) for t in known if (at := _at(parameters, t.params)) is not None]
+    told = [] if review.header.objective.get("constraints") else known
+    others = [one for trial in told for one in computed_trials(trial)]
+    computed = [(at, one) for one in others if (at := _at(parameters, one.params)) is not None]
     is_any_feasible = any(trial.violation <= 0.0 for _, trial in placed)
     in_cells: dict[tuple[int, int], list[Trial]] = {}
-    for (x, y), trial in placed:
+    for (x, y), trial in (*placed, *computed):
         column, row = cell(x_edges, x), cell(y_edges, y)
         if column is None or row is None:
             continue
@@ -63,7 +75,7 @@ def surface(
         at: f"best of {len(in_cells[at])} here: {trial_text(trial)}" for at, trial in best.items()
     }
     lost = [(at, t) for t in failed if (at := _at(parameters, t.params)) is not None]
-    tried = {(cell(y_edges, y), cell(x_edges, x)) for (x, y), _ in (*placed, *lost)}
+    tried = {(cell(y_edges, y), cell(x_edges, x)) for (x, y), _ in (*placed, *computed, *lost)}
     without = sum(None not in at and at not in best for at in tried)
     rows, columns = range(len(y_edges) - 1), range(len(x_edges) - 1)
     return Chart(
@@ -71,6 +83,7 @@ def surface(
         f"Best objective over {x_name} and {y_name}",
         "Each cell shows the best objective that was found in it, over all values of the other "
         f"parameters; dots are trials{', crosses failed ones' if lost else ''}. "
+        f"{COMPUTED if computed else ''}"
         f"{_empty(len(rows) * len(columns) - len(best), without)}"
         "A broad area of strong colour is a safe choice, a single strong cell may be luck.",
         f"{len(best) + without} of {len(rows) * len(columns)} cells were tried"

@@ -170,8 +170,8 @@ def telling_legs(retriever: Retriever) -> Retriever:
 class HasFreeKnobs(Protocol):
     """A retriever whose answers tell what other values of some parameters would have given.
 
-    With ``free: on`` a study asks those no more: what each value is worth is computed from one
-    answer. A declaration is checked on a few queries before it is believed.
+    A study asks those no more, unless it says ``free: off``: what each value is worth is computed
+    from one answer. A declaration is checked on a few queries before it is believed.
     """
 
     def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:

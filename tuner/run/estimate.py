@@ -24,9 +24,10 @@ from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.wrapped.around import is_engine
 from tuner.run.assembly import Assembly
 from tuner.run.forecast import Asking, asking, searched_trials
-from tuner.run.free import Settled
+from tuner.run.free import Settled, expected
 from tuner.run.inspection import spread
 from tuner.run.planning import decided_by_clock, fitted_arms
+from tuner.run.trials import trial_evaluator
 
 Setting = tuple[Any, ...]
 
@@ -63,7 +64,8 @@ class Probe:
 
     ``asked`` of the ``queries`` of one evaluation were asked, in ``asked_s``; ``seconds`` is what
     all of them take, without their index, and ``starting_s`` what it takes until a process is there
-    that builds another one. ``study_s`` and ``megabytes`` take every trial for evaluated and every
+    that builds another one. ``computing_s`` is what computing free parameters takes a trial, where
+    that was seen. ``study_s`` and ``megabytes`` take every trial for evaluated and every
     index for built. ``asking`` is what that asks and costs; None of a system that measures itself.
     """
 
@@ -76,12 +78,14 @@ class Probe:
     at_once: int
     indexes: PlannedIndexes | None
     starting_s: float = 0.0
+    computing_s: float = 0.0
     asking: Asking | None = None
 
     @property
     def study_s(self) -> float:
         """Return the seconds of all trials, as many at once as there may be, and of all indexes."""
-        return math.ceil(self.trials / self.at_once) * self.seconds + self._index_s
+        trial_s = self.seconds + self.computing_s
+        return math.ceil(self.trials / self.at_once) * trial_s + self._index_s
 
     @property
     def megabytes(self) -> float:
@@ -105,6 +109,8 @@ class Probe:
             took = f"{some}, so one evaluation{asked} takes about {duration(self.seconds)}"
         told = [f"{took}{of_it}"]
         parts = [f"{counted(self.trials, 'trial')}, {self.at_once} at a time"]
+        if self.computing_s:
+            parts.append(f"{duration(self.computing_s)} of each to compute what is free")
         if of_it:
             parts.append(f"{counted(self._built, 'index', 'indexes')} {duration(self._index_s)}")
         room = f", and {size(self.megabytes)} on the disk" if of_it else ""
@@ -124,6 +130,7 @@ class Probe:
             "asked_seconds": self.asked_s,
             "queries": self.queries,
             "evaluation_seconds": self.seconds,
+            "computing_seconds": self.computing_s,
             "index_seconds": None if self.index is None else self.index.seconds,
             "index_starting_seconds": self.starting_s,
             "index_mb": None if self.index is None else self.index.megabytes,
@@ -249,13 +256,14 @@ def probe(assembly: Assembly, queries: int) -> Probe:
         took_s = outcome.seconds["total"]
     else:
         took_s = _answered_s(counting, choice, some)
+    asked = assembly.ledger.total
+    computing_s = _computing_s(assembly, choice) if is_engine(assembly.retriever) else 0.0
     # Queries that are asked side by side take as long as one.
     at_once = 1 if isinstance(assembly.retriever, Measures) else at_once_of(assembly.retriever) or 1
     rounds = [math.ceil(len(part) / at_once) for part in (tuned, some)]
     plan = assembly.plan
     indexed, indexes = indexed_in(assembly.retriever), planned_indexes(assembly)
     builds_others = indexed is not None and indexes is not None and indexes.most > 1
-    asked = assembly.ledger.total
     return Probe(
         len(some),
         took_s,
@@ -266,12 +274,23 @@ def probe(assembly: Assembly, queries: int) -> Probe:
         max(1, min(plan.execution.slots, assembly.config.study.ahead + 1)),
         indexes,
         indexed.starting_s() if indexed is not None and builds_others else 0.0,
+        computing_s,
         asking(
             assembly,
             indexes=0 if indexes is None else indexes.most,
             tokens=asked.tokens / asked.answered if asked.answered and asked.tokens else None,
         ),
     )
+
+
+def _computing_s(assembly: Assembly, choice: Params | Policy) -> float:
+    """Return what it takes to compute what is free from one answer of the engine."""
+    free = expected(assembly).free
+    if isinstance(choice, Policy) or not free.names:
+        return 0.0
+    space = assembly.plan.space
+    asked = {name: choice[name] for name in space.names if name in choice.keys() - set(free.names)}
+    return trial_evaluator(assembly, free)(asked).seconds.get("profile", 0.0)
 
 
 def _answered_s(assembly: Assembly, choice: Params | Policy, queries: Sequence[Query]) -> float:

@@ -74,7 +74,7 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     Raises:
         OutageError: the system does not answer.
     """
-    if assembly.config.free == "off":
+    if assembly.config.free == "off" or assembly.config.budget.trials == 0:
         return NOTHING_FREE
     settled = next(
         (_from_note(assembly, note) for note in study.earlier.notes if note.get("kind") == NOTE),

@@ -162,7 +162,10 @@ def with_what_is_known(config: Config, header: StudyHeader) -> Config:
     """Return a run's configuration with the arms that its study has by now.
 
     The journal is what counts: the file beside it may be as it was before the study was given more.
+    A study that says nothing of free parameters is of a time when every value was asked.
     """
+    if header.config and "free" not in header.config:
+        config = config.model_copy(update={"free": "off"})
     sections = {section.arm: section for section in config.backends}
     recorded = {one.arm: one for one in map(_section, header.config.get("backends", ()))}
     for arm in header.arms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 from tuner.backends import by_index
 from tuner.core.errors import InputError
@@ -17,6 +18,9 @@ from tuner.study.pareto import Goals, swept
 from tuner.study.results import BASELINE_ARM
 from tuner.study.rival import ByQuery
 from tuner.study.scoring import Objective
+
+# So few points a search may ask them all.
+FEW_POINTS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,15 +142,29 @@ class StudySpec:
         """Return trials without the free parameters: of those that then are equal, the best.
 
         What a free parameter was given is no worse than its best value, so the best of several
-        comes nearest to what an answer with these params would be worth.
+        comes nearest to what an answer with these params would be worth. No more than that is known
+        of what was given whole: where so few points can be asked that a search may ask them all, it
+        keeps none from being asked.
         """
         if not self.free:
             return list(history)
+        if self._has_few_points:
+            history = [trial for trial in history if not self._is_whole(trial)]
         alike: dict[str, list[Trial]] = {}
         for trial in history:
             params = self._asked(trial)
             alike.setdefault(params_key(params), []).append(replace(trial, params=params))
         return [best_trial(trials) or trials[0] for trials in alike.values()]
+
+    @cached_property
+    def _has_few_points(self) -> bool:
+        parameters = () if self.asked_space is None else self.asked_space.parameters.values()
+        counts = [parameter.count for parameter in parameters]
+        return None not in counts and prod(count or 1 for count in counts) <= FEW_POINTS
+
+    def _is_whole(self, trial: Trial) -> bool:
+        """Say whether a trial was asked with its free parameters."""
+        return trial.profile is None and all(name in trial.params for name in self.free)
 
     def _own_and_given(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
         """Return an arm's own trials and, as they are for all, starting points.
