@@ -202,3 +202,24 @@ def test_where_nothing_is_free_a_run_says_nothing_of_it(tuner_here):
     assert "free" not in done.stdout + done.stderr
     (run_dir,) = tuner_here.runs()
     assert not notes(run_dir, "free_knobs")
+
+
+def test_each_type_of_query_has_free_values_of_its_own(free):
+    path = free.folder / "word_overlap.py"
+    text = path.read_text(encoding="utf-8")
+    # What answers a question on markets is third, so that river alone is served best by one.
+    third = 'if "market" in query.text:\n                scored = scored[1:3] + scored[:1] + '
+    text = text.replace(
+        "answers.append([id_", f"{third}scored[3:]\n            answers.append([id_"
+    )
+    path.write_text(text, encoding="utf-8")
+    free("run", "config.yaml", "--quiet")
+    (run_dir,) = free.runs()
+    record = json.loads(free("policy", str(run_dir), "--prior", "0", "--json").stdout)
+    market, river = record["types"]
+    assert (record["default"]["top_k"], market["params"]["top_k"]) == (3, 3)
+    assert (river["query_type"], river["params"]["top_k"]) == ("river", 1)
+    # Two passages of 8 tokens less, at 0.1 for each 1,000.
+    assert river["tune_gain"] == pytest.approx(2 * 8 * 0.1 / 1000)
+    assert river["trial"] in {trial["trial"] for trial in told(run_dir)}
+    assert record["verdict"]["outcome"]

@@ -76,10 +76,7 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
     """
     if assembly.config.free == "off" or assembly.config.budget.trials == 0:
         return NOTHING_FREE
-    settled = next(
-        (_from_note(assembly, note) for note in study.earlier.notes if note.get("kind") == NOTE),
-        None,
-    )
+    settled = noted(assembly, study.earlier.notes)
     if settled is None:
         settled = checked(assembly, spread(assembly.tune_queries, CHECKED_QUERIES))
         if settled.free.names or settled.refused:
@@ -136,7 +133,11 @@ def _by_reason(refused: Mapping[str, str]) -> Iterator[str]:
         yield f"{', '.join(names)}: {reason}"
 
 
-def _from_note(assembly: Assembly, note: Mapping[str, Any]) -> Settled:
+def noted(assembly: Assembly, notes: Iterable[Mapping[str, Any]]) -> Settled | None:
+    """Return what the notes of a journal say of it; None where it was not looked at."""
+    note = next((one for one in notes if one.get("kind") == NOTE), None)
+    if note is None:
+        return None
     declared = _declared(assembly)
     return Settled(declared.only(note.get("free", ())), dict(note.get("refused", {})))
 

@@ -19,7 +19,9 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
 from tuner.evaluation.query_rule import learn_rule, rule_accuracy
 from tuner.run.assembly import Assembly
+from tuner.run.by_type import of_their_own
 from tuner.run.folder import last_summary
+from tuner.run.free import noted
 from tuner.run.judge import judge, key_of, look, utilities
 from tuner.verdict.looks import TunedOn
 from tuner.verdict.ruling import Names
@@ -52,7 +54,7 @@ class PolicyResult:
                 {
                     "query_type": choice.query_type,
                     "queries": choice.queries,
-                    "trial": choice.trial.number,
+                    "trial": choice.trial.evaluated_as,
                     "params": choice.trial.params,
                     "tune_gain": choice.gain,
                 }
@@ -72,7 +74,10 @@ def derive_policy(
     prior_queries: float = PRIOR_QUERIES,
     say: Say,
 ) -> PolicyResult:
-    """Derive the best configuration of each query type from a study's trials; evaluate nothing new.
+    """Derive the best configuration of each query type from a study's trials.
+
+    Nothing new is evaluated, but of free parameters each type has values of its own: what one
+    answer tells of them, see ``by_type``.
 
     The held-out queries are answered by the type that the rule tells, never by their label.
 
@@ -101,7 +106,15 @@ def derive_policy(
     winner = choose_winner(trials, values)
     if winner is None or winner.number not in values:
         raise InputError(f"no trial of {str(run_dir)!r} kept its values by query")
-    choices = choose_by_type(trials, values, types, winner, prior_queries=prior_queries)
+    choose = partial(choose_by_type, query_types=types, winner=winner, prior_queries=prior_queries)
+    choices = choose(trials, values)
+    settled = noted(assembly, content.notes)
+    if settled is not None and settled.free.names:
+        others = of_their_own(
+            assembly, run_dir, settled.free, choices, winner, values, prior_queries=prior_queries
+        )
+        values = {**values, **{trial.number: by_query for trial, by_query in others}}
+        choices = choose([*trials, *(trial for trial, _ in others)], values)
     texts = [query.text for query in queries]
     policy = Policy(
         assembly.params(winner.params),

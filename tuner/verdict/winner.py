@@ -138,6 +138,14 @@ class TypeChoice:
     gain: float
 
 
+def shrunk_to_all(
+    of_type: FloatArray, of_all: FloatArray, queries: int, prior_queries: float
+) -> FloatArray:
+    """Return means over so many queries of a type, shrunk towards those over all queries."""
+    share = queries / (queries + prior_queries)
+    return share * of_type + (1 - share) * of_all
+
+
 def choose_by_type(
     trials: Sequence[Trial],
     utilities: Mapping[int, FloatArray],
@@ -165,8 +173,7 @@ def choose_by_type(
         rows = np.flatnonzero((labels == name) & ~np.isnan(base))
         if rows.size == 0:
             continue
-        share = rows.size / (rows.size + prior_queries)
-        score = share * matrix[:, rows].mean(axis=1) + (1 - share) * overall
+        score = shrunk_to_all(matrix[:, rows].mean(axis=1), overall, rows.size, prior_queries)
         best = known[int(np.argmax(score))]
         difference = utilities[best.number][rows] - base[rows]
         spread = standard_error(difference)

@@ -66,6 +66,10 @@ class OneByOne:
         values = [v for v in values if self.is_allowed({**setting, name: v})] or values
         return values, self._table(self.at({**setting, name: value}) for value in values)
 
+    def table(self, settings: Iterable[Params]) -> Table:
+        """Evaluate some settings."""
+        return self._table(self.at(setting) for setting in settings)
+
     def value_of(self, setting: Params) -> float:
         """Return the objective at a setting."""
         return self._row(self.at(setting))[0]
