@@ -28,7 +28,8 @@ from tuner.run.progress import progress_for
 def command(run_dir: Path, prior: float, as_json: bool) -> None:
     """Choose the best parameters for each query type of the study in RUN_DIR.
 
-    The trials kept the values of every query, so nothing is searched again. Writes
+    The trials kept the values of every query, so nothing is searched again; of free parameters each
+    type has values of its own. Writes
     RUN_DIR/policy.yaml, which can be given wherever parameters can, and compares it with the winner
     of the study on the held-out queries.
     """
