@@ -334,7 +334,10 @@ def _difference(
         if not counts or given.context_tokens is None:
             continue
         if computed.context_tokens is None:
-            return "the system counts the tokens of a context, and does not tell each passage's"
+            return (
+                "the system counts the tokens of a context, and does not tell each passage's "
+                "(give each result its tokens, or leave context_tokens out)"
+            )
         is_off = ~np.isclose(computed.context_tokens, given.context_tokens)
         if is_off.any():
             row = int(is_off.argmax())

@@ -42,6 +42,10 @@ def test_answers_that_are_read(raw, ids, scores):
     ("raw", "answer"),
     [
         ([{"id": "a", "span": [0, 7]}], Answer(("a",), spans=((0, 7),))),
+        (
+            [{"id": "a", "tokens": 7}, {"id": "b", "tokens": 0.5}],
+            Answer(("a", "b"), tokens=(7, 0.5)),
+        ),
         # Without a span, as a mapping with JMESPath gives it.
         ([{"id": "a", "score": 2, "span": None}], Answer(("a",), (2.0,))),
         # Of a document that is there twice, the better part counts.
@@ -57,6 +61,19 @@ def test_answers_that_are_read(raw, ids, scores):
 )
 def test_an_answer_may_say_which_part_of_a_document_it_is(raw, answer):
     assert read_answer(raw, KNOWN) == answer
+
+
+def test_tokens_stand_beside_the_documents_of_every_query():
+    queries = [Query("q", "?"), Query("r", "?"), Query("s", "?")]
+    answers = [Answer(("b",), tokens=(2.5,)), Answer(()), Answer(("a", "b"), tokens=(0.0, 5.0))]
+    for known in (KNOWN, None):
+        rankings = rankings_of(queries, answers, known, {})
+        assert rankings.tokens.tolist() == [[2.5, 0.0], [0.0, 0.0], [0.0, 5.0]]
+        assert rankings.context_tokens.tolist() == [2.5, 0.0, 5.0]
+    told = [Answer(("b",), context_tokens=40.0, tokens=(2.5,))]
+    assert rankings_of(queries[:1], told, KNOWN, {}).context_tokens.tolist() == [40.0]
+    with pytest.raises(TunerError, match="tokens were reported for some queries and not for"):
+        rankings_of(queries[:2], [answers[0], Answer(("a",))], KNOWN, {})
 
 
 def test_spans_stand_beside_the_documents_of_every_query():
@@ -104,6 +121,9 @@ def test_spans_stand_beside_the_documents_of_every_query():
             {"results": [{"id": "a", "span": [0, 1]}], "legs": {"x": [["a", 1]]}},
             "results have a span, and there are legs",
         ),
+        ([{"id": "a", "tokens": -1}], "the tokens of result 1 are -1, no number from 0 up"),
+        ([{"id": "a", "tokens": ["x"]}], "the tokens of result 1 are ['x'], no number"),
+        ([{"id": "a", "tokens": 1}, {"id": "b"}], "1 of 2 results have tokens; give all or none"),
         ([("a", 0.2), ("b", 0.9)], "the scores rise from 0.2 to 0.9 at result 2"),
         (["a", ("b", 0.9)], "1 of 2 results have a score; give all or none"),
         ([{"id": "a", "score": 1}, {"id": "b"}], "1 of 2 results have a score"),

@@ -41,6 +41,18 @@ def search(query, top_k, order):
     return ranked(query, top_k, order)
 
 
+def counted(query, top_k, order):
+    """Count tokens in a way of its own: of each passage, and of the context."""
+    ids = ranked(query, top_k, order)
+    tokens = {id_: 3.5 * len(text) for id_, text in TEXTS.items()}
+    results = [{"id": id_, "tokens": tokens[id_]} for id_ in ids]
+    more = 40.0 if os.path.exists("prompt") else 0.0
+    answer = {"results": results, "context_tokens": more + sum(tokens[id_] for id_ in ids)}
+    if os.path.exists("leave out"):
+        answer["results"] = ids
+    return answer
+
+
 def scored(query, order, min_score):
     """Return what shares enough letters with a query."""
     with open("asked.jsonl", "a") as file:
@@ -339,6 +351,34 @@ def test_a_weight_that_mixes_legs_is_not_asked(folder, url, queries, kind):
         outcome = assembly.evaluate(trial.params, assembly.tune_queries)
         assert outcome.metrics["mrr@10"] == trial.metrics["mrr@10"]
         assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+
+
+COUNTED = {"kind": "function", "function": "counting_service:counted"}
+
+
+def test_a_system_that_counts_each_passage_has_a_free_prefix(folder):
+    said, trials, _ = study(folder, COUNTED, {"top_k": "prefix"})
+    assert "free: top_k: every value is computed" in said
+    assembly = assemble(*load(folder, COUNTED, "off"), say=print)
+    for trial in trials:
+        outcome = assembly.evaluate(trial.params, assembly.tune_queries)
+        assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+        assert trial.metrics["context_tokens"] > 30  # the words of four passages are fewer
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("leave out", "each passage's (give each result its tokens, or leave context_tokens out)"),
+        ("prompt", "tokens, where one answer to all values tells of"),
+    ],
+)
+def test_what_a_context_of_another_size_has_is_not_guessed(folder, file, reason):
+    (folder / file).touch()
+    said, trials, _ = study(folder, COUNTED, {"top_k": "prefix"})
+    assert "not free: top_k: " in said
+    assert reason in said
+    assert len(trials) == 8
 
 
 K = {"rrf_k": {"type": "integer", "low": 1, "high": 90}}

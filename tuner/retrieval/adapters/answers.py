@@ -36,6 +36,7 @@ class Answer:
     """One query's answer, best first. ``scores`` are as many as ``ids``, or None.
 
     ``spans`` are as many as ``ids``, or None: which characters of its document's text each one is.
+    ``tokens`` are, too: what each adds to the context.
     ``legs`` holds the scores of what each leg found, by its name, where the system tells.
     """
 
@@ -44,6 +45,7 @@ class Answer:
     context_tokens: float | None = None
     graph_used: bool | None = None
     spans: tuple[Span, ...] | None = None
+    tokens: tuple[float, ...] | None = None
     legs: Mapping[str, Mapping[str, float]] | None = None
 
 
@@ -61,10 +63,10 @@ def read_answer(raw: Any, known: Passages) -> Answer:
 
     There ``legs`` may be what the results were mixed from: name -> list of results with scores.
 
-    A result is an id, a pair (id, score), or ``{"id": …, "score": …, "span": [begin, end]}``;
-    scores are for all results or for none, higher is better, and so are spans. A number as id is
-    its text. Of a repeated id the first place counts. An empty list is an answer: nothing was
-    found.
+    A result is an id, a pair (id, score), or ``{"id": …, "score": …, "span": [begin, end],
+    "tokens": …}``; scores are for all results or for none, higher is better, and so are spans and
+    tokens. A number as id is its text. Of a repeated id the first place counts. An empty list is an
+    answer: nothing was found.
 
     Raises:
         TunerError: not such a list; an id that no document has; a score that is missing, NaN or
@@ -73,25 +75,31 @@ def read_answer(raw: Any, known: Passages) -> Answer:
     if isinstance(raw, Mapping):
         return _read_mapping(raw, known)
     results = [_read_result(result, place) for place, result in enumerate(_list(raw), start=1)]
-    for name, values in (("score", [r[1] for r in results]), ("span", [r[2] for r in results])):
-        told = sum(value is not None for value in values)
+    for column, article in enumerate(("a score", "a span", "tokens"), start=1):
+        told = sum(result[column] is not None for result in results)
         if 0 < told < len(results):
-            raise TunerError(f"{told} of {len(results)} results have a {name}; give all or none")
-    found: dict[str, tuple[float | None, Span | None]] = {}
+            raise TunerError(f"{told} of {len(results)} results have {article}; give all or none")
+    found: dict[str, tuple[float | None, Span | None, float | None]] = {}
     last = math.inf
-    for place, (id_, score, raw_span) in enumerate(results, start=1):
+    for place, (id_, score, raw_span, tokens) in enumerate(results, start=1):
         if known is not None and id_ not in known:
             raise TunerError(f"result {place}: {_unknown(id_, known)}")
         if score is not None:
             last = _checked(score, last, place)
         span = None if raw_span is None else _checked_span(raw_span, place)
-        found.setdefault(id_, (None if score is None else last, span))
-    scores = [score for score, _ in found.values() if score is not None]
-    spans = [span for _, span in found.values() if span is not None]
+        if tokens is not None and not _is_count(tokens):
+            raise TunerError(
+                f"the tokens of result {place} are {_typed(tokens)}, no number from 0 up"
+            )
+        found.setdefault(id_, (None if score is None else last, span, tokens))
+    scores = [score for score, _, _ in found.values() if score is not None]
+    spans = [span for _, span, _ in found.values() if span is not None]
+    counts = [float(tokens) for _, _, tokens in found.values() if tokens is not None]
     return Answer(
         tuple(found),
         tuple(scores) if scores else None,
         spans=tuple(spans) if spans else None,
+        tokens=tuple(counts) if counts else None,
     )
 
 
@@ -114,7 +122,8 @@ def rankings_of(
         context_tokens=_of_all([answer.context_tokens for answer in answers], "context_tokens"),
         graph_used=_of_all([answer.graph_used for answer in answers], "graph_used"),
     )
-    rankings = _with_spans(with_tokens(rankings, known), answers)
+    rankings = with_tokens(_with_counts(rankings, answers), known)
+    rankings = _with_spans(rankings, answers)
     rankings = _with_legs(rankings, answers, known)
     if any(answer.ids and answer.scores is None for answer in answers):
         return rankings
@@ -223,7 +232,7 @@ def _read_mapping(raw: Mapping[Any, Any], known: Passages) -> Answer:
         raise TunerError(f"the answer has no `results`, but {shown(names)}")
     answer = read_answer(_list(raw["results"]), known)
     tokens, used = raw.get("context_tokens"), raw.get("graph_used")
-    if tokens is not None and not (_is_number(tokens) and 0 <= float(tokens) < math.inf):
+    if tokens is not None and not _is_count(tokens):
         raise TunerError(f"context_tokens is {_typed(tokens)}, not a number from 0 up")
     if used is not None and not isinstance(used, bool | np.bool_):
         raise TunerError(f"graph_used is {_typed(used)}, not true or false")
@@ -256,6 +265,21 @@ def _read_legs(raw: Any, known: Passages) -> dict[str, dict[str, float]]:
     return legs
 
 
+def _with_counts(rankings: Rankings, answers: Sequence[Answer]) -> Rankings:
+    """Return rankings with the tokens of each passage, where the answers tell them."""
+    told = {answer.tokens is not None for answer in answers if answer.ids}
+    if len(told) > 1:
+        raise TunerError("tokens were reported for some queries and not for others")
+    if told != {True}:
+        return rankings
+    tokens = np.zeros(rankings.documents.shape)
+    for row, answer in enumerate(answers):
+        tokens[row, : len(answer.ids)] = answer.tokens or ()
+    if rankings.context_tokens is None:
+        rankings = replace(rankings, context_tokens=tokens.sum(axis=1))
+    return replace(rankings, tokens=tokens)
+
+
 def _with_spans(rankings: Rankings, answers: Sequence[Answer]) -> Rankings:
     """Return rankings with their spans; an answer without results tells what the others tell."""
     told = {answer.spans is not None for answer in answers if answer.ids}
@@ -281,12 +305,14 @@ def _with_legs(rankings: Rankings, answers: Sequence[Answer], known: Passages) -
             "legs were reported for some queries and not for others; a leg that found nothing is "
             "an empty list"
         )
+    # Words stand for tokens where the system counts none of its own.
+    is_counted = rankings.tokens is not None and all(one.tokens is None for one in answers)
     records = []
     for legs in told:
         ids = sorted({id_ for leg in legs.values() for id_ in leg})
         scores = {name: [legs[name].get(id_, math.nan) for id_ in ids] for name in names}
         record: dict[str, Any] = {"ids": ids, "scores": scores}
-        if known is not None and rankings.tokens is not None:
+        if known is not None and is_counted:
             record["tokens"] = [known[id_] for id_ in ids]
         records.append({LEGS: record})
     return with_legs(rankings, records)
@@ -303,15 +329,16 @@ def _list(raw: Any) -> list[Any]:
     raise TunerError(f"a list of document ids is needed, the answer is {kind}")
 
 
-def _read_result(result: Any, place: int) -> tuple[str, Any, Any]:
-    """Return the id of a result, and its score and span as they stand there, or None."""
+def _read_result(result: Any, place: int) -> tuple[Any, ...]:
+    """Return the id of a result, and its score, span and tokens as they stand there, or None."""
     match result:
         case {"id": id_}:
-            return _id(id_, place), result.get("score"), result.get("span")
+            told = (result.get(name) for name in ("score", "span", "tokens"))
+            return _id(id_, place), *told
         case [id_, score]:
-            return _id(id_, place), score, None
+            return _id(id_, place), score, None, None
         case _:
-            return _id(result, place), None, None
+            return _id(result, place), None, None, None
 
 
 def _id(value: Any, place: int) -> str:
@@ -348,6 +375,10 @@ def _checked_span(span: Any, place: int) -> Span:
         f"the span of result {place} is {_typed(span)}; [begin, end] is needed, the characters of "
         "the document's text from 0 on that were retrieved, `end` not included"
     )
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and 0 <= float(value) < math.inf
 
 
 def _is_number(value: Any) -> bool:
