@@ -12,8 +12,9 @@ The ways to use n labelled queries that are compared (*designs*):
 Tables, by ``--only``:
 
 - ``null``: 100 configurations that are equally good, as in `false_positives.py`: how often is one
-  deployed? And `opposite`, made to defeat the plain test: two configurations, one of which gains
-  what the other loses, and that on average is nothing.
+  deployed? And two that are made to defeat the plain test. `recentred`: values as they are, but every
+  mean is moved to the baseline's. `opposite`: two configurations, one of which gains what the other
+  loses, and that on average is nothing.
 - ``priced``: the same with a price, which opens a second way to be deployed.
 - ``power``: values as they are: how often is the winner deployed, does the interval hold what the
   parts' winners are truly worth, and how often is what all queries choose truly no better?
@@ -90,6 +91,21 @@ def opposite(population):
         change = difference[columns] * random.choice([-1.0, 1.0], size=queries)
         base = values[BASELINE, columns]
         return np.stack([base, base + change, base - change])
+
+    return draw
+
+
+def recentred(population):
+    """Return a way to draw values of which every configuration's mean is moved to the baseline's.
+
+    All that sets configurations apart stays but how good they are: their directions, too.
+    """
+    values = population.values
+    mean = values.mean(axis=1, keepdims=True)
+    moved = values - mean + mean[BASELINE]
+
+    def draw(random, queries):
+        return moved[:, random.integers(0, values.shape[1], size=queries)]
 
     return draw
 
@@ -206,7 +222,7 @@ def drawn_study(draw, random, queries, tokens, choose):
 def null_rows(population, arguments):
     """Return how often each design deploys where nothing is better."""
     rows = []
-    for kind, make in {**DRAWS, "opposite": opposite}.items():
+    for kind, make in {**DRAWS, "recentred": recentred, "opposite": opposite}.items():
         draw, tokens = make(population), population.tokens
         choose = rule_by(tokens[:3] if kind == "opposite" else tokens)
         for queries in arguments.queries:

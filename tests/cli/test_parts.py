@@ -13,7 +13,6 @@ CITIES = (
     "Lima Oslo Cairo Quito Paris Rome Delhi Hanoi Accra Dakar "
     "Tunis Sofia Minsk Riga Seoul Tokyo Perth Lyon Graz Bern Bonn Turin"
 ).split()
-# Title words beside those of the text: the more they count, the more often a city is found first.
 SPLIT = "{holdout: 0.5, stratify_by: [query_type]}"
 PARTS = "{parts: 2, stratify_by: [query_type]}"
 KILLED = -9
@@ -103,6 +102,7 @@ def test_a_search_without_a_part_does_not_know_how_that_part_is_judged(in_parts)
     assert asked_and_scored(one[2]) != asked_and_scored(other[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [300, 700, 1_000, 1_250])
 def test_a_run_that_is_killed_anywhere_comes_to_the_same_end(in_parts, as_process, queries):
     whole = run(in_parts)
@@ -185,3 +185,49 @@ def test_too_few_queries_for_parts_are_refused(tuner_here):
 def test_nights_keep_to_a_fixed_holdout(in_parts):
     done = in_parts("nightly", "config.yaml", code=2)
     assert "hold queries out instead (holdout: 0.5)" in done.stderr
+
+
+def test_a_study_that_goes_on_goes_on_without_each_part_too(in_parts):
+    record = run(in_parts)
+    run_dir = str(in_parts.folder / record["run_dir"])
+    more = json.loads(in_parts("resume", run_dir, "--trials", "random=+2", "--json").stdout)
+    longer = in_parts("run", "config.yaml", "--json", "--set", "backends.1.trials=8")
+    for one, other in zip(
+        journals(in_parts, more), journals(in_parts, json.loads(longer.stdout)), strict=True
+    ):
+        assert len(read_journal(one).trials) == 15
+        assert sorted(map(str, asked_and_scored(one))) == sorted(map(str, asked_and_scored(other)))
+    assert more["verdict"]["comparison"]["n"] == 44
+
+
+def test_damaged_values_of_a_part_are_told_and_its_trials_count_by_their_means(in_parts):
+    record = run(in_parts)
+    run_dir = in_parts.folder / record["run_dir"]
+    for path in (run_dir / "parts" / "2" / "trials").iterdir():
+        path.write_bytes(b"no archive")
+    again = in_parts("resume", str(run_dir), "--trials", "random=+1", "--json")
+    assert "parts/2/trials/0.npz: this file of values by query is damaged" in again.stderr
+    assert [one["queries"] for one in json.loads(again.stdout)["verdict"]["parts"]] == [22, 22]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tracking: null", "tracking: null\nracing: {}"),
+        ("{context_tokens_per_1000: 0.1}", "{}\n  pareto: [composite, context_tokens]"),
+        (
+            "tracking: null",
+            "tracking: null\nverdict: {guardrails: {recall@5: {max_decrease: 0.1}}}",
+        ),
+        ("tracking: null", "tracking: null\nstop: {gain_below: 0.5}"),
+        ("kind: inline", "kind: processes, workers: 2"),
+    ],
+    ids=["racing", "front", "guardrail", "stop", "processes"],
+)
+def test_what_goes_with_a_study_goes_with_its_parts(in_parts, as_process, old, new):
+    in_parts.edit(old, new)
+    done = as_process(in_parts.folder)("run", "config.yaml", "--json")
+    verdict = json.loads(done.stdout)["verdict"]
+    assert verdict["comparison"]["n"] == 44
+    assert len(verdict["parts"]) == 2

@@ -35,6 +35,18 @@ def test_opposite_directions_agree_by_chance_and_widen_the_interval():
     assert factor == pytest.approx(1.14, abs=0.05)
 
 
+def test_what_is_clearly_worse_is_chosen_by_nobody_and_widens_nothing():
+    noise = np.random.default_rng(1).normal(size=200)
+    apart = np.random.default_rng(5).normal(size=200)
+    gains = np.stack([np.zeros(200), noise - noise.mean(), apart.mean() - apart - 5.0])
+    alone = np.stack([gains[0], gains[1]])
+    found = [
+        widened_by(values, halves(200), choose=best_means, seed=0, resamples=8_000)
+        for values in (gains, alone)
+    ]
+    assert found[0] == found[1]
+
+
 def test_further_values_have_a_factor_of_their_own_by_the_same_choice():
     random = np.random.default_rng(2)
     noise = random.normal(size=200)

@@ -18,6 +18,9 @@ from tuner.stats.pairs import VALUES_AT_ONCE, check_share
 from tuner.stats.selection import Choose
 
 PartOf = npt.NDArray[np.intp]
+# In standard errors. With fewer, of two opposite directions the one that looks worse by chance
+# would be left out, and with it what the parts' agreement by chance is measured by.
+CLEARLY_WORSE = 3.0
 # A spread that is rounding: sums of squares of values around 1.
 _NO_SPREAD = 1e-18
 
@@ -41,12 +44,13 @@ def widened_by(
     of these.
 
     A bootstrap of the whole way of choosing where nothing is better: each trial's mean is taken off
-    its gains, so that all are worth the reference. Queries are drawn with replacement within each
-    part's size, each part's choice is made by the others and tested on it, and
-    t = mean / (sd / sqrt(n)) is taken over all. Its upper quantile, in units of the normal
-    distribution's, is the factor. For independent tests it is 1. Two parts that would choose
-    between opposite directions agree by chance in one of two cases, and their gains, or losses, add
-    up: it is 1.14 there (``experiments/statistics/crossfit.md``).
+    its gains, so that all are worth the reference; but one that is clearly worse, by more than
+    three standard errors, stays so, as in Hansen's test (2005): nobody would choose it. Queries are
+    drawn with replacement within each part's size, each part's choice is made by the others and
+    tested on it, and t = mean / (sd / sqrt(n)) is taken over all. Its upper quantile, in units of
+    Student's, is the factor. For independent tests it is 1. Two parts that would choose between
+    opposite directions agree by chance in one of two cases, and their gains, or losses, add up: it
+    is 1.14 there (``experiments/statistics/crossfit.md``).
 
     Raises:
         InputError: a shape is wrong, or there are fewer than two parts or queries with values.
@@ -61,7 +65,10 @@ def widened_by(
     sizes = np.unique(parts, return_counts=True)[1]
     if sizes.size < 2:
         raise InputError(f"{sizes.size} part with values; a choice is tested on at least 2")
+    error = stacked[0].std(axis=1, ddof=1) / np.sqrt(parts.size)
+    is_worse = stacked[0].mean(axis=1) < -CLEARLY_WORSE * error
     centred = stacked - stacked.mean(axis=2, keepdims=True)
+    centred[0, is_worse] = stacked[0, is_worse]
     found = _statistics(centred, sizes, choose, resamples=resamples, seed=seed)
     from scipy import stats
 
