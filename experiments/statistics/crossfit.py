@@ -300,11 +300,13 @@ def power_rows(population, arguments):
                     difference = study.values[met, np.arange(queries)] - study.values[BASELINE]
                     off = abs(difference.mean() - gain[met].mean())
                     half = half_width(difference)
-                    scale = arguments.repetitions / arguments.coverage_repetitions
+                    covering = min(arguments.coverage_repetitions, arguments.repetitions)
+                    scale = arguments.repetitions / covering
                     counts[f"{parts} parts, plain covers"] += scale * (off <= half)
                     counts[f"{parts} parts, widened covers"] += scale * (off <= factor * half)
                     counts[f"{parts} parts, factor"] += scale * factor
         about = {"data set": population.name, "queries": queries}
+        about["coverage studies"] = min(arguments.coverage_repetitions, arguments.repetitions)
         rows.append(row_of(counts, arguments.repetitions, **about))
         show(rows[-1], len(rows) == 1)
     return rows
@@ -493,7 +495,7 @@ def row_of(counts, repetitions, **about):
     return {**about, "repetitions": repetitions, **shares}
 
 
-ABOUT = ("values", "configurations", "data set", "queries", "repetitions")
+ABOUT = ("values", "configurations", "data set", "queries", "coverage studies", "repetitions")
 
 
 def show(row, is_first):
@@ -508,7 +510,8 @@ def show(row, is_first):
         elif name.endswith("factor"):
             cells.append(f"{value:.2f}")
         else:
-            cells.append(f"{100 * value:.1f} ± {100 * error(value, row['repetitions']):.1f} %")
+            studies = row["coverage studies" if name.endswith("covers") else "repetitions"]
+            cells.append(f"{100 * value:.1f} ± {100 * error(value, studies):.1f} %")
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
