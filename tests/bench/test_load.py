@@ -42,7 +42,7 @@ def test_workers_call_at_the_same_time():
 
     def ask(number: int) -> dict[str, float]:
         if number < 4:
-            together.wait(60)  # passes only when all four are in a call
+            together.wait(900)  # passes only when all four are in a call
         return {}
 
     load = closed_loop(ask, workers=4, duration_s=0.01)
@@ -131,7 +131,7 @@ def test_arrivals_do_not_wait_for_answers():
     together = threading.Barrier(8)
 
     def ask(number: int) -> dict[str, float]:
-        together.wait(60)  # passes only when all eight are in a call
+        together.wait(900)  # passes only when all eight are in a call
         return {}
 
     load = open_loop(ask, [0.0] * 8)

@@ -98,23 +98,30 @@ def configure(folder: Path, service: PaidService, changed: Mapping[str, str]) ->
 
 
 def check_books(
-    record: Mapping[str, Any], service: PaidService, *, lost_tokens: float = 0.0
+    record: Mapping[str, Any],
+    service: PaidService,
+    *,
+    unsent: int = 0,
+    lost_tokens: float = 0.0,
 ) -> None:
     """Check that what a run says it spent in all is what the service counted, and charged.
 
-    ``lost_tokens`` were on their way to a process that was killed.
+    Of a process that was killed, up to ``unsent`` queries were told and not yet sent, and up to
+    ``lost_tokens`` were on their way back.
     """
     spent = record["spent"]
-    assert sum(record["queries_asked"].values()) == service.asked
-    assert sum(part["queries"] for part in spent["parts"]) == service.asked
+    told = sum(record["queries_asked"].values())
+    assert 0 <= told - service.asked <= unsent
+    assert sum(part["queries"] for part in spent["parts"]) == told
     lost = service.tokens - sum(part["tokens"] for part in spent["parts"])
     assert -1e-6 <= lost <= lost_tokens
     bill = service.bill(PER_QUERY, PER_1000_TOKENS) - PER_1000_TOKENS * lost / 1000.0
+    bill += PER_QUERY * (told - service.asked)
     assert spent["money"] == pytest.approx(bill)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_four_knobs_are_tuned_interrupted_extended_and_compared(
     tuner, service: PaidService
 ) -> None:
@@ -129,22 +136,22 @@ def test_four_knobs_are_tuned_interrupted_extended_and_compared(
         tuner.command("run", "config.yaml", "--quiet"), cwd=tuner.folder, env=tuner.environment
     )
     service.at = {190: lambda: started.send_signal(signal.SIGKILL)}
-    assert started.wait(200) == -signal.SIGKILL
+    assert started.wait(900) == -signal.SIGKILL
     assert 190 <= service.asked <= 192
     (run_dir,) = tuner.runs()
     resumed = json.loads(tuner("resume", str(run_dir), "--json").stdout)
     assert resumed["state"] == "finished"
     # Two requests were under way, of twelve passages of seven tokens at most.
-    check_books(resumed, service, lost_tokens=2 * 12 * 7)
+    check_books(resumed, service, unsent=1, lost_tokens=2 * 12 * 7)
     # Of four parameters two are free: baseline and trials asked each of forty queries once, but
-    # for the two that were lost. What had been answered was kept.
-    assert resumed["queries_asked"]["trials"] == 13 * 40 + 2
+    # for the one that was killed, and the other of two under way. What had been answered was kept.
+    assert 13 * 40 + 1 <= resumed["queries_asked"]["trials"] <= 13 * 40 + 2
     assert set(resumed["winner"]["params"]) == {"graph_weight", "max_hops", "top_k", "temperature"}
 
     before = service.asked
     extended = json.loads(tuner("resume", str(run_dir), "--trials", "tpe=+20", "--json").stdout)
     assert service.asked > before
-    check_books(extended, service, lost_tokens=2 * 12 * 7)
+    check_books(extended, service, unsent=1, lost_tokens=2 * 12 * 7)
     assert resumed["queries_asked"]["trials"] < extended["queries_asked"]["trials"] <= 33 * 40 + 2
     assert resumed["spent"]["money"] < extended["spent"]["money"] <= 20
 

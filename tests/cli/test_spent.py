@@ -14,6 +14,7 @@ import pytest
 from tests.cli.paid import PaidService
 
 TOKENS = 500.0
+SENDERS = 4  # two trials at a time, each with two queries under way
 CONFIG = """\
 study: {name: paid, seed: 3}
 dataset: {path: data, split: {holdout: 0.5}}
@@ -76,14 +77,17 @@ def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: Paid
         tuner.command("run", "config.yaml", "--quiet"), cwd=tuner.folder, env=tuner.environment
     )
     service.at = {47: lambda: started.send_signal(signal.SIGKILL)}
-    assert started.wait(120) == -signal.SIGKILL
+    assert started.wait(900) == -signal.SIGKILL
     before = service.asked
     assert 47 <= before < 90
     (run_dir,) = tuner.runs()
     record = json.loads(tuner("resume", str(run_dir), "--json").stdout)
     assert record["state"] == "finished"
     assert service.asked > before
-    assert sum(record["queries_asked"].values()) == sum(parts(record).values()) == service.asked
+    told = sum(record["queries_asked"].values())
+    assert told == sum(parts(record).values())
+    # A query is told just before it is sent: what was killed in between is told and not asked.
+    assert 0 <= told - service.asked <= SENDERS
 
 
 @pytest.mark.parametrize("racing", [(), ("racing: {}",)], ids=["whole", "racing"])
@@ -139,11 +143,11 @@ def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(
         env=tuner.environment,
     )
     service.at = {begun + 23: lambda: started.send_signal(signal.SIGKILL)}
-    assert started.wait(120) == -signal.SIGKILL
+    assert started.wait(900) == -signal.SIGKILL
     (run_dir,) = [path for path in tuner.runs() if path.name.startswith("killed")]
     record = json.loads(tuner("resume", str(run_dir), "--json").stdout)
     assert record["winner"]["params"] == whole["winner"]["params"]
-    assert sum(record["queries_asked"].values()) == service.asked - begun
+    assert 0 <= sum(record["queries_asked"].values()) - (service.asked - begun) <= SENDERS
     # What was under way was lost, at most two calls of two queries each, and may be missing now.
     assert whole["finished_trials"] - record["finished_trials"] in (0, 1)
     assert service.asked - begun <= 75

@@ -180,7 +180,7 @@ class Server:
     def kill(self) -> None:
         if self.process is not None:
             os.killpg(self.process.pid, 9)
-            self.process.wait(30)
+            self.process.wait(900)
             self.process = None
 
     def answers(self) -> bool:

@@ -2,7 +2,8 @@
 
 Who sends queries calls ``teller()`` once, in the thread that was asked, and what that returns just
 before each is sent; and ``hearer()`` the same way, for answers as they come. So the count is the
-system's own, to the query, however a process ends.
+system's own, to the query; where a process is killed it may have a query too many of each sender,
+told and not yet sent, and never one too few.
 """
 
 from __future__ import annotations

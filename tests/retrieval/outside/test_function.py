@@ -184,7 +184,7 @@ import threading
 released = threading.Event()
 def search(query, fault):
     if fault == "other" and "Paris" in query:
-        released.wait(600)
+        released.wait(900)
     return ranked(query)
 """
     limits = {"timeout_s": 0.3, "concurrency": concurrency}
@@ -235,7 +235,7 @@ def search(query, top_k):
         most = max(most, running)
         if running == 3:
             three.set()
-    three.wait(60)
+    three.wait(900)
     with lock:
         running -= 1
     return ranked(query)

@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         fault, id_ = params.get("fault", "none"), body.get("id")
         attempt = service.asked[str(id_)]
         if fault == "together":
-            service.together.wait(60)
+            service.together.wait(900)
         if fault == "only q2" and id_ == "q2":
             fault = "500"
         match fault:
