@@ -35,12 +35,12 @@ from search_quality import DEFAULT, OBJECTIVE, SPACE, TEXT_ONLY
 
 from tuner.backends.random import Random
 from tuner.datasets import open_dataset
-from tuner.evalset.adjudication import cohen_kappa
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import composite_values
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.stats import Labels, Shares, calibrated_ratio, compare_paired, compare_with_judge
+from tuner.stats.agreement import cohen_kappa
 from tuner.verdict.outcome import Evidence, rule
 from tuner.verdict.verdict import ALPHA, MIN_EFFECT
 from tuner.verdict.winner import choose_winner

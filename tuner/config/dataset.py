@@ -65,6 +65,19 @@ class DatasetSection(Section):
         "or evidence, the part that holds its labelled supporting texts; for passages cut from "
         "documents",
     )
+    people: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a file of judgements by people, of some of the queries, drawn at random; "
+        "those of `path` are then a judge's, and count for what they are worth beside people's",
+    )
+    people_gate: Number = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="the agreement of judge and people, Cohen's kappa, below which the judge "
+        "counts for nothing",
+    )
     split: SplitSection = Field(
         default=SplitSection(),
         description="how queries are divided into the part to tune on and the part held out",

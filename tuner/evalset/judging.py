@@ -16,9 +16,9 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.files import append_lines, read_lines
 from tuner.core.json_text import digest_of, json_text
 from tuner.core.steps import Advance, Say, unheard
-from tuner.evalset.adjudication import Agreement, cohen_kappa
 from tuner.evalset.judges import Answer, Judge, Scale
 from tuner.evalset.sheets import Row
+from tuner.stats.agreement import Agreement, cohen_kappa
 
 # So many queries are asked at once; what they may cost together is seen to be left.
 AT_ONCE = 4

@@ -25,6 +25,7 @@ def section(review: Review) -> Section:
         blocks.append(Command(f"tuner run {path}"))
     if review.header.config:
         blocks.append(_settings(review.header.config))
+    blocks += _agreement(review.header.dataset.get("labels"))
     blocks += _mapping("Fingerprints", "subject", review.header.fingerprints)
     blocks += _mapping("Versions", "package", review.header.versions)
     lead = "What was run, on what, and how to run it again."
@@ -41,6 +42,8 @@ def _study(review: Review) -> Table:
             f"{data.get('holdout_queries', 0):,} held out"
         )
         rows += [("data set", f"{data.get('name')} ({data.get('path')})"), ("queries", split)]
+    if "labels" in data:
+        rows.append(("labels", data["labels"]["told"]))
     rows += [
         ("seed", str(header.seed)),
         ("arms", ", ".join(f"{arm.name} ({arm.kind}, {arm.budget:,})" for arm in header.arms)),
@@ -51,6 +54,19 @@ def _study(review: Review) -> Table:
     if calls := asked_told(review.header, review.summary):
         rows.append(("queries asked", calls))
     return Table("Study", ("what", "value"), tuple(rows))
+
+
+def _agreement(labels: Mapping[str, Any] | None) -> list[Block]:
+    """Return how often each of people's grades met each of the judge's."""
+    if not labels or not labels["table"]:
+        return []
+    counts = {(one, other): count for one, other, count in labels["table"]}
+    grades = sorted({grade for pair in counts for grade in pair})
+    rows = tuple(
+        (str(one), *(f"{counts.get((one, other), 0):,}" for other in grades)) for one in grades
+    )
+    columns = ("people's grade", *(f"judge's {grade}" for grade in grades))
+    return [Table("Passages by people's grade and the judge's", columns, rows)]
 
 
 def _settings(config: Mapping[str, Any]) -> Table:

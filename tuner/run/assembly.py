@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
 from tuner.core.ledger import Asked, Ledger, heard_by
 from tuner.core.policy import POLICY, Policy, is_policy
+from tuner.core.rankings import FloatArray
 from tuner.core.steps import (
     INDEX,
     PREPARATION,
@@ -39,6 +41,7 @@ from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.builds import Builds
 from tuner.run.context_tokens import token_counter, without_token_counts
+from tuner.run.people import PeoplesLabels, with_people
 from tuner.run.planning import Plan, below, fitted_arms
 from tuner.run.split import divide
 from tuner.run.systems import build_retriever, explained, measured, resolved
@@ -59,6 +62,7 @@ class Assembly:
     and the retriever does not tell. ``source`` is the file that the configuration was read from.
     ``parts`` are the tune queries in parts, where all of them are to decide: the search is repeated
     without each.
+    ``people``: which queries people graded, where the others' labels are a judge's.
     """
 
     config: Config
@@ -75,6 +79,7 @@ class Assembly:
     count_tokens: CountTokens | None = None
     source: Source | None = None
     parts: tuple[tuple[Query, ...], ...] = ()
+    people: PeoplesLabels | None = None
 
     @property
     def deciding_queries(self) -> tuple[Query, ...]:
@@ -222,6 +227,30 @@ class Assembly:
             raise InputError("a policy needs queries, and the retriever measures itself")
         return evaluator(choice)
 
+    def evaluate_by_both(
+        self, choice: Params | Policy, queries: Sequence[Query]
+    ) -> tuple[Outcome, Mapping[str, FloatArray]]:
+        """Evaluate once, and return the values by the judge's grades of every query as well.
+
+        Those are of the metrics that depend on grades; none where no judge counts.
+        """
+        people = self.people
+        if people is None or not people.counts or isinstance(self.retriever, Measures):
+            return self.evaluate(choice, queries), {}
+        retriever, params = self.answering(choice)
+        evaluator = self.evaluator_over(retriever, queries)
+        index, begin = evaluator.ready(params), time.perf_counter()
+        rankings = retriever.retrieve(evaluator.queries, {**self.fixed, **params})
+        outcome = evaluator.outcome(rankings, params, index, begin=begin)
+        names = tuple(metric.name for metric in evaluator.metrics if metric.kind != "graph")
+        judged = replace(
+            self,
+            plan=replace(self.plan, metric_names=names),
+            dataset=replace(self.dataset, qrels={**self.dataset.qrels, **people.by_judge}),
+        )
+        found = judged.evaluator_over(retriever, queries).measure(rankings).per_query
+        return outcome, {name: found[name] for name in names}
+
     def fingerprints(self) -> dict[str, str]:
         """Return a hash for each part of the study that must not change when it is resumed."""
         split, racing = sorted(query.id for query in self.tune_queries), self.config.racing
@@ -251,6 +280,7 @@ class Assembly:
             "queries": len(self.dataset.queries),
             "tune_queries": len(self.tune_queries),
             "holdout_queries": len(self.holdout_queries),
+            **({} if self.people is None else {"labels": self.people.to_record()}),
         }
 
 
@@ -275,7 +305,8 @@ def assemble(
         dataset = open_dataset(
             section.path, format=section.format, scale=section.scale, advance=advance
         )
-        division = divide(section, dataset, config.study.seed, say)
+        dataset, people = with_people(section, dataset, say)
+        division = divide(section, dataset, people, config.study.seed, say)
     by_id = {query.id: query for query in dataset.queries}
     with _located(source, ("retriever",)), phases.phase(INDEX) as advance:
         retriever = build_retriever(config, plan.space, dataset.corpus, advance)
@@ -337,6 +368,7 @@ def assemble(
         builds=builds,
         source=source,
         parts=tuple(tuple(by_id[id_] for id_ in ids) for ids in division.parts),
+        people=people,
     )
 
 

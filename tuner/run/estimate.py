@@ -154,6 +154,8 @@ def facts_of(assembly: Assembly, settled: Settled) -> dict[str, Any]:
     """Return what is known of a study and its system; ``settled`` says what of it is free."""
     plan, dataset = assembly.plan, assembly.dataset.summary()
     record = assembly.dataset_record()
+    if "labels" in record:
+        record["labels"] = record["labels"]["told"]
     size, seed = plan.space.size(), assembly.config.study.seed
     indexes = planned_indexes(assembly)
     asked = asking(assembly, indexes=0 if indexes is None else indexes.most)

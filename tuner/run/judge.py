@@ -17,7 +17,7 @@ from tuner.core.json_text import digest_of
 from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.steps import Say
-from tuner.core.trial import Params, Trial
+from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
@@ -27,12 +27,13 @@ from tuner.evaluation.system_metrics import (
 )
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
-from tuner.stats import PairedComparison, compare_paired, correct_holm
+from tuner.stats import PairedComparison, correct_holm
 from tuner.stats.pairs import ROUNDING
+from tuner.verdict.by_judge import ByJudge, compared, labels_of
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.verdict.looks import EarlierLooks, TunedOn, count_look
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
+from tuner.verdict.ruling import BY_PEOPLE, HELD_OUT, THE_WINNER, Names
 from tuner.verdict.verdict import INDEPENDENT, Guardrail, Measured, Verdict, Widened, decide
 
 Choice = Params | Policy
@@ -109,7 +110,12 @@ def duel(
             [key_of(assembly, one) for one in (first, second)],
         )
     comparisons = {
-        name: _directed(name, compare_paired(b.metrics[name], a.metrics[name], seed=seed))
+        name: _directed(
+            name,
+            compared(
+                b.metrics[name], a.metrics[name], labels_of(b.judge, a.judge, name), seed=seed
+            ),
+        )
         for name in a.metrics
         if name in b.metrics
     }
@@ -231,15 +237,20 @@ def judge(
         alpha=float(section.alpha) if level_of is None else level_of(*pair),
         min_effect=float(section.min_effect),
         looks=looks,
-        names=names,
+        names=_of_people(names) if pair[0].judge is not None else names,
         held_out_share=len(queries) / len(assembly.dataset.queries)
-        if names.queries == HELD_OUT
+        # Of people's queries all are held out.
+        if names.queries == HELD_OUT and pair[0].judge is None
         else None,
         largest=largest_difference(assembly.plan.objective.weights),
         run_shift=0.0 if is_moot else _run_shift(assembly, baseline, queries, pair[1]),
         widened=widened,
         seed=assembly.config.study.seed,
     )
+
+
+def _of_people(names: Names) -> Names:
+    return replace(names, queries=f"{names.queries}{BY_PEOPLE}")
 
 
 def _run_shift(
@@ -357,7 +368,7 @@ def _timed(
 def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Measured:
     """Evaluate parameters or a policy on queries, and keep every query's value."""
     # A latency is one number for all queries, which no paired test can judge: none is timed here.
-    outcome = assembly.timeless().evaluate(choice, queries)
+    outcome, judged = assembly.timeless().evaluate_by_both(choice, queries)
     objective = assembly.plan.objective
     composite = composite_values(outcome.per_query, objective.weights)
     shown: Params = {"policy": "by query type"} if isinstance(choice, Policy) else choice
@@ -369,6 +380,34 @@ def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Mea
         outcome.per_query,
         objective.by_query(outcome.per_query) if is_known else None,
         {name: float(outcome.metrics[name]) for name in paid} if is_known else {},
+        _by_judge(assembly, queries, outcome, judged, is_known=is_known) if judged else None,
+    )
+
+
+def _by_judge(
+    assembly: Assembly,
+    queries: Sequence[Query],
+    outcome: Outcome,
+    judged: Mapping[str, FloatArray],
+    *,
+    is_known: bool,
+) -> ByJudge | None:
+    """Return the same values by the judge's grades; None where people graded none of the queries.
+
+    Then these are the judge's values already, and nothing corrects them.
+    """
+    people, objective = assembly.people, assembly.plan.objective
+    if people is None:
+        return None
+    is_people = np.array([query.id in people.queries for query in queries], dtype=bool)
+    if not is_people.any():
+        return None
+    values = {**outcome.per_query, **judged}
+    return ByJudge(
+        is_people,
+        composite_values(values, objective.weights),
+        objective.by_query(values) if is_known else None,
+        judged,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tuner.config.dataset import DatasetSection
 from tuner.core.errors import InputError
 from tuner.core.steps import Say
 from tuner.datasets import Dataset, cut_queries, split_queries
 from tuner.datasets.dataset import duplicate_queries
+from tuner.run.people import PeoplesLabels, people_first
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 
 # The promise of a verdict by parts was measured from so many queries on
@@ -30,18 +32,23 @@ class Division:
     parts: tuple[Ids, ...] = ()
 
 
-def divide(section: DatasetSection, dataset: Dataset, seed: int, say: Say) -> Division:
+def divide(
+    section: DatasetSection, dataset: Dataset, people: PeoplesLabels | None, seed: int, say: Say
+) -> Division:
     """Divide a data set's queries as its section says, and warn of copies on several sides.
+
+    Where a judge's labels count beside ``people``'s, people's queries are held out first.
 
     Raises:
         InputError: they cannot be divided so; its key begins at the section's.
     """
     split, queries = section.split, dataset.queries
-    tune, held_out = split_queries(
-        queries,
-        holdout=_holdout(section, len(queries), say),
-        stratify_by=split.stratify_by,
-        seed=seed,
+    share = _holdout(section, len(queries), say)
+    given: dict[str, Any] = {"holdout": share, "stratify_by": split.stratify_by, "seed": seed}
+    tune, held_out = (
+        people_first(dataset, people.queries, **given)
+        if people is not None and people.counts
+        else split_queries(queries, **given)
     )
     parts: tuple[Ids, ...] = ()
     if split.parts is not None:

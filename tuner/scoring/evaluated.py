@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tuner.core.calls import EVALUATION
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.core.files import write_csv
 from tuner.core.policy import Policy
+from tuner.core.rankings import FloatArray
 from tuner.core.trial import Outcome
 from tuner.evaluation.evaluator import metric_problems
 from tuner.evaluation.objective import Objective, composite_values
@@ -19,6 +22,7 @@ from tuner.evaluation.system_metrics import SYSTEM_METRICS
 from tuner.metrics import at_grades, listed, mean_defined
 from tuner.run.assembly import Assembly
 from tuner.run.judge import Choice, key_of, look
+from tuner.stats import mean_with_judge
 from tuner.verdict.looks import EarlierLooks
 
 
@@ -101,7 +105,7 @@ def evaluate_choice(assembly: Assembly, choice: Choice, part: str) -> Evaluated:
     queries = assembly.part(part)
     evaluator = assembly.evaluator(queries)
     assembly = assembly.counting(EVALUATION)
-    outcome = assembly.evaluate(choice, queries)
+    outcome, judged = assembly.evaluate_by_both(choice, queries)
     looks, remarks = None, list[str]()
     if part != "tune" and assembly.holdout_queries:
         runs_dir = Path(assembly.config.study.runs_dir)
@@ -115,6 +119,11 @@ def evaluate_choice(assembly: Assembly, choice: Choice, part: str) -> Evaluated:
         "violation": score.violation,
         **outcome.metrics,
     }
+    if judged:
+        corrected, told = _by_both(assembly, queries, outcome, judged)
+        shift = corrected.get("composite", score.composite) - score.composite
+        figures |= {**corrected, "objective": score.objective + shift}
+        remarks = [*remarks, *told]
     return Evaluated(
         choice,
         queries,
@@ -126,6 +135,38 @@ def evaluate_choice(assembly: Assembly, choice: Choice, part: str) -> Evaluated:
         remarks,
         assembly.ledger.calls,
     )
+
+
+def _by_both(
+    assembly: Assembly,
+    queries: Sequence[Query],
+    outcome: Outcome,
+    judged: Mapping[str, FloatArray],
+) -> tuple[dict[str, float], list[str]]:
+    """Return what both kinds of labels together say of each metric, and what to know of that."""
+    ids = frozenset[str]() if assembly.people is None else assembly.people.queries
+    is_people = np.array([query.id in ids for query in queries], dtype=bool)
+    people, others = int(is_people.sum()), int((~is_people).sum())
+    if not others:
+        return {}, []
+    weights = assembly.plan.objective.weights
+    values = {**outcome.per_query, "composite": composite_values(outcome.per_query, weights)}
+    by_judge = {**outcome.per_query, **judged}
+    by_judge["composite"] = composite_values(by_judge, weights)
+    found = {
+        name: mean
+        for name in (*judged, "composite")
+        if (mean := mean_with_judge(values[name], by_judge[name], is_people)) is not None
+    }
+    if not found:
+        few = "none" if not people else f"only {people}"
+        return {}, [f"people graded {few} of these queries: these are the judge's figures"]
+    low, high = found["composite"][1] if "composite" in found else (np.nan, np.nan)
+    told = (
+        f"people graded {people} of these queries, the judge {others} more: metrics of grades are "
+        f"estimates by both (composite: 95 % interval {low:.3f} to {high:.3f})"
+    )
+    return {name: mean for name, (mean, _) in found.items()}, [told]
 
 
 def _defined(outcome: Outcome, objective: Objective) -> dict[str, int]:

@@ -39,6 +39,7 @@ from tuner.stats.with_judge import (
     Shares,
     calibrated_ratio,
     compare_with_judge,
+    mean_with_judge,
     non_inferiority_with_judge,
 )
 
@@ -62,6 +63,7 @@ __all__ = [
     "correct_holm",
     "degrees_of_freedom",
     "levels_of_looks",
+    "mean_with_judge",
     "minimum_detectable_difference",
     "minimum_detectable_effect",
     "non_inferior_quantile",

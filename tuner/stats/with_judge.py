@@ -17,6 +17,7 @@ from tuner.core.rankings import BoolArray, FloatArray
 from tuner.stats.guardrail import NonInferiority, check_margin, non_inferiority
 from tuner.stats.paired import JudgeUse, PairedComparison, compare_paired
 from tuner.stats.pairs import ROUNDING, without_rounding
+from tuner.stats.resampling import Interval
 
 # With fewer queries of people's nothing is known of a judge's rare errors: it counts for nothing.
 FEWEST_PEOPLE = 20
@@ -195,6 +196,32 @@ def compare_with_judge(
         relative=value / abs(base) if base else None,
         judge=JudgeUse(others, float(found.weight), _worth(found, people.n)),
     )
+
+
+def mean_with_judge(
+    values: npt.ArrayLike, judged: FloatArray, is_people: BoolArray, *, confidence: float = 0.95
+) -> tuple[float, Interval] | None:
+    """Return the mean of per-query values by both kinds of labels, and its interval.
+
+    ``values`` are by people's grades where ``is_people``, ``judged`` by the judge's everywhere.
+    None where fewer than 20 of people's queries have a value, or under 2 others are there.
+
+    Raises:
+        InputError: arrays of different lengths.
+    """
+    from scipy import stats
+
+    labels = Labels(is_people, judged, np.zeros(judged.shape))
+    sides = labels.sides(values, np.zeros(judged.shape))
+    people, judge, alone = sides.differences()
+    if people.below.sum() < FEWEST_PEOPLE or alone.below.size < 2:
+        return None
+    found = calibrated_ratio(people, judge, alone)
+    value, error, degrees = (float(x) for x in (found.value, found.error, found.degrees))
+    if not math.isfinite(error):
+        return None
+    half = float(stats.t.ppf(0.5 + confidence / 2.0, degrees)) * error
+    return value, (value - half, value + half)
 
 
 def non_inferiority_with_judge(

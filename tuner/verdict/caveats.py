@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tuner.core.shown import joined
@@ -44,6 +45,8 @@ def caveats(
     elif comparison.interval_kind == "t" and comparison.n < FEWEST_QUERIES:
         few: Figures = {"fewest": FEWEST_QUERIES, "queries": queries}
         found.append(Caveat(CaveatKind.FEW_QUERIES, few))
+    if comparison.judge is not None:
+        found.append(Caveat(CaveatKind.BY_JUDGE, asdict(comparison.judge)))
     if run_shift:
         found.append(Caveat(CaveatKind.MOVES, {"shift": run_shift}))
     if looks is not None and looks.seen:
@@ -200,6 +203,14 @@ def _parts(figures: Figures) -> str:
     )
 
 
+def _by_judge(figures: Figures) -> str:
+    others = in_queries(figures["queries"], "other queries")
+    if not figures["weight"]:
+        return f"A judge graded {others}; they add nothing to people's."
+    wide = f"the interval is as wide as that of {in_queries(figures['worth'])} of people's"
+    return f"A judge graded {others}, which count by {figures['weight']:.2f}: {wide}."
+
+
 _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
     CaveatKind.COSTS_MORE: _costs_more,
     CaveatKind.NO_SPREAD: _no_spread,
@@ -212,4 +223,5 @@ _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
     CaveatKind.UNREADABLE: _unreadable,
     CaveatKind.FAILED_TRIALS: _failed_trials,
     CaveatKind.PARTS: _parts,
+    CaveatKind.BY_JUDGE: _by_judge,
 }

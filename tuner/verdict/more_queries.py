@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 from tuner.stats import minimum_detectable_difference, queries_needed
 from tuner.verdict.ruling import (
+    BY_PEOPLE,
     HELD_OUT,
     Figures,
     Names,
@@ -128,7 +129,8 @@ def _more(ruling: Ruling, prospect: Prospect, names: Names) -> str:
         if prospect.share is not None and prospect.to_label is not None
         else ""
     )
-    kind = f"more {names.queries}" if names.queries == HELD_OUT else "more queries"
+    is_told = names.queries == HELD_OUT or names.queries.endswith(BY_PEOPLE)
+    kind = f"more {names.queries}" if is_told else "more queries"
     return f"About {in_queries(prospect.more or 0, kind)} would {would}{label}."
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from tuner.core.json_text import read_as
 
 HELD_OUT = "held-out queries"
+BY_PEOPLE = " that people graded"
 # Of three digits.
 SHOWN_FROM = 0.0005
 
@@ -153,6 +154,7 @@ class CaveatKind(StrEnum):
     UNREADABLE = "looks that cannot be read"
     FAILED_TRIALS = "trials failed"
     PARTS = "the way of choosing was tested"
+    BY_JUDGE = "a judge's labels count"
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,22 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import is_clear
 from tuner.core.trial import Params
 from tuner.stats import (
     GroupComparison,
+    Labels,
     NonInferiority,
     PairedComparison,
-    compare_paired,
     non_inferior_quantile,
     non_inferiority,
+    non_inferiority_with_judge,
     per_group,
 )
+from tuner.verdict.by_judge import ByJudge, compared, labels_of
 from tuner.verdict.caveats import caveats
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Evidence, Price, Rail, rule
@@ -46,9 +50,27 @@ class Guardrail:
     is_relative: bool = False
 
     def test(
-        self, winner: FloatArray, baseline: FloatArray, *, alpha: float, seed: int
+        self,
+        winner: FloatArray,
+        baseline: FloatArray,
+        *,
+        alpha: float,
+        seed: int,
+        labels: Labels | None = None,
     ) -> NonInferiority:
-        """Test that the winner is worse by less than the margin, on the same queries."""
+        """Test that the winner is worse by less than the margin, on the same queries.
+
+        ``labels`` say by whose grades the values are, where a judge's count.
+        """
+        if labels is not None and not self.is_relative:
+            return non_inferiority_with_judge(
+                winner,
+                baseline,
+                labels,
+                margin=self.max_increase or self.max_decrease or 0.0,
+                higher_is_better=self.max_increase is None,
+                alpha=alpha,
+            )
         quantile = _quantile_of(self.metric)
         test = (
             non_inferiority
@@ -101,6 +123,7 @@ class Measured:
 
     ``objective`` is the composite less the price, shape (queries,); None without a price, or where
     one is for something that is not known by query. ``costs`` are the means of what is paid for.
+    ``judge``: the same by a judge's grades, where people graded a part of the queries only.
     """
 
     params: Params
@@ -108,6 +131,7 @@ class Measured:
     metrics: Mapping[str, FloatArray] = field(default_factory=dict)
     objective: FloatArray | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
+    judge: ByJudge | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +179,8 @@ def decide(
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
     ``names`` are for the sentence. Of ``held_out_share`` of all queries it says how many to label.
     ``largest`` is the most that two composites can differ by, None where nobody knows.
+    Where people graded only some of the queries, and a judge all of them (``Measured.judge``), both
+    count, and how many more queries would tell is said of people's.
     ``run_shift`` is by how much the composite of one configuration moved when it was asked twice:
     two configurations that are asked once each differ by that much at random, so it is a standard
     error of their difference, added to that of the queries. ``widened`` is for differences that are
@@ -163,27 +189,33 @@ def decide(
     outcome.
     """
     drawn = {"seed": seed, "permutations": draws, "resamples": draws}
-    comparison = compare_paired(
+    by_judge = partial(labels_of, winner.judge, baseline.judge)
+    comparison = compared(
         winner.composite,
         baseline.composite,
+        by_judge("composite"),
         confidence=1.0 - alpha,
         further_error=run_shift,
         widened=widened.composite,
+        most=largest,
         **drawn,
-    ).within(largest)
+    )
     tests = {
         guard.metric: guard.test(
             winner.metrics[guard.metric],
             baseline.metrics[guard.metric],
             alpha=_stricter(alpha, widened.composite),
             seed=seed,
+            labels=by_judge(guard.metric),
         )
         for guard in guardrails
     }
+    # By type people's queries answer alone.
+    own = slice(None) if winner.judge is None else winner.judge.is_people
+    first, second = winner.composite[own], baseline.composite[own]
+    types = np.asarray(query_types, dtype=object)[own].tolist() if len(query_types) else []
     groups = (
-        per_group(winner.composite, baseline.composite, query_types, largest=largest, **drawn)
-        if len(set(query_types)) > 1
-        else ()
+        per_group(first, second, types, largest=largest, **drawn) if len(set(types)) > 1 else ()
     )
     price = _price(
         winner,
@@ -193,11 +225,12 @@ def decide(
         widened=widened.objective,
         drawn=drawn,
     )
+    asked = len(first)
     evidence = Evidence(
         comparison,
         price,
         rails={guard.metric: Rail(tests[guard.metric], guard.is_relative) for guard in guardrails},
-        asked=len(winner.composite),
+        asked=asked,
         run_shift=run_shift,
         held_out_share=held_out_share,
         widened=widened.composite,
@@ -211,7 +244,7 @@ def decide(
         *_price_caveats(ruling, evidence, alpha),
         *caveats(
             comparison,
-            asked=len(winner.composite),
+            asked=asked,
             alpha=alpha,
             run_shift=run_shift,
             looks=looks,
@@ -277,9 +310,10 @@ def _price(
 ) -> Price | None:
     if winner.objective is None or baseline.objective is None:
         return None
-    objective = compare_paired(
+    objective = compared(
         winner.objective,
         baseline.objective,
+        labels_of(winner.judge, baseline.judge, "objective"),
         confidence=1.0 - alpha,
         further_error=run_shift,
         widened=widened,

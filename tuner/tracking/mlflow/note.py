@@ -132,8 +132,13 @@ def _counts(header: StudyHeader, summary: StudySummary, facts: StudyFacts) -> st
     return (
         f"{trials}, in {took}, on {_plain(data.get('name', 'the data'))}: "
         f"{data.get('tune_queries', 0):,} queries to tune on, "
-        f"{data.get('holdout_queries', 0):,} held out.{indexes}"
+        f"{data.get('holdout_queries', 0):,} held out.{indexes}{_labels(data)}"
     )
+
+
+def _labels(data: Mapping[str, Any]) -> str:
+    """Say whose grades the queries have, where a judge graded some."""
+    return f" Labels: {_plain(data['labels']['told'])}." if "labels" in data else ""
 
 
 def _against_baseline(summary: StudySummary, facts: StudyFacts) -> str:

@@ -99,6 +99,8 @@ def study_content(header: StudyHeader) -> RunContent:
     for source, name in (("name", "dataset"), ("fingerprint", "dataset_fingerprint")):
         if source in header.dataset:
             params[name] = header.dataset[source]
+    for source in ("people", "kappa") if "labels" in header.dataset else ():
+        params[f"labels.{source}"] = header.dataset["labels"][source]
     for arm in header.arms:
         params[f"budget.{arm.name}"] = arm.budget
     tags = {

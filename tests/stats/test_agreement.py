@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tuner.core.errors import InputError
-from tuner.evalset.adjudication import cohen_kappa, verdict
+from tuner.evalset.adjudication import verdict
+from tuner.stats.agreement import cohen_kappa
 
 FIRST = [0, 0, 1, 1, 3, 3]
 SECOND = [0, 0, 0, 1, 3, 1]
