@@ -10,6 +10,7 @@ import pytest
 
 from tuner.core.trial import Trial, TrialState
 from tuner.study.failures import Failures
+from tuner.verdict.by_judge import ByJudge
 from tuner.verdict.caveats import caveats_of_failures
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
@@ -28,6 +29,7 @@ from tuner.verdict.words import retold, tell, weakened
 
 QUICK = {"draws": 0}
 COMPARED = Names("B", "A", "tune queries", "A and B are the same")
+GRADED = Names(queries="held-out queries that people graded")
 POLICY = Names("the policy", "the fixed parameters")
 SLOWER = Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)
 RECALL = Guardrail("recall@10", max_decrease=0.01)
@@ -56,6 +58,21 @@ def against(gain, *, tokens=None, rails=None, **options):
             }
         sides.append(Measured({"name": names[side]}, composite, metrics, **priced))
     return decide(*sides, **QUICK, **options)
+
+
+def beside_a_judge(gain, judged, **options):
+    """Decide where people graded the first queries and a judge all: these gains by each."""
+    judged = np.asarray(judged, dtype=float)
+    is_people = np.arange(len(judged)) < len(gain)
+    sides = []
+    for name, people, judge in (
+        ("new", 0.5 + np.resize(gain, len(judged)), 0.5 + judged),
+        ("old", np.full(len(judged), 0.5), np.full(len(judged), 0.5)),
+    ):
+        by_judge = ByJudge(is_people, judge)
+        values = np.where(is_people, people, judge)
+        sides.append(Measured({"name": name}, values, judge=by_judge))
+    return decide(*sides, **QUICK, names=GRADED, **options)
 
 
 def searched(gain, *, priced=None, rails=None, **options):
@@ -100,6 +117,15 @@ LOOKS = {"last_study": "nightly", "last_date": "2026-11-28"}
 HELD_OUT = {
     "better": lambda: against(GAIN),
     "better, compared": lambda: against(GAIN, names=COMPARED),
+    "better, with a judge": lambda: beside_a_judge(
+        noise(0.06, 0.1, 60), noise(0.08, 0.1, 360) + np.arange(360) % 3 * 0.05
+    ),
+    "chance, with a judge": lambda: beside_a_judge(
+        noise(0.012, 0.1, 60), noise(0.02, 0.1, 360) + np.arange(360) % 3 * 0.05
+    ),
+    "better, with a judge of no use": lambda: beside_a_judge(
+        noise(0.06, 0.1, 60), noise(0.08, -0.1, 360)
+    ),
     "better, a policy": lambda: against(GAIN, names=POLICY),
     "better, at too high a price": lambda: against(GAIN, tokens=(FULL, FAST)),
     "better, all by the same": lambda: against(np.full(100, 0.1)),
@@ -203,6 +229,23 @@ SAID = {
     "better": (
         "Deploy: the winner is better by 0.060 in the composite on 100 held-out queries (95 % "
         "interval +0.058 to +0.062)."
+    ),
+    "better, with a judge": (
+        "Deploy: the winner is better by 0.060 in the composite on 60 held-out queries that "
+        "people graded (95 % interval +0.046 to +0.074). (A judge graded 300 other queries, "
+        "which count by 0.71: the interval is as wide as that of 210 queries of people's.)"
+    ),
+    "chance, with a judge": (
+        "Not enough queries: the winner scored 0.012 higher in the composite on 60 held-out "
+        "queries that people graded (95 % interval -0.002 to +0.026), which may be chance. "
+        "About 101 more held-out queries that people graded would show a difference of 0.012 "
+        "with 80 % power. (A judge graded 300 other queries, which count by 0.71: the "
+        "interval is as wide as that of 210 queries of people's.)"
+    ),
+    "better, with a judge of no use": (
+        "Deploy: the winner is better by 0.060 in the composite on 60 held-out queries that "
+        "people graded (95 % interval +0.034 to +0.086). (A judge graded 300 other queries; "
+        "they add nothing to people's.)"
     ),
     "better, compared": (
         "Deploy: B is better by 0.060 in the composite on 100 tune queries (95 % interval "
@@ -640,7 +683,7 @@ def test_no_reason_outlook_or_caveat_is_without_its_case():
     assert {one.ruling.reason for one in verdicts} == set(Reason) - {Reason.INFEASIBLE}
     assert {one.outlook for one in prospects if one is not None} == set(Outlook)
     kinds = {caveat.kind for one in verdicts for caveat in one.caveats}
-    assert kinds == set(CaveatKind) - {CaveatKind.FAILED_TRIALS}
+    assert kinds == set(CaveatKind) - {CaveatKind.FAILED_TRIALS, CaveatKind.PARTS}
     # Each has its outcome, and no other.
     by_reason = {one.ruling.reason: one.outcome for one in verdicts}
     assert by_reason[Reason.BETTER] == by_reason[Reason.CHEAPER] == "deploy"

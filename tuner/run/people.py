@@ -84,8 +84,10 @@ def with_people(
             "people's grades are of whole documents; leave `judge` out", key=("judge",)
         )
     if section.split.parts is not None:
-        message = "a judge's labels are corrected on queries that are held out; leave parts out, or people"
-        raise InputError(message, key=("split", "parts"))
+        raise InputError(
+            "a judge's labels are corrected on held-out queries: leave out `parts` or `people`",
+            key=("split", "parts"),
+        )
     path = Path(section.people)
     people = read_qrels(path, relevant_from=dataset.scale.relevant_from).grades
     _check(people, dataset, section.people)
