@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tuner.verdict.by_judge import ByJudge
-from tuner.verdict.ruling import Names, read_record
+from tuner.verdict.ruling import THE_WINNER, read_record
 from tuner.verdict.verdict import Guardrail, Measured, decide
 from tuner.verdict.words import retold
 
 PEOPLE, OTHERS = 60, 540
-NAMES = Names(queries="held-out queries that people graded")
 
 
 def sides(gain, *, favour=0.0, price=None, seed=0):
@@ -45,7 +44,7 @@ def alone(side):
 
 def test_a_gain_that_people_alone_do_not_show_is_deployed():
     winner, baseline = sides(0.045, seed=1)
-    both = decide(winner, baseline, names=NAMES, draws=0)
+    both = decide(winner, baseline, draws=0)
     assert decide(alone(winner), alone(baseline), draws=0).outcome == "not enough queries"
     assert both.outcome == "deploy"
     assert "on 60 held-out queries that people graded (95 % interval" in both.sentence
@@ -93,11 +92,11 @@ def test_types_of_queries_are_compared_by_peoples_grades_alone():
 
 def test_the_record_tells_what_the_judge_added_and_can_be_retold():
     winner, baseline = sides(0.045)
-    found = decide(winner, baseline, names=NAMES, draws=0)
+    found = decide(winner, baseline, draws=0)
     record = found.to_record()
     assert record["comparison"]["judge"]["queries"] == OTHERS
     assert read_record(record)
-    assert retold(record, NAMES) == found.sentence
+    assert retold(record, THE_WINNER) == found.sentence
 
 
 def test_queries_without_a_value_are_counted_among_peoples():

@@ -29,7 +29,6 @@ from tuner.verdict.words import retold, tell, weakened
 
 QUICK = {"draws": 0}
 COMPARED = Names("B", "A", "tune queries", "A and B are the same")
-GRADED = Names(queries="held-out queries that people graded")
 POLICY = Names("the policy", "the fixed parameters")
 SLOWER = Guardrail("latency_p95_ms", max_increase=0.1, is_relative=True)
 RECALL = Guardrail("recall@10", max_decrease=0.01)
@@ -72,7 +71,7 @@ def beside_a_judge(gain, judged, **options):
         by_judge = ByJudge(is_people, judge)
         values = np.where(is_people, people, judge)
         sides.append(Measured({"name": name}, values, judge=by_judge))
-    return decide(*sides, **QUICK, names=GRADED, **options)
+    return decide(*sides, **QUICK, **options)
 
 
 def searched(gain, *, priced=None, rails=None, **options):

@@ -33,7 +33,7 @@ from tuner.verdict.by_judge import ByJudge, compared, labels_of
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.verdict.looks import EarlierLooks, TunedOn, count_look
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import BY_PEOPLE, HELD_OUT, THE_WINNER, Names
+from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
 from tuner.verdict.verdict import INDEPENDENT, Guardrail, Measured, Verdict, Widened, decide
 
 Choice = Params | Policy
@@ -237,7 +237,7 @@ def judge(
         alpha=float(section.alpha) if level_of is None else level_of(*pair),
         min_effect=float(section.min_effect),
         looks=looks,
-        names=_of_people(names) if pair[0].judge is not None else names,
+        names=names,
         held_out_share=len(queries) / len(assembly.dataset.queries)
         # Of people's queries all are held out.
         if names.queries == HELD_OUT and pair[0].judge is None
@@ -247,10 +247,6 @@ def judge(
         widened=widened,
         seed=assembly.config.study.seed,
     )
-
-
-def _of_people(names: Names) -> Names:
-    return replace(names, queries=f"{names.queries}{BY_PEOPLE}")
 
 
 def _run_shift(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tuner.verdict.caveats import caveat_record, told_caveat
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, POWER_SHOWN, advise
 from tuner.verdict.ruling import (
+    BY_PEOPLE,
     SHOWN_FROM,
     THE_WINNER,
     Caveat,
+    CaveatKind,
     Figures,
     Names,
     Reason,
@@ -31,6 +34,8 @@ def tell(ruling: Ruling, caveats: Sequence[Caveat] = (), names: Names = THE_WINN
     >>> told.sentence
     'Keep the baseline: no configuration did better than it.'
     """
+    if any(caveat.kind is CaveatKind.BY_JUDGE for caveat in caveats):
+        names = replace(names, queries=f"{names.queries}{BY_PEOPLE}")
     outcome = ruling.outcome.replace("the baseline", names.baseline)
     finding = _FINDINGS[ruling.reason](ruling.figures, names)
     advice = "" if ruling.prospect is None else advise(ruling, ruling.prospect, names)
