@@ -161,6 +161,8 @@ def group_of(name):
     """Return what kind of surface it is."""
     if name.endswith(".npz"):
         return "indexes"
+    if name == "lightrag":
+        return name
     return f"all {name.partition('#')[2]}" if "#" in name else "made up"
 
 
@@ -191,7 +193,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("out", type=Path, help="the file of results")
-    parser.add_argument("paths", nargs="*", help="data sets; `made-up`, files of recorded surfaces")
+    parser.add_argument(
+        "paths", nargs="*", help="data sets; `made-up`, `lightrag`, files of recorded surfaces"
+    )
     parser.add_argument("--ways", nargs="*", default=None)
     parser.add_argument("--on", nargs="*", default=None, help="surfaces, by name")
     parser.add_argument("--also", nargs="*", type=Path, default=[], help="more files to show")

@@ -3,7 +3,7 @@
 The name of a surface of a data set is the set's path and, after a `#`, which queries and
 which parameters: `builtin:atlas#tune`, `#held-out`, `#50` (fifty of the queries to tune on), `#nine` (the engine's
 nine query parameters). The split, space and objective of the first three are those of `configs/graphrag.yaml`.
-A file `….npz` is a surface that `index_surfaces.py` recorded.
+`lightrag` is the recorded surface of `lightrag_surface.py`, and a file `….npz` one of `index_surfaces.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import index_surfaces
+import lightrag_surface
 import numpy as np
 
 from tuner.core.space import Categorical, Integer, Real, SearchSpace
@@ -68,7 +69,7 @@ def named(paths, on):
     for path in paths:
         if path == "made-up":
             names += MADE_UP
-        elif path in MADE_UP or path.endswith(".npz") or "#" in path:
+        elif path in ("lightrag", *MADE_UP) or path.endswith(".npz") or "#" in path:
             names.append(path)
         else:
             names += [f"{path}#{part}" for part in PARTS]
@@ -79,7 +80,7 @@ def surfaces(name, folder):
     """Return one surface by its name; the best value known is kept in a file in ``folder``."""
     if name in MADE_UP:
         return {name: made_up(name)}
-    if name.endswith(".npz"):
+    if name == "lightrag" or name.endswith(".npz"):
         return {name: recorded(name)}
     path, _, part = name.partition("#")
     value, space, baseline = of_engine(path, part)
@@ -92,7 +93,11 @@ def surfaces(name, folder):
 
 
 def recorded(name):
-    """Return a surface that is a table over the parameters of an index and of its queries."""
+    """Return a surface that is a table: LightRAG's query parameters, or those of an index too."""
+    if name == "lightrag":
+        value, best = lightrag_surface.value_of(OBJECTIVE)
+        space = lightrag_surface.SPACE
+        return Surface(name, space, value, best, space.canonical(lightrag_surface.BASELINE))
     one = index_surfaces.recorded(name)
     start = {**BASELINE, "chunk_words": 0, "embedding_dim": 0, "bm25_k1": 1.2, "bm25_b": 0.75}
     return Surface(name, one.space, one.value, one.optimum, one.space.canonical(start))
