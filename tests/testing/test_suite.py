@@ -14,6 +14,7 @@ from tuner.core.corpus import Query
 from tuner.core.rankings import Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Knob
+from tuner.retrieval.free import FreeKnobs, Mixing, Share
 from tuner.retrieval.knobs import knob_params
 from tuner.testing import RetrieverCase, check_retriever
 from tuner.testing.retrievers import CHECKS
@@ -141,6 +142,38 @@ class HoldsALock(Table):
         raise AssertionError("cannot be pickled: it holds a lock")
 
 
+class Free(Table):
+    def free_knobs(self, fixed, searched):
+        return FreeKnobs(("top_k",))
+
+
+class NoPrefix(Free):
+    """Has another first document where many are wanted."""
+
+    def retrieve(self, queries, params):
+        found = super().retrieve(queries, params)
+        if params.get("top_k", 3) < 9:
+            return found
+        return replace(found, documents=np.roll(found.documents, 1, axis=1))
+
+
+class NoLegs(Table):
+    def free_knobs(self, fixed, searched):
+        return FreeKnobs((), Mixing({"graph": Share("top_k")}))
+
+
+class CountsContexts(Free):
+    def retrieve(self, queries, params):
+        found = super().retrieve(queries, params)
+        return replace(found, context_tokens=(found.documents >= 0).sum(axis=1) * 5.0)
+
+
+class CountsPassages(CountsContexts):
+    def retrieve(self, queries, params):
+        found = super().retrieve(queries, params)
+        return replace(found, tokens=(found.documents >= 0) * 5.0)
+
+
 def case(retriever: Any, **changes: Any) -> RetrieverCase:
     params = ({}, {"top_k": 1})
     return RetrieverCase(lambda: retriever, QUERIES, params, document_ids=IDS, **changes)
@@ -156,8 +189,9 @@ def broken_checks(retriever: Any, **changes: Any) -> set[str]:
     return set()
 
 
-def test_a_right_retriever_passes():
-    check_retriever(case(Table()))
+@pytest.mark.parametrize("kind", [Table, Free, CountsPassages])
+def test_a_right_retriever_passes(kind):
+    check_retriever(case(kind()))
 
 
 @pytest.mark.parametrize(
@@ -178,6 +212,9 @@ def test_a_right_retriever_passes():
         (Lenient, "check_unknown_knob_is_refused"),
         (OwnDefault, "check_defaults_are_filled_in"),
         (Pops, "check_params_are_left_alone"),
+        (NoPrefix, "check_free_knobs"),
+        (NoLegs, "check_free_knobs"),
+        (CountsContexts, "check_free_knobs"),
         (HoldsALock, "check_pickling"),
         (HoldsALock, "check_fingerprint"),
     ],

@@ -21,6 +21,7 @@ from tuner.retrieval.base import Retriever, serve_one
 from tuner.retrieval.knobs import Knob, knob_params
 from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.testing.contract import Contract, check_all, checks_in, need
+from tuner.testing.free_knobs import need_computed
 
 
 @dataclass(frozen=True)
@@ -345,6 +346,13 @@ def check_single_query(case: RetrieverCase) -> None:
     params = dict(case.params[0])
     query = case.queries[0]
     need_rows(serve_one(case.retriever, query, params), [query.id], params)
+
+
+def check_free_knobs(case: RetrieverCase) -> None:
+    """Check that what is declared free is so, at values all over the ranges of its knobs."""
+    if case.is_deterministic:
+        for params in case.params:
+            need_computed(case.retriever, case.queries, params)
 
 
 def _check_same(queries: Sequence[Query], got: Rankings, wanted: Rankings, what: str) -> None:
