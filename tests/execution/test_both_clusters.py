@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from tuner.core.errors import InputError, TunerError
 from tuner.core.trial import Outcome, Params, Trial
 
 EVERY_X = set(range(24))
+QUICK = Path(__file__).resolve().parents[2] / "configs" / "quick.yaml"
+FEW = ("tracking=null", "backends=[{kind: random, trials: 4}, {kind: tpe, trials: 4}]")
 ENTRIES = {
     "dask": ("tcp://127.0.0.1:{}", "no Dask scheduler answers at tcp://", "dask scheduler"),
     "ray": ("127.0.0.1:{}", "no Ray head node answers at ", "ray start --head"),
@@ -62,6 +65,31 @@ def test_a_run_whose_cluster_dies_ends_in_words_and_can_be_resumed(
     assert all(event["state"] == "finished" for event in told.values())
     assert {x: told[x] for x in before} == before
     assert all(project.evaluations()[x] == 1 for x in before)
+
+
+@pytest.mark.slow
+@needs_its_package
+def test_what_is_free_is_computed_on_a_cluster_as_it_is_here(
+    project: Any, kind: str, request: pytest.FixtureRequest
+) -> None:
+    cluster = request.getfixturevalue(f"{kind}_cluster")
+    cluster.add_workers(2)
+    told = []
+    for settings in (["kind=inline"], [f"address={cluster.address}", f"kind={kind}"]):
+        arguments = [f"execution.{setting}" for setting in settings]
+        run = project.start(
+            "run", str(QUICK), *(w for a in (*FEW, *arguments) for w in ("--set", a))
+        )
+        project.end(run, 0)
+        (journal,) = project.folder.glob("runs/*/journal.jsonl")
+        trials = {event["trial"]: event for event in project.events("told")}
+        journal.unlink()
+        same = ("arm", "state", "params", "objective", "metrics", "profile")
+        told.append({n: {key: e.get(key) for key in same} for n, e in trials.items()})
+    here, far = told
+    assert far == here
+    assert [n for n, trial in sorted(here.items()) if trial["profile"] is None] == [0]
+    assert all("graph_weight" in trial["params"] for trial in here.values())
 
 
 @needs_its_package
