@@ -106,7 +106,7 @@ def test_with_free_off_every_value_is_asked(free):
 
 def test_a_study_that_says_nothing_of_it_stays_as_it_was(free):
     free.edit("tracking: null", "tracking: null\nfree: off")
-    free("run", "config.yaml")
+    first = json.loads(free("run", "config.yaml", "--json").stdout)
     (run_dir,) = free.runs()
     config, path = run_dir / "config.yaml", run_dir / "journal.jsonl"
     config.write_text(config.read_text(encoding="utf-8").replace("free: 'off'\n", ""))
@@ -115,6 +115,9 @@ def test_a_study_that_says_nothing_of_it_stays_as_it_was(free):
     assert record["config"].pop("free") == "off"
     path.write_text("".join([json.dumps(record) + "\n", *lines]), encoding="utf-8")
     assert "free" not in config.read_text(encoding="utf-8")
+    # It has ended, with a verdict that is not given again.
+    again = json.loads(free("resume", str(run_dir), "--json").stdout)
+    assert again["queries_asked"] == first["queries_asked"]
     done = free("resume", str(run_dir), "--trials", "random=+3")
     assert "random goes on to 9 trials, 3 more" in done.stderr
     assert "free: top_k" not in done.stderr
