@@ -40,19 +40,15 @@ class Lines:
     high: float
 
     def near_the_top(self, depth: int) -> Lines:
-        """Return the lines that may be among the best ``depth``; see ``nearer_the_top``."""
-        near = self
-        for looks in _LOOKS:
-            near = near._kept(near._is_near(depth, looks))
-        return near
-
-    def nearer_the_top(self, depth: int, looks: int) -> Lines:
         """Return the lines that may be among the best ``depth`` of their query, and perhaps more.
 
         Between two weights the documents that are best at one stay above the lowest of their own
         scores at both; a line that is below that at both ends cannot be among the best between.
         """
-        return self._kept(self._is_near(depth, looks))
+        near = self
+        for looks in _LOOKS:
+            near = near._kept(near._is_near(depth, looks))
+        return near
 
     def _is_near(self, depth: int, looks: int) -> BoolArray:
         # At an end a leg is left out, and all that only it found is equal: that is looked at apart.
