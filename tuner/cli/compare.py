@@ -88,8 +88,8 @@ def command(
     """
     from tuner.cli.pair_table import print_answer_duel, print_duel
     from tuner.run.baseline import origin_of
+    from tuner.run.duel import duel
     from tuner.run.folder import remembering_from
-    from tuner.run.judge import duel
 
     a_given = None if first is None else read_params(first, "--a")
     b_given = None if second is None else read_params(second, "--b")

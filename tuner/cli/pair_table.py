@@ -9,7 +9,7 @@ from tuner.cli.out import echo
 from tuner.cli.tables import print_guardrails, print_types, shown_params
 from tuner.core.corpus import Query
 from tuner.core.shown import figure, shown_p
-from tuner.run.judge import Duel
+from tuner.run.duel import Duel
 from tuner.scoring.answers import AnswerDuel
 from tuner.stats import PairedComparison
 

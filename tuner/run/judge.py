@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,17 +20,15 @@ from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
-    is_better_lower,
     largest_difference,
     paired_latency_ms,
 )
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
-from tuner.stats import PairedComparison, correct_holm
 from tuner.stats.pairs import ROUNDING
-from tuner.verdict.by_judge import ByJudge, compared, labels_of
+from tuner.verdict.by_judge import ByJudge
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
-from tuner.verdict.looks import EarlierLooks, TunedOn, count_look
+from tuner.verdict.looks import EarlierLooks, count_look
 from tuner.verdict.outcome import Rail
 from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
 from tuner.verdict.verdict import INDEPENDENT, Guardrail, Measured, Verdict, Widened, decide
@@ -41,115 +38,6 @@ Choice = Params | Policy
 LevelOf = Callable[[Measured, Measured], float]
 # Remembers a look at held-out queries, and returns the earlier ones that a verdict is to warn of.
 LookAt = Callable[[], EarlierLooks | None]
-
-
-@dataclass(frozen=True)
-class Duel:
-    """Two configurations on the same queries.
-
-    Attributes:
-        verdict: of the second (as the winner) against the first (as the baseline).
-        metrics: by metric, the second less the first, and the p-value by Holm over the metrics.
-        gained, lost: row of the query and its change in the composite, largest change first.
-        remarks: what favours one of the two, such as having been tuned on these queries.
-        looks: of the held-out queries, where some took part.
-    """
-
-    verdict: Verdict
-    metrics: Mapping[str, tuple[PairedComparison, float | None]]
-    gained: tuple[tuple[int, float], ...]
-    lost: tuple[tuple[int, float], ...]
-    remarks: tuple[str, ...] = ()
-    looks: EarlierLooks | None = None
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the duel as a JSON-ready mapping."""
-        return {
-            "a": self.verdict.baseline,
-            "b": self.verdict.winner,
-            "verdict": self.verdict.to_record(),
-            "metrics": {
-                name: {**asdict(comparison), "adjusted_p": adjusted}
-                for name, (comparison, adjusted) in self.metrics.items()
-            },
-            "remarks": list(self.remarks),
-            "holdout_looks": None if self.looks is None else asdict(self.looks),
-        }
-
-
-def duel(
-    assembly: Assembly,
-    first: Choice,
-    second: Choice,
-    part: str,
-    *,
-    tuned_on: tuple[TunedOn | None, TunedOn | None] = (None, None),
-) -> Duel:
-    """Compare two configurations by every metric on a part of the queries, and decide.
-
-    ``tuned_on`` says of each what it was tuned on, where that is known.
-    On held-out queries this is a look, and is remembered as one, unless the two are the same or
-    have met on them before.
-
-    Raises:
-        InputError: there are no such queries.
-    """
-    queries = assembly.part(part)
-    if not queries:
-        kind = assembly.config.retriever.kind
-        raise InputError(f"{kind!r} measures itself: there are no queries to compare two on")
-    is_held_out = part == "holdout"
-    called = {"holdout": HELD_OUT, "tune": "tune queries"}.get(part, "queries")
-    seed = assembly.config.study.seed
-    b, a = both = measured_both(assembly, second, first, queries)
-    looks = None  # counted now that there are answers to look at
-    if part != "tune" and assembly.holdout_queries and first != second:
-        looks = look(
-            Path(assembly.config.study.runs_dir),
-            assembly,
-            [key_of(assembly, one) for one in (first, second)],
-        )
-    comparisons = {
-        name: _directed(
-            name,
-            compared(
-                b.metrics[name], a.metrics[name], labels_of(b.judge, a.judge, name), seed=seed
-            ),
-        )
-        for name in a.metrics
-        if name in b.metrics
-    }
-    adjusted = correct_holm([comparison.p_value for comparison in comparisons.values()])
-    change = np.nan_to_num(b.composite - a.composite)
-    order = np.argsort(change, kind="stable")
-    return Duel(
-        judge(
-            assembly,
-            second,
-            first,
-            queries,
-            look_at=lambda: looks if is_held_out else None,
-            both=both,
-            names=Names("B", "A", called, "A and B are the same"),
-        ),
-        {
-            name: (comparison, None if np.isnan(p) else float(p))
-            for (name, comparison), p in zip(comparisons.items(), adjusted, strict=True)
-        },
-        tuple((int(row), float(change[row])) for row in order[::-1] if change[row] > 0),
-        tuple((int(row), float(change[row])) for row in order if change[row] < 0),
-        tuple(
-            remark
-            for called, origin in zip("AB", tuned_on, strict=True)
-            if origin and (remark := origin.remark(called, assembly.dataset, queries))
-        ),
-        looks,
-    )
-
-
-def _directed(name: str, comparison: PairedComparison) -> PairedComparison:
-    directed = comparison.of_a_cost() if is_better_lower(name) else comparison
-    return directed.within(largest_difference([name]))
 
 
 def guardrails(assembly: Assembly) -> list[Guardrail]:
