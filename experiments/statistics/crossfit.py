@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -49,23 +49,22 @@ from populations import (
     real,
     shuffled,
 )
-from real import KINDS, Answers, utility
+from real import Answers, found_by, utility
 from scipy import stats
-from search_quality import METRICS, OBJECTIVE, search
+from search_quality import METRICS, OBJECTIVE
 
 from tuner.backends.tpe import Tpe
-from tuner.core.trial import Outcome, Trial, TrialState
+from tuner.core.trial import Trial, TrialState
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.objective import composite_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
-from tuner.metrics.base import mean_defined
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
 from tuner.stats import Choose, widened_by
 from tuner.stats.paired import degrees_of_freedom
 from tuner.verdict.verdict import INDEPENDENT, MIN_EFFECT, Measured, Widened, decide
-from tuner.verdict.winner import choose_winner, winner_rule
+from tuner.verdict.winner import winner_rule
 
 QUERIES = (40, 60, 100, 200, 500)
 POWER_QUERIES = (60, 100, 200)
@@ -423,28 +422,6 @@ def split_rows(path, arguments):
         part_of = np.array([int(query.id in set(first)) for query in dataset.queries])
         counts.update(one_split(answers, part_of, seed))
     return [row_of(counts, arguments.splits, **{"data set": dataset.name})]
-
-
-def found_by(answers, is_seen, seed):
-    """Return the trials of grid and TPE on some queries, the baseline first, and their winner."""
-
-    def evaluate(params):
-        per_query = answers.of(params)
-        return Outcome({name: mean_defined(per_query[name][is_seen])[0] for name in METRICS})
-
-    found = [trial for kind in KINDS for trial in search(kind, evaluate, seed)]
-    metrics = dict(evaluate(DEFAULT).metrics)
-    baseline = Trial(
-        number=0,
-        arm=BASELINE_ARM,
-        params=DEFAULT,
-        state=TrialState.FINISHED,
-        objective=OBJECTIVE.score(metrics).objective,
-        metrics=metrics,
-    )
-    trials = [baseline, *(replace(one, number=n) for n, one in enumerate(found, start=1))]
-    utilities = {trial.number: utility(answers.of(trial.params))[is_seen] for trial in trials}
-    return trials, choose_winner(trials, utilities)
 
 
 def one_split(answers, part_of, seed):

@@ -58,17 +58,12 @@ def utility(per_query):
     return composite_values(per_query, OBJECTIVE.weights) - price * per_query[CONTEXT_TOKENS]
 
 
-def one_split(dataset, answers, seed):
-    """Return the verdict under one split, the tune gain of its winner, and the queries held out."""
-    tune_ids, holdout_ids = split_queries(
-        dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=seed
-    )
-    place = {query.id: column for column, query in enumerate(dataset.queries)}
-    tune, holdout = (np.array([place[id_] for id_ in ids]) for ids in (tune_ids, holdout_ids))
+def found_by(answers, seen, seed):
+    """Return the trials of grid and TPE on some queries, the baseline first, and their winner."""
 
     def evaluate(params):
         per_query = answers.of(params)
-        return Outcome({name: mean_defined(per_query[name][tune])[0] for name in METRICS})
+        return Outcome({name: mean_defined(per_query[name][seen])[0] for name in METRICS})
 
     found = [trial for kind in KINDS for trial in search(kind, evaluate, seed)]
     metrics = dict(evaluate(DEFAULT).metrics)
@@ -80,12 +75,19 @@ def one_split(dataset, answers, seed):
         objective=OBJECTIVE.score(metrics).objective,
         metrics=metrics,
     )
-    trials = [
-        baseline,
-        *(replace(trial, number=number) for number, trial in enumerate(found, start=1)),
-    ]
-    utilities = {trial.number: utility(answers.of(trial.params))[tune] for trial in trials}
-    winner = choose_winner(trials, utilities)
+    trials = [baseline, *(replace(one, number=n) for n, one in enumerate(found, start=1))]
+    utilities = {trial.number: utility(answers.of(trial.params))[seen] for trial in trials}
+    return trials, choose_winner(trials, utilities)
+
+
+def one_split(dataset, answers, seed):
+    """Return the verdict under one split, the tune gain of its winner, and the queries held out."""
+    tune_ids, holdout_ids = split_queries(
+        dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=seed
+    )
+    place = {query.id: column for column, query in enumerate(dataset.queries)}
+    tune, holdout = (np.array([place[id_] for id_ in ids]) for ids in (tune_ids, holdout_ids))
+    _, winner = found_by(answers, tune, seed)
     sides = {"winner": winner.params, "baseline": DEFAULT}
     composite = {
         name: composite_values(answers.of(params), OBJECTIVE.weights)

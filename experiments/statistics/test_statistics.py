@@ -186,7 +186,7 @@ def test_crossfit_runs(cache, tmp_path):
         *("--splits", "1"),
     )
     assert Counter(row["table"] for row in rows) == {
-        "null": 4,
+        "null": 5,
         "priced": 7,
         "power": 1,
         "searches": 2,
