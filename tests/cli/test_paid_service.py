@@ -120,6 +120,18 @@ def check_books(
     assert spent["money"] == pytest.approx(bill)
 
 
+def test_what_a_study_may_cost_is_told_by_what_a_trial_asks_for(
+    tuner_here, service: PaidService
+) -> None:
+    configure(tuner_here.folder, service, {})
+    checked = json.loads(tuner_here("check", "config.yaml", "--json", "--probe").stdout)
+    told = checked["system"]
+    # The baseline's top_k is 10, but a trial asks for 12.
+    assert told["tokens_of_a_query"] == 12 * 7
+    bill = PER_QUERY + PER_1000_TOKENS * 12 * 7 / 1000.0
+    assert told["money_at_most"] == pytest.approx(told["queries_at_most"] * bill)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_four_knobs_are_tuned_interrupted_extended_and_compared(

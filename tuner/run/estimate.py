@@ -19,6 +19,7 @@ from tuner.core.shown import counted, joined
 from tuner.core.space import SearchSpace
 from tuner.core.steps import duration
 from tuner.core.trial import IndexUse, Params
+from tuner.evaluation.free.settings import told_by
 from tuner.retrieval.base import Measures, at_once_of
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.wrapped.around import is_engine
@@ -238,13 +239,14 @@ def _fewer_levels(
 def probe(assembly: Assembly, queries: int) -> Probe:
     """Ask the baseline, or the defaults where there is none, so many queries, and take the time.
 
+    Of parameters that are free it takes the values that a trial asks with: those that tell of all.
     The built-in engine is asked all queries to tune on: it answers a batch as fast as a few. A
     system that measures itself is asked once.
 
     Raises:
         TunerError: it could not be evaluated.
     """
-    choice = assembly.choice(assembly.baseline or {})
+    choice = _as_trials_ask(assembly, assembly.choice(assembly.baseline or {}))
     index = assembly.ready(choice)
     tuned = assembly.tune_queries
     is_measured = isinstance(assembly.retriever, Measures)
@@ -283,6 +285,12 @@ def probe(assembly: Assembly, queries: int) -> Probe:
             tokens=asked.tokens / asked.answered if asked.answered and asked.tokens else None,
         ),
     )
+
+
+def _as_trials_ask(assembly: Assembly, choice: Params | Policy) -> Params | Policy:
+    if isinstance(choice, Policy):
+        return choice
+    return {**choice, **told_by(assembly.plan.space, expected(assembly).free)}
 
 
 def _computing_s(assembly: Assembly, choice: Params | Policy) -> float:
