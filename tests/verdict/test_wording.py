@@ -11,7 +11,7 @@ import pytest
 from tuner.core.trial import Trial, TrialState
 from tuner.study.failures import Failures
 from tuner.verdict.by_judge import ByJudge
-from tuner.verdict.caveats import caveats_of_failures
+from tuner.verdict.caveats import caveat_of_parts, caveats_of_failures
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
 from tuner.verdict.outcome import Rail
@@ -790,3 +790,21 @@ def test_what_cannot_be_read_is_named():
     ):
         with pytest.raises(ValueError, match=named):
             read_record({**record, part: value})
+
+
+@pytest.mark.parametrize(
+    ("stayed", "said"),
+    [
+        (0, ""),
+        (1, "; without one part nothing was better than the baseline"),
+        (2, "; without 2 parts nothing was better than the baseline"),
+    ],
+)
+def test_a_verdict_by_parts_says_what_was_tested(stayed, said):
+    caveat = caveat_of_parts({"parts": 5, "as_deployed": 0.74, "stayed": stayed})
+    record = weakened(against(noise(0.1, 0.05, 60)).to_record(), [caveat])
+    assert record["sentence"].endswith(
+        "(Each of 5 parts of the queries met what a search without it chose; what is deployed "
+        f"was chosen by all. On 74 % of the queries both score the same{said}.)"
+    )
+    assert retold(record, THE_WINNER) == record["sentence"]
