@@ -8,6 +8,7 @@ from typing import Any
 
 from tuner.core.checks import is_number
 from tuner.core.errors import Problem, did_you_mean, refuse
+from tuner.core.json_text import digest_of
 from tuner.core.shown import shortened
 from tuner.retrieval.adapters.runs.fusion import NORMALISATIONS
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
@@ -116,3 +117,10 @@ def _mixing_problems(name: str, how: Mapping[str, Any]) -> Iterator[Problem]:
         hint = did_you_mean(_method(how), NORMALISATIONS)
         message = f"unknown normalisation {_method(how)!r}{hint}"
         yield Problem(message, key=(name, NORMALISATION))
+
+
+def fingerprint_of_free(free: str | dict[str, Any]) -> dict[str, str]:
+    """Return what of the key ``free`` must not change when a study is resumed."""
+    if isinstance(free, dict):
+        return {"free": digest_of(free)}
+    return {} if free == "off" else {"free": free}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.config import Config, Source
+from tuner.config.free import fingerprint_of_free
 from tuner.core.calls import PREPARING
 from tuner.core.corpus import Corpus, Query
 from tuner.core.errors import InputError
@@ -42,7 +43,7 @@ from tuner.run.baseline import baseline_origin, read_baseline, read_policy
 from tuner.run.builds import Builds
 from tuner.run.context_tokens import token_counter, without_token_counts
 from tuner.run.people import PeoplesLabels, with_people
-from tuner.run.planning import Plan, below, fitted_arms
+from tuner.run.planning import Plan, below, fitted_arms, measuring
 from tuner.run.split import divide
 from tuner.run.systems import build_retriever, explained, measured, resolved
 from tuner.verdict.looks import TunedOn
@@ -263,7 +264,7 @@ class Assembly:
             "split": digest_of(split),
             "fixed": digest_of(self.fixed),
             "retriever": self.retriever.fingerprint,
-            **_fingerprint_of_free(self.config.free),
+            **fingerprint_of_free(self.config.free),
             **({"parts": digest_of(self._part_ids)} if self.parts else {}),
             **({} if racing is None else {"racing": digest_of(racing.model_dump())}),
         }
@@ -386,12 +387,6 @@ def _assemble_measured(config: Config, source: Source, plan: Plan) -> Assembly:
     return Assembly(config, plan, NO_DATASET, (), (), system, baseline, source=source)
 
 
-def _fingerprint_of_free(free: str | dict[str, Any]) -> dict[str, str]:
-    if isinstance(free, dict):
-        return {"free": digest_of(free)}
-    return {} if free == "off" else {"free": free}
-
-
 @contextmanager
 def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
     try:
@@ -399,10 +394,3 @@ def _located(source: Source, key: tuple[str | int, ...]) -> Iterator[None]:
     except InputError as error:
         problems = [below(problem, key) for problem in error.problems]
         raise source.error(InputError(problems=problems)) from error
-
-
-def measuring(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a configuration decides the values of metrics, besides their names."""
-    found = {name: v for name, v in (config.get("context") or {}).items() if v is not None}
-    budget = (config.get("objective") or {}).get("budget_tokens")
-    return found if budget is None else {**found, "budget_tokens": budget}

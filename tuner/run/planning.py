@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -312,3 +312,10 @@ def below(problem: Problem, key: tuple[str | int, ...]) -> Problem:
     if problem.file is not None or problem.key[: len(key)] == key:
         return problem
     return replace(problem, key=(*key, *problem.key))
+
+
+def measuring(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a configuration decides the values of metrics, besides their names."""
+    found = {name: v for name, v in (config.get("context") or {}).items() if v is not None}
+    budget = (config.get("objective") or {}).get("budget_tokens")
+    return found if budget is None else {**found, "budget_tokens": budget}

@@ -24,8 +24,9 @@ from tuner.core.steps import Say
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.objective import Objective
-from tuner.run.assembly import Assembly, measuring
+from tuner.run.assembly import Assembly
 from tuner.run.known_points import is_point, known_points
+from tuner.run.planning import measuring
 from tuner.study.results import EARLIER_ARM
 from tuner.tracking.mlflow.tracker import Mlflow
 
