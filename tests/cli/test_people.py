@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+import yaml
 
 NAMES = [f"{first}{last}" for first in ("Al", "Be", "Co", "Du", "El") for last in "abcdefgh"]
 PARTS = ("river", "market", "tower")
@@ -119,3 +120,23 @@ def test_people_and_what_does_not_go_with_it_are_refused_with_their_line(labelle
     assert "not in the corpus: 'nowhere'" in tuner("check", "config.yaml", code=2).stderr
     tuner.edit("split: {holdout: 0.5,", "split: {parts: 2,")
     assert "leave out `parts` or `people`" in tuner("check", "config.yaml", code=2).stderr
+
+
+def test_a_study_finds_peoples_labels_from_any_folder(labelled):
+    tuner = labelled()
+    tuner("run", "config.yaml")
+    (run_dir,) = tuner.runs()
+    kept = yaml.safe_load((run_dir / "config.yaml").read_text(encoding="utf-8"))
+    assert kept["dataset"]["people"] == str((tuner.folder / "people.tsv").resolve())
+
+
+def test_where_peoples_queries_fill_the_holdout_the_run_says_so(labelled):
+    tuner = labelled()
+    tuner.edit("holdout: 0.5", "holdout: 0.2")
+    assert "all 24 held-out queries are people's" in tuner("check", "config.yaml").stderr
+
+
+def test_nights_have_peoples_labels_or_a_judges(labelled):
+    done = labelled()("nightly", "config.yaml", code=2)
+    assert "nights share one alpha" in done.stderr
+    assert "config.yaml:" in done.stderr

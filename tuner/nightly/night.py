@@ -103,13 +103,8 @@ def run_night(
         check_notify(config.nightly.notify)
     except InputError as error:
         raise Refused(problems=source.error(error).problems) from error
-    if config.dataset is not None and config.dataset.split.parts is not None:
-        message = (
-            "many nights would look at all queries, and share one alpha by a fixed holdout; "
-            "hold queries out instead (holdout: 0.5)"
-        )
-        found = source.error(InputError(message, key=("dataset", "split", "parts")))
-        raise Refused(problems=found.problems)
+    if (problem := _wrong_labels(config)) is not None:
+        raise Refused(problems=source.error(problem).problems)
     began = time.monotonic()
     runs_dir, study = Path(config.study.runs_dir), config.study.name
     with only_one(runs_dir, study):
@@ -133,6 +128,26 @@ def run_night(
             with suppress(TunerError):  # the first error says what is wrong
                 tonight.write_failure(outcome_of(error), reason_of(error))
             raise
+
+
+def _wrong_labels(config: Config) -> InputError | None:
+    """Return why nights cannot have the configured labels, or None: they look again and again."""
+    if config.dataset is None:
+        return None
+    if config.dataset.split.parts is not None:
+        return InputError(
+            "many nights would look at all queries, and share one alpha by a fixed holdout; "
+            "hold queries out instead (holdout: 0.5)",
+            key=("dataset", "split", "parts"),
+        )
+    if config.dataset.people is not None:
+        # Looks are compared by plain differences, and the verdict is on corrected ones.
+        return InputError(
+            "nights share one alpha by what their looks have in common, which is not known of "
+            "a judge's labels that people's correct; give nights people's labels alone",
+            key=("dataset", "people"),
+        )
+    return None
 
 
 def _run(tonight: _Tonight, follow: Follow, began: float, watch: Watch | None) -> dict[str, Any]:

@@ -179,6 +179,8 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
         record["dataset"]["split"]["holdout"] = 0.0
     if config.dataset is not None and not config.dataset.path.startswith(BUILTIN):
         record["dataset"]["path"] = str(Path(config.dataset.path).expanduser().resolve())
+    if config.dataset is not None and config.dataset.people is not None:
+        record["dataset"]["people"] = str(Path(config.dataset.people).expanduser().resolve())
     if config.tracking is not None:
         record["tracking"]["uri"] = absolute(config.tracking.uri)
     # Who is told of a night is the night's own matter, and a web hook's address is a secret.

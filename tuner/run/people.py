@@ -88,7 +88,7 @@ def with_people(
             "a judge's labels are corrected on held-out queries: leave out `parts` or `people`",
             key=("split", "parts"),
         )
-    path = Path(section.people)
+    path = Path(section.people).expanduser()
     people = read_qrels(path, relevant_from=dataset.scale.relevant_from).grades
     _check(people, dataset, section.people)
     ids = frozenset(people)
@@ -111,6 +111,11 @@ def with_people(
     )
     for line in _told(labels, dataset, is_split):
         say(line)
+    if counts and len(ids) > (held := int(every * split.holdout + 0.5)):
+        say(
+            f"note: all {held} held-out queries are people's, so the judge adds nothing to the "
+            f"verdict; hold out more of them (dataset.split.holdout, now {split.holdout:g})"
+        )
     known = {id_: dict(graded) for id_, graded in people.items()}
     merged = replace(dataset, qrels={**dataset.qrels, **known})
     if not counts:
@@ -138,7 +143,8 @@ def people_first(
     """
     groups = {query.group for query in dataset.queries if query.id in people and query.group}
     first = [q for q in dataset.queries if q.id in people or q.group in groups]
-    rest = [query for query in dataset.queries if query not in first]
+    taken = {query.id for query in first}
+    rest = [query for query in dataset.queries if query.id not in taken]
     total = int(len(dataset.queries) * holdout + 0.5)
     if len(first) > total or not rest:
         share = total / len(first)
@@ -146,8 +152,8 @@ def people_first(
         return tuple(sorted((*kept, *(query.id for query in rest)))), held
     held = tuple(query.id for query in first)
     left = total - len(first)
-    # One of the judge's queries is held out at least, and one is left.
-    share = min(max(left, 1) / len(rest), (len(rest) - 1) / len(rest))
+    # Two of the judge's queries are held out at least, which tell of a spread, and one is left.
+    share = min(max(left, 2) / len(rest), (len(rest) - 1) / len(rest))
     kept, more = split_queries(rest, holdout=share, stratify_by=stratify_by, seed=seed)
     return kept, tuple(sorted((*held, *more)))
 
