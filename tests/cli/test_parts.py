@@ -157,6 +157,8 @@ def test_the_report_shows_what_each_part_chose(in_parts):
     record = run(in_parts)
     page = (in_parts.folder / record["run_dir"] / "report.html").read_text()
     assert "What the search without each part chose" in page
+    for choice in record["verdict"]["parts"]:  # #7 would be the seventh of the study
+        assert f">{choice['trial']} of parts/{choice['part']}<" in page
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,7 @@ def test_the_report_shows_what_each_part_chose(in_parts):
         ("parts: 2", "parts: 1", "greater than or equal to 2"),
         ("tracking: null", "tracking: null\nbudget: {minutes: 5}", "leave out budget.minutes"),
         ("tracking: null", "tracking: null\nstart_from: [runs/x]", "has seen every part"),
+        ("tracking: null", "tracking: null\nstart_from: [no.yaml]", "no.yaml: no such file"),
         ("baseline: {title_weight: 0.0, top_k: 10}", "", "decides against the baseline"),
     ],
 )
@@ -208,6 +211,84 @@ def test_damaged_values_of_a_part_are_told_and_its_trials_count_by_their_means(i
     again = in_parts("resume", str(run_dir), "--trials", "random=+1", "--json")
     assert "parts/2/trials/0.npz: this file of values by query is damaged" in again.stderr
     assert [one["queries"] for one in json.loads(again.stdout)["verdict"]["parts"]] == [22, 22]
+
+
+def test_known_points_are_asked_in_every_search(in_parts):
+    (in_parts.folder / "known.yaml").write_text("title_weight: 2.5\n", encoding="utf-8")
+    known = "tracking: null\nstart_from: [{title_weight: 1.5, top_k: 3}, known.yaml]"
+    in_parts.edit("tracking: null", known)
+    points = [{"title_weight": 1.5, "top_k": 3}, {"title_weight": 2.5, "top_k": 10}]
+    record = run(in_parts)
+    for path in journals(in_parts, record):
+        asked = asked_and_scored(path)
+        assert [params for arm, params, _ in asked if arm == "earlier"] == points
+        assert len(asked) == 15
+    run_dir = str(in_parts.folder / record["run_dir"])
+    in_parts("resume", run_dir, "--trials", "random=+1")
+    assert [len(read_journal(path).trials) for path in journals(in_parts, record)] == [16] * 3
+
+
+@pytest.mark.parametrize("name", ["best.yaml", "known.yaml"])
+def test_no_search_without_a_part_starts_from_what_that_part_chose(in_parts, name):
+    run_dir = in_parts.folder / run(in_parts)["run_dir"]
+    known = in_parts.folder / name
+    known.write_text((run_dir / "best.yaml").read_text(), encoding="utf-8")
+    in_parts.edit("tracking: null", f"tracking: null\nstart_from: [{name}]")
+    refused = in_parts("check", "config.yaml", code=2).stderr
+    assert f"start_from.0: {name}: no search without a part of the queries may start" in refused
+    assert "all these 44 queries were among those that it was tuned on (study small)" in refused
+
+
+@pytest.fixture
+def failing(in_parts):
+    """Return what lets a system fail from one query to another; all trials ask 44, then 22."""
+    retriever = in_parts.folder / "word_overlap.py"
+    failing = (
+        "        count = globals().setdefault('count', [0])\n"
+        "        count[0] += len(queries)\n"
+        "        first, last = map(int, Path('failing.txt').read_text().split())\n"
+        "        if first < count[0] <= last:\n"
+        "            raise RuntimeError('the key has run out')\n"
+        "        weight, depth ="
+    )
+    text = retriever.read_text()
+    retriever.write_text(text.replace("        weight, depth =", failing, 1), encoding="utf-8")
+    retriever.write_text(f"from pathlib import Path\n{retriever.read_text()}", encoding="utf-8")
+
+    def fails(first, last):
+        (in_parts.folder / "failing.txt").write_text(f"{first} {last}", encoding="utf-8")
+
+    return fails
+
+
+def test_no_search_follows_one_that_failed_and_its_trials_can_be_evaluated_again(in_parts, failing):
+    failing(13 * 44 + 4 * 22, 10**9)
+    done = in_parts("run", "config.yaml")
+    (run_dir,) = in_parts.runs()
+    said = (
+        "the search without part 1 failed: 9 of 13 trials could not be evaluated, most often by: "
+    )
+    again = f"once that is mended: tuner resume {run_dir.relative_to(in_parts.folder)}"
+    assert said in done.stderr
+    assert f"{again} --retry-failed" in done.stderr
+    assert not (run_dir / "parts" / "2").exists()
+    failing(0, 0)
+    assert said in in_parts("resume", str(run_dir)).stderr
+    assert not (run_dir / "parts" / "2").exists()
+    done = in_parts("resume", str(run_dir), "--retry-failed", "--json")
+    assert "no trial of the search on all queries failed" in done.stderr
+    assert "part 1 of 2: 9 failed trials will be evaluated again" in done.stderr
+    assert "part 2 of 2: the search once more" in done.stderr
+    verdict = json.loads(done.stdout)["verdict"]
+    assert [choice["queries"] for choice in verdict["parts"]] == [22, 22]
+    assert "failed" not in verdict["sentence"]
+
+
+def test_failures_in_the_searches_without_a_part_stand_in_the_verdict(in_parts, failing):
+    failing(13 * 44 + (13 + 9) * 22, 13 * 44 + 26 * 22)
+    sentence = run(in_parts)["verdict"]["sentence"]
+    share = "(4 of 26 trials of the searches without a part, 15 %, failed, most often by: "
+    assert share in sentence
 
 
 @pytest.mark.slow

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tuner.config.source import read_source
 from tuner.core.errors import InputError
 from tuner.core.run_files import BEST_FILE
+
+_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def is_json(written: str) -> bool:
@@ -16,6 +19,11 @@ def is_json(written: str) -> bool:
     No file is called like JSON by chance; one that is can be written as ./[1].
     """
     return written.lstrip()[:1] in ("{", "[")
+
+
+def is_point(source: str | Mapping[str, Any]) -> bool:
+    """Say whether what a study starts from is one set of parameters, written out or in a file."""
+    return not isinstance(source, str) or Path(source).suffix.lower() in _SUFFIXES
 
 
 def read_params_file(written: str) -> dict[str, Any]:

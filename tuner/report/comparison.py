@@ -227,7 +227,7 @@ def _parts(choices: Sequence[Mapping[str, Any]]) -> tuple[Block, ...]:
             str(choice["part"]),
             f"{choice['queries']:,}",
             MISSING if choice["gain"] is None else signed(choice["gain"]),
-            "baseline" if choice["trial"] is None else f"#{choice['trial']}",
+            "baseline" if choice["trial"] is None else "{trial} of parts/{part}".format_map(choice),
             *(
                 shown_param(choice["params"][name]) if name in choice["params"] else MISSING
                 for name in names

@@ -180,6 +180,7 @@ class Conclusion:
         which = "held-out queries" if is_split else "queries of the guard-rails"
         which = "parts" if assembly.parts else which
         again = f"; once that is mended: tuner resume {self.run_dir}"
+        again += " --retry-failed" if assembly.parts else ""
         return self._had(judged, None, f"no verdict: the {which} could not be answered", again)
 
     def _on_holdout(self, winner: Trial, baseline: Trial) -> Verdict:
@@ -229,7 +230,8 @@ class Conclusion:
             )
 
         found, verdict = self._answered(judged)
-        record = weakened(verdict.to_record(), [caveat_of_parts(found.figures())])
+        failed = caveats_of_failures(found.failures, "the searches without a part")
+        record = weakened(verdict.to_record(), [caveat_of_parts(found.figures()), *failed])
         return {**record, "parts": [asdict(choice) for choice in found.choices]}
 
     def _on_all(

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tuner.config import START_FROM
-from tuner.config.params import read_params_file
+from tuner.config.params import is_point, read_params_file
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, params_key
 from tuner.run.assembly import Assembly
-
-_SUFFIXES = (".yaml", ".yml", ".json")
-
-
-def is_point(source: str | Mapping[str, Any]) -> bool:
-    """Say whether what a study starts from is one set of parameters, written out or in a file."""
-    return not isinstance(source, str) or Path(source).suffix.lower() in _SUFFIXES
+from tuner.run.baseline import origin_of
 
 
 def known_points(
@@ -34,7 +27,8 @@ def known_points(
     may be in it with the value that it has in this study, as in any ``best.yaml``.
 
     Raises:
-        InputError: a set that is no point of the space: every parameter that is wrong.
+        InputError: a set that is no point of the space: every parameter that is wrong; or, where
+            all queries decide part by part, a file that says it was tuned on some of them.
     """
     given = {index: source for index, source in enumerate(sources) if is_point(source)}
     try:
@@ -93,9 +87,24 @@ def _from_source(assembly: Assembly, source: str | Mapping[str, Any]) -> Params:
     if not isinstance(source, str):
         return _point(assembly, source)
     try:
-        return _point(assembly, read_params_file(source))
+        params = read_params_file(source)
+        _check_unseen(assembly, source)
+        return _point(assembly, params)
     except InputError as error:
         raise InputError(problems=[_of_file(p, source) for p in error.problems]) from None
+
+
+def _check_unseen(assembly: Assembly, source: str) -> None:
+    """Refuse what was chosen on parts of the queries that a search is to do without."""
+    origin = origin_of(source) if assembly.parts else None
+    if origin is None:
+        return
+    remark = origin.remark("it", assembly.dataset, assembly.tune_queries)
+    if remark is not None:
+        raise InputError(
+            "no search without a part of the queries may start from what they have chosen; leave "
+            f"it out, or hold queries out: {remark}"
+        )
 
 
 def _of_file(problem: Problem, file: str) -> Problem:

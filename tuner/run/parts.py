@@ -32,7 +32,7 @@ from tuner.run.as_study import make_header, make_spec
 from tuner.run.assembly import Assembly
 from tuner.run.judge import measured_both, utilities
 from tuner.run.trials import trial_evaluator
-from tuner.run.warm_start import Earlier
+from tuner.run.warm_start import Earlier, read_earlier
 from tuner.stats import widened_by
 from tuner.stats.pairs import ROUNDING
 from tuner.study.failures import Failures
@@ -83,18 +83,26 @@ def search_parts(
     say: Say,
     limit_of: Callable[[Study], Limit],
     probe: Probe,
+    retry_failed: bool = False,
 ) -> tuple[State, str]:
     """Search without each part, or go on where that was interrupted; return how it ended, and why.
 
-    ``limit_of`` gives what ends such a search early, ``probe`` asks the system something.
+    ``limit_of`` gives what ends such a search early, ``probe`` asks the system something. With
+    ``retry_failed`` the trials that failed are evaluated again. Where a search fails, none after it
+    is begun: without it there is no verdict, and nothing is to be paid for.
     """
     studies = part_studies(assembly, run_dir)
+    # Of earlier studies, which have seen every part, there are none: all of it are known points.
+    starts = read_earlier(run_dir).starts
     for one in studies:
         of_all = f"part {one.number} of {len(studies)}"
         queries = counted(len(one.assembly.tune_queries), "query", "queries")
-        study = _opened(one)
+        study = _opened(one, starts)
         try:
-            if not study.is_done:
+            again = len(study.retry_failed()) if retry_failed else 0
+            if again:
+                say(f"{of_all}: {counted(again, 'failed trial')} will be evaluated again")
+            elif not study.is_done:
                 say(f"{of_all}: the search once more, on the {queries} of the others")
             is_measured = isinstance(assembly.retriever, Measures)
             state = run_study(
@@ -106,17 +114,21 @@ def search_parts(
             )
             if state == "interrupted":
                 return state, study.stopped_by or f"in the search without {of_all}"
+            if state == "failed":
+                break
         finally:
             study.close()
     return "finished", ""
 
 
-def _opened(one: PartStudy) -> Study:
+def _opened(one: PartStudy, starts: Sequence[Params]) -> Study:
     """Begin the search without a part, or go on with it.
 
-    It knows nothing of earlier studies: these have seen the part as well.
+    It asks the known points first, as the study does, and knows nothing of earlier studies: these
+    have seen the part as well.
     """
-    header, spec = make_header(one.assembly), make_spec(one.assembly, Earlier())
+    spec = make_spec(one.assembly, Earlier(starts=tuple(starts)))
+    header = make_header(one.assembly)
     one.run_dir.mkdir(parents=True, exist_ok=True)
     # A run that was killed within the first line has not begun.
     if one.journal.is_file() and b"\n" in one.journal.read_bytes():
@@ -149,6 +161,7 @@ class PartsFound:
         as_deployed: the share of queries on which what was chosen without them has the composite of
             what is deployed: how stable the choice was.
         widened: by how much the dependence of the parts widens the intervals.
+        failures: of the trials of all searches without a part.
     """
 
     queries: tuple[Query, ...]
@@ -156,6 +169,7 @@ class PartsFound:
     choices: tuple[PartChoice, ...]
     as_deployed: float
     widened: Widened
+    failures: Failures
 
     def figures(self) -> dict[str, Any]:
         """Return what there is to tell of them, ready for JSON."""
@@ -186,13 +200,13 @@ def ask_parts(
         TunerError: a search without a part failed, or the values by query are not there.
     """
     chosen: list[tuple[PartStudy, Trial | None]] = []
+    searched: list[Trial] = []
     for one in part_studies(assembly, run_dir):
         content = read_journal(one.journal)
         own = list(content.trials.values())
-        if Failures.of(own).is_too_many:
-            raise TunerError(
-                f"the search without part {one.number} failed: {Failures.of(own).sentence}"
-            )
+        if (failures := Failures.of(own)).is_too_many:
+            raise TunerError(f"the search without part {one.number} failed: {failures.most}")
+        searched += own
         found = choose_winner(own, utilities(one.assembly, one.journal, own, say=say))
         stays = found is None or found.arm == BASELINE_ARM or not found.is_feasible
         chosen.append((one, None if stays else found))
@@ -222,6 +236,7 @@ def ask_parts(
         tuple(choices),
         float(is_same[~np.isnan(deployed)].mean()),
         _widened(assembly, run_dir, baseline, trials, values),
+        Failures.of(searched),
     )
 
 

@@ -16,6 +16,7 @@ from tuner.config.model import (
     BackendSection,
     TrackingSection,
 )
+from tuner.config.params import is_point
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
 from tuner.core.space import SearchSpace
@@ -171,7 +172,7 @@ def _parts_problems(config: Config) -> Iterator[Problem]:
         named = ", ".join(f"budget.{name}" for name in config.budget.limits)
         message = "the search is repeated without each part, and must not end earlier there"
         yield Problem(f"{message}: leave out {named}, or hold queries out", key=key)
-    if any(isinstance(one, str) for one in config.start_from):
+    if not all(map(is_point, config.start_from)):
         message = "an earlier study has seen every part, so no search without one may start from it"
         yield Problem(f"{message}; leave it out, or hold queries out", key=("start_from",))
 

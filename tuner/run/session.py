@@ -105,6 +105,7 @@ class Session:
     ``earlier_s`` is what the sessions before this one took. ``ended`` is the summary of one that
     came to the end with a verdict: where nothing is left to do, the system is not asked again.
     ``is_judged``: one did, so that its ``best.yaml`` is more than the best so far.
+    ``retries_failed``: trials that failed in the searches without a part are evaluated again too.
     """
 
     assembly: Assembly
@@ -113,6 +114,7 @@ class Session:
     earlier_s: float = 0.0
     ended: StudySummary | None = None
     is_judged: bool = False
+    retries_failed: bool = False
 
     def asked(self, arm: str) -> int:
         """Return how many trials an arm has asked for."""
@@ -173,6 +175,7 @@ class Session:
                 say=say,
                 limit_of=partial(enough, stop=stop),
                 probe=probe,
+                retry_failed=self.retries_failed,
             )
             return state if state == "finished" else interrupted(study, why, say)
 
@@ -316,10 +319,13 @@ def reopen(
         take_up(study, content.header.arms, config, run_dir / CONFIG_FILE, say=say)
         if retry_failed:
             again = len(study.retry_failed())
-            none = "no trial failed, so there is none to evaluate again"
-            say(f"{counted(again, 'failed trial')} will be evaluated again" if again else none)
+            which = " of the search on all queries" if assembly.parts else ""
+            none = f"no trial{which} failed, so there is none to evaluate again"
+            trials = f"{counted(again, 'failed trial')}{which}"
+            say(f"{trials} will be evaluated again" if again else none)
         remember_indexes(assembly, study)
-        return _restored(assembly, study, run_dir, is_changed=retry_failed)
+        session = _restored(assembly, study, run_dir, is_changed=retry_failed)
+        return replace(session, retries_failed=retry_failed)
 
 
 def _restored(assembly: Assembly, study: Study, run_dir: Path, *, is_changed: bool) -> Session:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.config import START_FROM
+from tuner.config.params import is_point
 from tuner.core.errors import InputError, TunerError
 from tuner.core.files import read_lines, write_whole
 from tuner.core.journal import JournalContent, read_journal
@@ -25,7 +26,7 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial, TrialState, best_trial, params_key
 from tuner.evaluation.objective import Objective
 from tuner.run.assembly import Assembly
-from tuner.run.known_points import is_point, known_points
+from tuner.run.known_points import known_points
 from tuner.run.planning import measuring
 from tuner.study.results import EARLIER_ARM
 from tuner.tracking.mlflow.tracker import Mlflow

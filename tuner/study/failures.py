@@ -65,8 +65,13 @@ class Failures:
         >>> Failures(28, 41, "RuntimeError: no index").sentence
         'Failed: 28 of 41 trials could not be evaluated, most often by: RuntimeError: no index'
         """
+        return f"Failed: {self.most}"
+
+    @property
+    def most(self) -> str:
+        """Say how many failed, and mostly of what."""
         return (
-            f"Failed: {self.failed:,} of {self.told:,} trials could not be evaluated, "
+            f"{self.failed:,} of {self.told:,} trials could not be evaluated, "
             f"most often by: {self.short_reason}"
         )
 

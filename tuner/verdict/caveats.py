@@ -56,11 +56,19 @@ def caveats(
     return tuple(found)
 
 
-def caveats_of_failures(failures: Failures) -> tuple[Caveat, ...]:
-    """Return what failed trials take from a verdict; nothing where few enough failed."""
+def caveats_of_failures(failures: Failures, searches: str = "") -> tuple[Caveat, ...]:
+    """Return what failed trials take from a verdict; nothing where few enough failed.
+
+    ``searches`` says of which they were, unless of the study's own.
+    """
     if not failures.is_noticed:
         return ()
-    figures = {"failed": failures.failed, "told": failures.told, "reason": failures.short_reason}
+    figures: dict[str, Any] = {
+        "failed": failures.failed,
+        "told": failures.told,
+        "reason": failures.short_reason,
+        **({"searches": searches} if searches else {}),
+    }
     return (Caveat(CaveatKind.FAILED_TRIALS, figures),)
 
 
@@ -185,9 +193,10 @@ def _unreadable(figures: Figures) -> str:
 
 def _failed_trials(figures: Figures) -> str:
     failed, told = figures["failed"], figures["told"]
+    which = f" of {figures['searches']}" if "searches" in figures else ""
     return (
-        f"{failed:,} of {told:,} trials, {100 * failed / told:.0f} %, failed, most often by: "
-        f"{figures['reason']}."
+        f"{failed:,} of {told:,} trials{which}, {100 * failed / told:.0f} %, failed, most often "
+        f"by: {figures['reason']}."
     )
 
 
