@@ -5,107 +5,24 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.evalset.judge_service import KEY, SCALE, graded, model, serving, sheet
 from tuner.cli.dataset.build import build
 from tuner.core.errors import InputError, TunerError
 from tuner.datasets import open_dataset
-from tuner.evalset.judges import ChatJudge, FunctionJudge, Scale
-from tuner.evalset.judging import Plan, askings, grade_sheet
+from tuner.evalset.judges import FunctionJudge, Scale
+from tuner.evalset.judging import Plan, askings
 from tuner.evalset.sheets import Row, write_sheet
-
-KEY = "sk-not-to-be-seen"
-SCALE = Scale((0, 1, 2, 3))
-PLAIN = Plan(batch=4, twice=0.5, retries=2)
-PRICE = (1000.0, 2000.0)  # for a million tokens: 10 read and 5 written cost .02
-
-
-class Service(ThreadingHTTPServer):
-    """Grades a passage by the digit in it; counts calls, and fails as it is told to."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-        self.prompts: list[str] = []
-        self.keys: list[str | None] = []
-        self.calls = 0
-        self.fails: dict[int, int] = {}  # number of the call, from 1 -> status
-        self.says: dict[int, str] = {}  # number of the call -> what it says instead
-        self.lock = threading.Lock()
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        service: Service = self.server  # type: ignore[assignment]
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt = body["messages"][0]["content"]
-        with service.lock:
-            service.calls += 1
-            number = service.calls
-            service.keys.append(self.headers.get("Authorization"))
-            service.prompts.append(prompt)
-        status = service.fails.get(number, 200)
-        grades = [int(digit) for digit in re.findall(r"worth (\d)", prompt)]
-        content = service.says.get(number, f"Here: {json.dumps(grades)}")
-        answer = {
-            "choices": [{"message": {"content": content}}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
-        }
-        told = json.dumps(answer if status == 200 else {"error": f"key {KEY}"}).encode()
-        self.send_response(status)
-        self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serving():
-    service = Service()
-    thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield service
-    finally:
-        service.shutdown()
-        thread.join()
-        service.server_close()
 
 
 @pytest.fixture
 def service():
     with serving() as one:
         yield one
-
-
-def sheet(queries=4, passages=6):
-    return [
-        Row(f"q{q}", f"query {q}", f"d{d}", "", f"passage {q}.{d} worth {(q + d) % 4}")
-        for q in range(queries)
-        for d in range(passages)
-    ]
-
-
-def model(service, **given):
-    # As many retries of the connection as none: what the session does about failures is tested.
-    options = {"key": None, "retries": 0, "price": PRICE} | given
-    return ChatJudge.build(service.url, "small", SCALE, **options)
-
-
-def graded(rows, judge, answers, plan=PLAIN, said=None):
-    say = (lambda _: None) if said is None else said.append
-    return grade_sheet(rows, judge, judge.scale, plan, answers, say=say)
 
 
 def test_every_passage_gets_the_grade_that_the_model_gave_it(service, tmp_path):
@@ -131,32 +48,6 @@ def test_passages_are_asked_in_another_order_the_second_time():
     assert set(first.rows) == set(second.rows) == set(rows)
     assert askings(rows, Plan(batch=8, twice=1.0)) == [first, second]
     assert askings(rows, Plan(batch=8, twice=1.0, seed=1))[0].rows != first.rows
-
-
-def test_a_build_that_was_stopped_goes_on_and_pays_nothing_twice(service, tmp_path):
-    rows, answers = sheet(), tmp_path / "answers"
-    service.fails = {7: 500}
-    with pytest.raises(TunerError, match=r"500.*are kept in .*: run again"):
-        graded(rows, model(service), answers)
-    paid = len(answers.read_text().splitlines())
-    assert 4 <= paid <= 7  # those that were asked together with the one that failed count as well
-    before = service.calls
-    found = graded(rows, model(service), answers)
-    assert service.calls - before == 12 - paid
-    assert found.kept == paid
-    again = graded(rows, model(service), answers)
-    assert (again.asked, again.kept) == (0, 12)
-    assert again.grades == found.grades
-    assert again.money == found.money
-
-
-def test_a_line_that_a_kill_has_torn_is_told_with_its_number(service, tmp_path):
-    answers = tmp_path / "answers"
-    graded(sheet(1), model(service), answers)
-    answers.write_text(answers.read_text() + '{"judge": "x", "key')
-    with pytest.raises(InputError, match="line") as caught:
-        graded(sheet(1), model(service), answers)
-    assert caught.value.problems[0].file == str(answers)
 
 
 def test_a_service_that_is_busy_is_asked_again(service, tmp_path):
@@ -202,25 +93,6 @@ def test_a_judge_of_no_use_at_all_is_soon_given_up(service, tmp_path):
     with pytest.raises(TunerError, match="no answer is of use: small returned no JSON list"):
         graded(sheet(20), model(service), tmp_path / "answers")
     assert service.calls <= 12
-
-
-def test_the_budget_is_never_exceeded_and_going_on_pays_for_the_rest_only(service, tmp_path):
-    rows, answers = sheet(), tmp_path / "answers"
-    with pytest.raises(TunerError, match=r"budget of 0\.1 .*5 answers, 7 more would cost about"):
-        graded(rows, model(service), answers, Plan(batch=4, twice=0.5, budget=0.1))
-    assert service.calls == 5  # .02 each
-    found = graded(rows, model(service), answers, Plan(batch=4, twice=0.5, budget=1.0))
-    assert service.calls == 12
-    assert found.money == pytest.approx(0.24)
-
-
-def test_answers_of_another_model_are_not_used(service, tmp_path):
-    answers, said = tmp_path / "answers", []
-    graded(sheet(1), model(service), answers)
-    other = ChatJudge.build(service.url, "large", SCALE, key=None, retries=0)
-    found = graded(sheet(1), other, answers, said=said)
-    assert found.kept == 0
-    assert "are of another judge" in said[0]
 
 
 def test_the_key_comes_from_the_environment_and_is_written_nowhere(service, tmp_path, monkeypatch):

@@ -26,6 +26,9 @@ TIMEOUT_S = 120.0
 RETRY_WAIT_S = 1.0
 PATH = "/chat/completions"
 PLACES = ("{query}", "{passages}")
+# English has about 4 bytes a token, Chinese 3; a grade in a list is a number, a comma and a space.
+BYTES_A_TOKEN = 3
+TOKENS_A_GRADE = 4
 
 PROMPT = """\
 Grade how well each passage answers the query.
@@ -64,6 +67,10 @@ class Answer:
     problem: str = ""
 
 
+# Takes the number of a query among those that were asked, and the answer, as soon as it is there.
+Take = Callable[[int, Answer], None]
+
+
 class Judge(Protocol):
     """Grades the passages of one query at a time."""
 
@@ -73,11 +80,22 @@ class Judge(Protocol):
         ...
 
     def record(self) -> dict[str, Any]:
-        """Return what it is, with its prompt; two of the same record are the same judge."""
+        """Return what it is, with all that its answers depend on: the same record, the same judge.
+
+        The prompt is part of it, and which grades it was asked for, or that it tells scores.
+        """
         ...
 
-    def ask(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Answer | TunerError]:
-        """Grade the passages of each query, some queries at once; a failure stands in its place."""
+    def may_cost(self, query: str, passages: Sequence[str]) -> float:
+        """Return the money that an answer may cost by its prices; 0 where it knows none."""
+        ...
+
+    def ask(self, asked: Sequence[tuple[str, Sequence[str]]], take: Take) -> list[TunerError]:
+        """Grade the passages of each query, some queries at once; return what failed.
+
+        Each answer is given to ``take`` as it comes. What that raises is raised when all that was
+        sent has been answered.
+        """
         ...
 
 
@@ -98,6 +116,16 @@ class Scale:
         [0, 1, 2]
         """
         return self.grades[bisect_right(self.thresholds, value)] if self.thresholds else int(value)
+
+    def record(self) -> dict[str, Any]:
+        """Return what a judge tells: scores, which any thresholds make grades of, or which grades.
+
+        >>> Scale((0, 1)).record(), Scale((0, 1), (0.5,)).record()
+        ({'tells': 'grades', 'of': [0, 1]}, {'tells': 'scores'})
+        """
+        if self.thresholds:
+            return {"tells": "scores"}
+        return {"tells": "grades", "of": list(self.grades)}
 
     def problem(self, values: Any, count: int) -> str:
         """Say why a judge's answer for so many passages cannot be used; empty where it can."""
@@ -150,11 +178,22 @@ class FunctionJudge:
             source = inspect.getsource(module) if module is not None else ""
         except (OSError, TypeError):
             source = ""
-        return {"by": self.name, "source": digest_of(source)}
+        return {"by": self.name, "source": digest_of(source), **self.scale.record()}
 
-    def ask(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Answer | TunerError]:
+    def may_cost(self, query: str, passages: Sequence[str]) -> float:  # noqa: ARG002  # one of all
+        """Return 0: only its answers tell what they cost."""
+        return 0.0
+
+    def ask(self, asked: Sequence[tuple[str, Sequence[str]]], take: Take) -> list[TunerError]:
         """Call it for one query after the other."""
-        return [self._one(query, passages) for query, passages in asked]
+        failed = []
+        for number, (query, passages) in enumerate(asked):
+            answer = self._one(query, passages)
+            if isinstance(answer, TunerError):
+                failed.append(answer)
+            else:
+                take(number, answer)
+        return failed
 
     def _one(self, query: str, passages: Sequence[str]) -> Answer | TunerError:
         tried = 0
@@ -222,12 +261,36 @@ class ChatJudge:
 
     def record(self) -> dict[str, Any]:
         """Return address, model and prompt; no secret is part of them."""
-        return {"url": self.service.url, "model": self.model, "prompt": self.prompt}
+        return {
+            "url": self.service.url,
+            "model": self.model,
+            "prompt": self.prompt,
+            **self.scale.record(),
+            "of": list(self.scale.grades),  # the prompt says what they mean, also to tell scores
+        }
 
-    def ask(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Answer | TunerError]:
+    def may_cost(self, query: str, passages: Sequence[str]) -> float:
+        """Return the price of the prompt, with as few as 3 bytes a token, and of a list."""
+        if self.price is None:
+            return 0.0
+        read = size_of(self._prompt(query, passages)) / BYTES_A_TOKEN
+        return (read * self.price[0] + TOKENS_A_GRADE * len(passages) * self.price[1]) / 1e6
+
+    def ask(self, asked: Sequence[tuple[str, Sequence[str]]], take: Take) -> list[TunerError]:
         """Ask the model for several queries at once."""
+        not_taken: list[TunerError] = []
 
-        async def one(query: str, passages: Sequence[str]) -> Answer | TunerError:
+        async def one(number: int, query: str, passages: Sequence[str]) -> TunerError | None:
+            answer = await answer_to(query, passages)
+            if isinstance(answer, TunerError):
+                return answer
+            try:
+                take(number, answer)
+            except TunerError as error:  # the others are paid for too: they are waited for
+                not_taken.append(error)
+            return None
+
+        async def answer_to(query: str, passages: Sequence[str]) -> Answer | TunerError:
             body = {
                 "model": self.model,
                 "temperature": 0,
@@ -241,8 +304,13 @@ class ChatJudge:
                 return Answer(None, problem=str(error))
             return self._read(answer, len(passages))
 
-        calls = [lambda item=item: one(*item) for item in asked]
-        return run_concurrently(calls, limit=max(len(asked), 1), shared_by=self.service.url)
+        calls = [
+            lambda number=number, item=item: one(number, *item) for number, item in enumerate(asked)
+        ]
+        failed = run_concurrently(calls, limit=max(len(asked), 1), shared_by=self.service.url)
+        if not_taken:
+            raise not_taken[0]
+        return [error for error in failed if error is not None]
 
     def _prompt(self, query: str, passages: Sequence[str]) -> str:
         numbered = (f"Passage {at}:\n{text}" for at, text in enumerate(passages, start=1))
@@ -266,7 +334,7 @@ class ChatJudge:
             for name in ("prompt_tokens", "completion_tokens")
         )
         money = None
-        if self.price is not None:
+        if self.price is not None and is_whole(told.get("prompt_tokens")):
             money = (read * self.price[0] + written * self.price[1]) / 1e6
         try:
             text = answer["choices"][0]["message"]["content"]
@@ -278,6 +346,11 @@ class ChatJudge:
         if problem := self.scale.problem(values, count):
             return Answer(None, money, (read, written), f"{self.model} {problem}")
         return Answer(tuple(map(float, values)), money, (read, written))
+
+
+def size_of(*texts: str) -> int:
+    """Return how many bytes texts have together: what a model counts in, more than in letters."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
 def read_prompt(path: str | None) -> str:

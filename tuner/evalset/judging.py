@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import InputError, TunerError
-from tuner.core.files import append_lines, read_lines
-from tuner.core.json_text import digest_of, json_text
+from tuner.core.json_text import digest_of
 from tuner.core.steps import Advance, Say, unheard
-from tuner.evalset.judges import Answer, Judge, Scale
+from tuner.evalset.judges import Answer, Judge, Scale, size_of
+from tuner.evalset.kept_answers import KeptAnswer, add_answer, make_ready, read_answers
 from tuner.evalset.sheets import Row
 from tuner.stats.agreement import Agreement, cohen_kappa
 
@@ -36,8 +36,19 @@ class Asking:
 
     def key(self, judge: str) -> str:
         """Return a digest of all that the answer depends on."""
-        texts = [self.rows[0].query, *map(passage_of, self.rows)]
-        return digest_of([judge, self.round, texts])
+        query, passages = self.asked
+        return digest_of([judge, self.round, [query, *passages]])
+
+    @property
+    def asked(self) -> tuple[str, list[str]]:
+        """Return the query, and what a judge reads of each passage."""
+        return self.rows[0].query, [passage_of(row) for row in self.rows]
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes that is."""
+        query, passages = self.asked
+        return size_of(query, *passages)
 
 
 @dataclass(frozen=True)
@@ -165,20 +176,27 @@ class _Session:
         self.name = digest_of(judge.record())
         self.known: dict[str, Answer] = {}
         self.tries: dict[str, int] = {}
-        self.money, self.is_priced, self.most = 0.0, False, 0.0
+        self.money, self.is_priced = 0.0, False
+        self.most, self.most_a_byte = 0.0, 0.0  # that an answer, and a byte asked, has cost
         self.tokens = (0, 0)
         self.asked = 0
-        others = 0
-        for line in read_lines(answers, dict, "answer of a judge", "; move the file away"):
-            if line["judge"] != self.name:
+        others = torn = 0
+        for kept in read_answers(answers):
+            if kept is None:
+                torn += 1
+            elif kept.judge != self.name:
                 others += 1
-                continue
-            values = None if line["values"] is None else tuple(map(float, line["values"]))
-            tokens = (int(line["tokens"][0]), int(line["tokens"][1]))
-            self._take(str(line["key"]), Answer(values, line["money"], tokens, line["problem"]))
+            else:
+                self._take(kept.key, self._checked(kept), kept.size)
+        make_ready(answers)
         self.kept = len(self.known)
         if others:
-            say(f"note: {others} answers in {answers} are of another judge, and are not used")
+            say(
+                f"note: {others} answers in {answers} are of another judge, or of other grades, "
+                "and are not used"
+            )
+        if torn:
+            say(f"note: {torn} answers in {answers} were torn by a crash, and are not used")
 
     def grade(self, rows: Sequence[Row]) -> Graded:
         todo = askings(rows, self.plan)
@@ -211,39 +229,53 @@ class _Session:
         """
         if not todo:
             return [], []
-        count = AT_ONCE
-        if self.plan.budget is not None:
+        if self.plan.budget is None:
+            return list(todo[:AT_ONCE]), list(todo)
+        left = self.plan.budget - self.money
+        some: list[Asking] = []
+        together = 0.0
+        for asking in todo[:AT_ONCE]:
+            together += self._may_cost(asking)
             # Before the first answer nobody knows what one costs: one alone is asked.
-            left = self.plan.budget - self.money
-            count = min(AT_ONCE, int(left / self.most)) if self.most else int(left > 0)
-            if count < 1:
-                mean = self.money / max(len(self.known), 1)
-                raise TunerError(
-                    f"the budget of {self.plan.budget:g} does not allow another answer: "
-                    f"{self.money:.4g} are spent on {len(self.known)} answers, {len(todo)} more "
-                    f"would cost about {mean * len(todo):.3g}; the answers are kept in "
-                    f"{self.file}: go on with a larger --budget"
-                )
-        return list(todo[:count]), list(todo)
+            if left <= 0 or together > left or (some and not self.most):
+                break
+            some.append(asking)
+        if not some:
+            mean = self.money / max(len(self.known), 1) or self._may_cost(todo[0])
+            raise TunerError(
+                f"the budget of {self.plan.budget:g} does not allow another answer, which may cost "
+                f"{self._may_cost(todo[0]):.3g}: "
+                f"{self.money:.4g} are spent on {len(self.known)} answers, {len(todo)} more "
+                f"would cost about {mean * len(todo):.3g}; the answers are kept in "
+                f"{self.file}: go on with a larger --budget"
+            )
+        return some, list(todo)
+
+    def _may_cost(self, asking: Asking) -> float:
+        """Return the most that an answer may cost, by those so far and by the judge's prices.
+
+        A longer request costs more than the dearest so far, and a shorter one perhaps no less.
+        """
+        by_size = self.most_a_byte * asking.size
+        return max(self.most, by_size, self.judge.may_cost(*asking.asked))
 
     def _ask(self, some: Sequence[Asking]) -> None:
-        """Ask, and write every answer down before anything else happens."""
-        answers = self.judge.ask(
-            [(one.rows[0].query, [passage_of(row) for row in one.rows]) for one in some]
-        )
-        self.asked += len(some)
-        failed = [answer for answer in answers if isinstance(answer, TunerError)]
-        for asking, answer in zip(some, answers, strict=True):
-            if isinstance(answer, TunerError):
-                continue
+        """Ask, and write every answer down as it comes."""
+
+        def take(number: int, answer: Answer) -> None:
+            asking = some[number]
             key = asking.key(self.name)
             self._write(key, asking, answer)
-            self._take(key, answer)
+            self._take(key, answer, asking.size)
             if self.plan.budget is not None and answer.values is not None and answer.money is None:
                 raise InputError(
-                    "--budget needs to know what answers cost: give --price, or have your function "
-                    "return {'grades': […], 'money': …}"
+                    "--budget needs to know what answers cost: give --price and ask a service that "
+                    "tells the tokens of an answer (usage), or have your function return "
+                    "{'grades': […], 'money': …}"
                 )
+
+        self.asked += len(some)
+        failed = self.judge.ask([asking.asked for asking in some], take)
         if failed:
             raise TunerError(f"{failed[0]}; the answers so far are kept in {self.file}: run again")
         given_up = [tries for tries in self.tries.values() if tries > self.plan.retries]
@@ -251,33 +283,40 @@ class _Session:
             problem = next(iter(self.known.values())).problem
             raise TunerError(f"no answer is of use: {problem}")
 
-    def _take(self, key: str, answer: Answer) -> None:
+    def _checked(self, kept: KeptAnswer) -> Answer:
+        """Return an answer that was kept, seen through as one that comes."""
+        answer = kept.answer
+        if answer.values is None:
+            return answer
+        problem = self.scale.problem(answer.values, len(kept.documents))
+        return replace(answer, values=None, problem=problem) if problem else answer
+
+    def _take(self, key: str, answer: Answer, size: int) -> None:
         if answer.values is None:
             self.tries[key] = self.tries.get(key, 0) + 1
         self.known[key] = answer
         if answer.money is not None:
             self.money += answer.money
             self.most = max(self.most, answer.money)
+            self.most_a_byte = max(self.most_a_byte, answer.money / size if size else 0.0)
             self.is_priced = True
         read, written = answer.tokens
         self.tokens = (self.tokens[0] + read, self.tokens[1] + written)
 
     def _write(self, key: str, asking: Asking, answer: Answer) -> None:
-        line = {
-            "judge": self.name,
-            "key": key,
-            "round": asking.round,
-            "query_id": asking.rows[0].query_id,
-            "documents": [row.document_id for row in asking.rows],
-            "values": answer.values,
-            "money": answer.money,
-            "tokens": answer.tokens,
-            "problem": answer.problem,
-        }
-        try:
-            append_lines(self.file, json_text(line))
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=str(self.file)) from error
+        kept = KeptAnswer(
+            judge=self.name,
+            key=key,
+            round=asking.round,
+            query_id=asking.rows[0].query_id,
+            documents=tuple(row.document_id for row in asking.rows),
+            values=answer.values,
+            money=answer.money,
+            tokens=answer.tokens,
+            problem=answer.problem,
+            size=asking.size,
+        )
+        add_answer(self.file, kept)
 
     def _graded(self, rows: Sequence[Row]) -> Graded:
         found: tuple[dict[tuple[str, str], int], ...] = ({}, {})
