@@ -132,6 +132,30 @@ def test_what_a_study_may_cost_is_told_by_what_a_trial_asks_for(
     assert told["money_at_most"] == pytest.approx(told["queries_at_most"] * bill)
 
 
+@pytest.mark.parametrize("free", [True, False], ids=["some free", "none free"])
+def test_money_that_tokens_use_up_ends_before_a_verdict_on_nothing(
+    tuner_here, service: PaidService, free: bool
+) -> None:
+    # By queries alone the money reaches far; it does not reach to a trial with its tokens.
+    dear = {"per_query: 0.01, per_1000_tokens: 0.05": "per_query: 0.001, per_1000_tokens: 1.0"}
+    none = {} if free else {"free:\n  top_k: prefix\n": "free: off\n", **MIXES}
+    configure(tuner_here.folder, service, {"{money: 20}": "{money: 4}", **dear, **none})
+    done = tuner_here("run", "config.yaml", code=130)
+    assert "budget.money: used up: with one more trial and its verdict it would come to" in (
+        done.stderr
+    )
+    asked = service.asked
+    assert asked == (25 if free else 40)  # the check of what is free, or the baseline
+    (run_dir,) = tuner_here.runs()
+    tuner_here("resume", str(run_dir), code=130)
+    assert service.asked == asked
+    record = json.loads(tuner_here("resume", str(run_dir), "--money", "+40", "--json").stdout)
+    assert record["state"] == "finished"
+    assert record["finished_trials"] > 1
+    assert record["spent"]["money"] == pytest.approx(service.bill(0.001, 1.0))
+    assert record["spent"]["money"] <= 44
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_four_knobs_are_tuned_interrupted_extended_and_compared(
@@ -174,6 +198,7 @@ def test_four_knobs_are_tuned_interrupted_extended_and_compared(
     assert sum(compared["queries_asked"].values()) == service.asked - before > 0
 
 
+MIXES = {"  graph_weight: {mixes: {graph: value, text: rest}}\n": ""}
 RACING = {"tracking: null": "racing: {}\ntracking: null"}
 WORKERS = {"workers: 1": "workers: 2"}
 PROCESSES = {"{kind: threads, workers: 1}": "{kind: processes, workers: 2}"}

@@ -31,7 +31,8 @@ from tuner.core.steps import Say
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.run.accounts import unopened_budget
 from tuner.run.assembly import Assembly
-from tuner.run.budget import Budget
+from tuner.run.budget import Budget, HasTrials
+from tuner.study.results import BASELINE_ARM
 from tuner.study.study import Study
 
 _AMOUNT = re.compile(r"(?P<more>\+?)(?P<amount>[0-9]{1,15}(?:\.[0-9]{1,6})?)")
@@ -156,6 +157,21 @@ def out_of_reach(budget: Budget, where: str = "", *, by_option: bool = False) ->
         )
         problems.append(Problem(message, key=("budget", name)))
     return problems
+
+
+def lacking_money(budget: Budget, study: HasTrials) -> str:
+    """Say of a study without a trial but its baseline that its money reaches to none; or nothing.
+
+    What answers cost by their tokens is not known ahead. A verdict without a trial would cost more,
+    and tell nothing.
+    """
+    if budget.section.trials == 0 or any(
+        trial.is_told and trial.arm != BASELINE_ARM for trial in study.trials
+    ):
+        return ""
+    problems = out_of_reach(budget, by_option=True)
+    found = (problem for problem in problems if problem.key == ("budget", "money"))
+    return next((f"budget.money: {problem.message}" for problem in found), "")
 
 
 def with_what_is_known(config: Config, header: StudyHeader) -> Config:

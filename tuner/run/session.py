@@ -47,6 +47,7 @@ from tuner.run.free import interrupted, settle
 from tuner.run.going_on import (
     Wish,
     check_reach,
+    lacking_money,
     take_up,
     with_more,
     with_what_is_known,
@@ -157,6 +158,8 @@ class Session:
                     evaluator = trial_evaluator(assembly, settle(assembly, study, say))
                 except OutageError as error:
                     return interrupted(study, f"the system does not answer: {error}", say)
+                if why := lacking_money(budget, study):
+                    return interrupted(study, why, say)
                 state = run_study(
                     study,
                     assembly.plan.execution,
@@ -167,6 +170,8 @@ class Session:
                     limit=first_of(budget, enough(study, stop)),
                     probe=None if is_measured else partial(probe, assembly),
                 )
+            if state == "finished" and (why := lacking_money(budget, study)):
+                return interrupted(study, why, say)
             if state != "finished" or not self._is_tested_by_parts():
                 return state
             state, why = search_parts(
