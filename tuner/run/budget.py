@@ -238,7 +238,9 @@ class Budget:
         """
         if self.cost is None:
             return 0.0
-        found = [one for one in self.books.by_key().values() if one.answered]
+        # Before the first trial, those of what was asked to see which parameters are free.
+        by_trial = [one for one in self.books.by_key().values() if one.answered]
+        found = by_trial or [one for one in (self.books.total,) if one.answered]
         tokens = max((one.tokens / one.answered for one in found), default=0.0)
         bring = queries if answers is None else answers
         return self.cost.of(Asked(sent=queries, tokens=bring * tokens))
