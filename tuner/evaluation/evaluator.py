@@ -152,10 +152,18 @@ class Evaluator:
         Raises:
             TunerError: the rankings do not fit the queries, or lack what a metric needs.
         """
+        return self.answered(params)[1]
+
+    def answered(self, params: Params) -> tuple[Rankings, Outcome]:
+        """Evaluate one set of parameters, and return the answer with its outcome.
+
+        Raises:
+            TunerError: as a call does.
+        """
         index = self.ready(params)
         begin = time.perf_counter()
         rankings = self.retriever.retrieve(self.queries, {**self.fixed, **params})
-        return self.outcome(rankings, params, index, begin=begin)
+        return rankings, self.outcome(rankings, params, index, begin=begin)
 
     def outcome(
         self, rankings: Rankings, params: Params, index: IndexUse | None, *, begin: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -233,16 +232,14 @@ class Assembly:
     ) -> tuple[Outcome, Mapping[str, FloatArray]]:
         """Evaluate once, and return the values by the judge's grades of every query as well.
 
-        Those are of the metrics that depend on grades; none where no judge counts.
+        Those are of all metrics but the graph's; none where no judge counts.
         """
         people = self.people
         if people is None or not people.counts or isinstance(self.retriever, Measures):
             return self.evaluate(choice, queries), {}
         retriever, params = self.answering(choice)
         evaluator = self.evaluator_over(retriever, queries)
-        index, begin = evaluator.ready(params), time.perf_counter()
-        rankings = retriever.retrieve(evaluator.queries, {**self.fixed, **params})
-        outcome = evaluator.outcome(rankings, params, index, begin=begin)
+        rankings, outcome = evaluator.answered(params)
         names = tuple(metric.name for metric in evaluator.metrics if metric.kind != "graph")
         judged = replace(
             self,
