@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from tuner.core.corpus import Corpus, Document, Query
@@ -29,6 +32,25 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def queries() -> tuple[Query, ...]:
     return QUERIES
+
+
+@pytest.fixture
+def write_data(tmp_path, corpus, queries) -> Callable[[Mapping[str, str]], None]:
+    """Return what writes a data set with a relevant document for each query into ``data``."""
+
+    def write(relevant: Mapping[str, str]) -> None:
+        (tmp_path / "data" / "qrels").mkdir(parents=True)
+        for name, records in (
+            ("corpus", [{"_id": d.id, "title": d.title, "text": d.text} for d in corpus.documents]),
+            ("queries", [{"_id": q.id, "text": q.text} for q in queries]),
+        ):
+            text = "".join(json.dumps(record) + "\n" for record in records)
+            (tmp_path / "data" / f"{name}.jsonl").write_text(text, encoding="utf-8")
+        judged = "".join(f"{query}\t{document}\t1\n" for query, document in relevant.items())
+        head = "query-id\tcorpus-id\tscore\n"
+        (tmp_path / "data" / "qrels" / "test.tsv").write_text(f"{head}{judged}")
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -129,17 +129,9 @@ ORDERS = ("better", "worse")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, corpus, queries):
+def folder(tmp_path, monkeypatch, write_data):
     (tmp_path / "counting_service.py").write_text(SERVICE, encoding="utf-8")
-    (tmp_path / "data" / "qrels").mkdir(parents=True)
-    for name, records in (
-        ("corpus", [{"_id": d.id, "title": d.title, "text": d.text} for d in corpus.documents]),
-        ("queries", [{"_id": q.id, "text": q.text} for q in queries]),
-    ):
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        (tmp_path / "data" / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    judged = "".join(f"q{n}\t{id_}\t1\n" for n, id_ in enumerate(["d0", "d2", "d1", "d3"]))
-    (tmp_path / "data" / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    write_data({f"q{n}": id_ for n, id_ in enumerate(["d0", "d2", "d1", "d3"])})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "counting_service", raising=False)

@@ -41,18 +41,10 @@ RETRIEVERS = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, corpus, queries) -> Path:
+def folder(tmp_path, monkeypatch, queries, write_data) -> Path:
     (tmp_path / "failing_search.py").write_text(FUNCTION, encoding="utf-8")
     (tmp_path / "failing_command.py").write_text(COMMAND, encoding="utf-8")
-    (tmp_path / "data" / "qrels").mkdir(parents=True)
-    for name, records in (
-        ("corpus", [{"_id": d.id, "title": d.title, "text": d.text} for d in corpus.documents]),
-        ("queries", [{"_id": q.id, "text": q.text} for q in queries]),
-    ):
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        (tmp_path / "data" / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    judged = "".join(f"{query.id}\td0\t1\n" for query in queries)
-    (tmp_path / "data" / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    write_data({query.id: "d0" for query in queries})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     return tmp_path
