@@ -276,6 +276,10 @@ ARGUMENTS = {
     "abtest plan BASELINE": "a file of what users did in the weeks before the experiment",
     "abtest assign IDS": "a file of ids, one a line; left out: standard input",
     "abtest analyze RESULTS": "a file of what users did during the experiment",
+    "answers correlate RUN_DIR|CONFIG": "a study's run directory, or a configuration",
+    "answers positions CONFIG|RUN_DIR": "a configuration, or a study's run directory",
+    "ask QUESTION": "any text, or a query of the data set by its id or its words",
+    "init FILE": "the file to write; `tuner.yaml` where it is left out",
     "dataset PATH": "a folder or file in any known format, or `builtin:atlas`",
     "dataset OUT": "a new folder",
     "dataset build LOG": "a query log, as CSV or JSON lines",
@@ -284,11 +288,13 @@ ARGUMENTS = {
     "dataset build SHEET_A": "the first annotator's sheet",
     "dataset build SHEET_B": "the second annotator's sheet",
     "dataset build from-graph PATH": "a folder with triples, or a data set that has some",
+    "dataset grade SHEET": "a sheet, as `tuner dataset build pool` writes it",
     "drift SOURCE": "a file of figures, a run directory, or a folder of run directories",
     "history RUNS_DIR|CONFIG": "the folder of the run directories, or the configuration of the "
     "nights",
     "knobs KIND": "a kind of retriever; left out: the kinds are listed",
-    "report RUN_DIR|RUN_ID": "a run directory, or the MLflow run of a study",
+    "report RUN_DIR|RUN_ID|RUNS_DIR": "a run directory, the MLflow run of a study, several of "
+    "these, or a folder with nights",
     "score RUN": "a run file, as after `--run`",
     "ui CONFIG|RUN_DIR": "whose store is shown; left out: `sqlite:///mlflow.db`",
 }

@@ -84,11 +84,16 @@ class Published:
 
 
 @pytest.fixture(autouse=True)
-def path_of_modules_as_it_was() -> Iterator[None]:
-    """Let no test find a module only because an earlier one added its folder to the path."""
+def modules_of_its_own(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let no test find a module only because an earlier one had it, or its folder on the path."""
     before = list(sys.path)
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     yield
     sys.path[:] = before
+    if folder is not None:
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(f"{folder}{os.sep}"):
+                del sys.modules[name]
 
 
 @pytest.fixture(params=["invented", "true"] if SHARED.is_dir() else ["invented"])

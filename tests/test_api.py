@@ -140,7 +140,17 @@ def test_a_search_that_gains_nothing_more_ends_and_says_why():
         tuner.tune(lambda params: params["x"], X, stop={"gain": 0.5}, **options)
 
 
-def test_known_points_come_first_and_are_learnt_from(tmp_path):
+def test_known_points_are_learnt_from():
+    known = [{"graph_weight": w / 10, "max_hops": h} for h in (1, 2, 3) for w in (1, 3, 5, 7, 9)]
+    options = {"backends": ["tpe"], "trials": 5, "progress": False}
+    told = tuner.tune(quality, SPACE, start_from=known, **options).trials[len(known) :]
+    untold = tuner.tune(quality, SPACE, **options).trials
+    assert [trial.arm for trial in told] == ["tpe"] * 5
+    # Five trials are all spread points where nothing is known. Measured: 0.87 and 0.65.
+    assert np.mean([t.objective for t in told]) > np.mean([t.objective for t in untold]) + 0.1
+
+
+def test_known_points_come_first_and_each_once(tmp_path):
     known = [{"graph_weight": 0.25, "max_hops": 2}, {"graph_weight": 0.75, "max_hops": 1}]
     options = {"backends": ["tpe"], "trials": 4, "run_dir": tmp_path / "run"}
     study = tuner.tune(quality, SPACE, start_from=[*known, known[0]], **options)

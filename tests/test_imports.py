@@ -39,3 +39,10 @@ def test_public_names_are_all_there():
     assert dir(tuner) == tuner.__all__
     with pytest.raises(AttributeError, match="no attribute 'tun'"):
         _ = tuner.tun
+
+
+def test_a_service_that_reads_a_file_of_parameters_loads_nothing_heavy(tmp_path):
+    path = tmp_path / "best.yaml"
+    path.write_text("params: {top_k: 10}\noutcome: deploy\n")
+    code = f"import tuner\nassert tuner.best_params({str(path)!r}) == {{'top_k': 10}}"
+    assert modules_after(code) & HEAVY == {"yaml"}

@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError
+from tuner.core.feature_rule import FeatureRule, Line, Scale
+from tuner.core.policy import Policy
 from tuner.datasets import open_dataset
+from tuner.retrieval.features import seen_of
 from tuner.retrieval.hybrid import Hybrid
+from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.serving import _load_pyfunc
 
 PARAMS = {"graph_weight": 0.6, "max_hops": 2, "top_k": 5, "temperature": 0.2}
@@ -89,6 +94,41 @@ def test_a_policy_answers_each_query_with_the_parameters_of_its_type(tmp_path, e
     answers = _load_pyfunc(str(write_model(tmp_path, params=policy))).predict(TEXTS)
     assert [answer["params"] for answer in answers] == [PARAMS, short]
     assert answers[1]["ids"] == engine.serve(Query("q", TEXTS[1]), short).ids(0)
+
+
+def test_a_policy_by_features_sees_in_service_what_it_saw_where_it_was_learned(tmp_path, engine):
+    queries = open_dataset("builtin:atlas").queries[:40]
+    seen = seen_of(engine, queries, PARAMS)
+    settings = {f"graph_weight={w}": {**PARAMS, "graph_weight": w} for w in (0.0, 0.2, 0.8, 1.0)}
+    scales = {
+        name: Scale(float(np.nanmean(values)), float(np.nanstd(values)))
+        for name, values in seen.items()
+        if np.nanstd(values) > 0
+    }
+    assert {"words", "names_recognised", "best_seed", "rarest_word"} <= set(scales)
+    line = Line("graph_weight", 0.5, dict.fromkeys(scales, 0.2))
+    policy = Policy(PARAMS, settings, FeatureRule(scales, line=line))
+    expected = policy.params_for([query.text for query in queries], seen)
+    assert len({params["graph_weight"] for params in expected}) > 3
+    model = _load_pyfunc(str(write_model(tmp_path, params=policy.to_record())))
+    answers = model.predict([query.text for query in queries])
+    assert [answer["params"] for answer in answers] == expected
+    # A batch of prepared queries is answered with the same parameters.
+    engine.prepare(queries)
+    batch = PolicyRetriever(engine, policy).retrieve(queries, {})
+    assert [batch.ids(row) for row in range(40)] == [answer["ids"] for answer in answers]
+
+
+def test_a_policy_by_features_of_a_system_that_is_not_here_goes_by_the_words(tmp_path):
+    scales = {"words": Scale(6.0, 2.0), "names_recognised": Scale(1.0, 1.0)}
+    line = Line("weight", 0.5, {"words": 0.2, "names_recognised": 9.0})
+    policy = Policy({"weight": 0.5}, {"high": {"weight": 0.9}}, FeatureRule(scales, line=line))
+    folder = write_model(
+        tmp_path, params=policy.to_record(), retriever={"kind": "no_such_package:Thing"}
+    )
+    answers = _load_pyfunc(str(folder)).predict(TEXTS)
+    # 11 words: .5 + .2 * 2.5 = 1.0; 4 words: .5 - .2
+    assert [answer["params"] for answer in answers] == [{"weight": 0.9}, {"weight": 0.5}]
 
 
 def test_a_corpus_that_is_not_here_is_said_and_another_place_can_be_named(tmp_path):

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from tuner.core.trial import Outcome, Trial
     from tuner.datasets import Dataset, open_dataset
     from tuner.evaluation.objective import Objective
+    from tuner.loaded import LoadedStudy, load_study
     from tuner.scoring.evaluate_run import evaluate_run
+    from tuner.served_params import best_params, params_by_query
 
 __all__ = [
     "Categorical",
     "Dataset",
     "InputError",
     "Integer",
+    "LoadedStudy",
     "Objective",
     "Outcome",
     "Real",
@@ -40,8 +43,11 @@ __all__ = [
     "Trial",
     "TunedStudy",
     "TunerError",
+    "best_params",
     "evaluate_run",
+    "load_study",
     "open_dataset",
+    "params_by_query",
     "tune",
 ]
 
@@ -50,6 +56,7 @@ _HOMES = {
     "Dataset": "tuner.datasets",
     "InputError": "tuner.core.errors",
     "Integer": "tuner.core.space",
+    "LoadedStudy": "tuner.loaded",
     "Objective": "tuner.evaluation.objective",
     "Outcome": "tuner.core.trial",
     "Real": "tuner.core.space",
@@ -57,8 +64,11 @@ _HOMES = {
     "Trial": "tuner.core.trial",
     "TunedStudy": "tuner.api",
     "TunerError": "tuner.core.errors",
+    "best_params": "tuner.served_params",
     "evaluate_run": "tuner.scoring.evaluate_run",
+    "load_study": "tuner.loaded",
     "open_dataset": "tuner.datasets",
+    "params_by_query": "tuner.served_params",
     "tune": "tuner.api",
 }
 

@@ -21,6 +21,7 @@ from tuner.core.trial import Outcome, Params, Trial
 from tuner.evaluation.objective import DEFAULT_WEIGHTS, Objective, Score
 from tuner.evaluation.self_measured import as_outcome
 from tuner.execution.base import Execution, NeedsCluster, available_cores, make_execution
+from tuner.report.frames import trials_frame
 from tuner.run.folder import earlier_seconds
 from tuner.run.given import check_more, given_budget, given_stop, limit_of, shared_out
 from tuner.run.known_points import check_same_start, starting_points
@@ -80,22 +81,7 @@ class TunedStudy:
 
     def frame(self) -> pandas.DataFrame:
         """Return the trials as a pandas DataFrame, one row a trial."""
-        import pandas
-
-        rows = [
-            {
-                "trial": trial.number,
-                "arm": trial.arm,
-                "state": trial.state.value,
-                "objective": trial.objective,
-                **{f"params.{name}": value for name, value in trial.params.items()},
-                **{f"metrics.{name}": value for name, value in trial.metrics.items()},
-                "seconds": trial.seconds.get("total"),
-                "error": trial.error,
-            }
-            for trial in self.trials
-        ]
-        return pandas.DataFrame(rows)
+        return trials_frame(self.trials).reset_index()
 
 
 @dataclass(frozen=True)
@@ -242,7 +228,7 @@ def tune(
     heard = _Heard(on_trial, study, shown)
 
     def search() -> State:
-        shown.follow(study.header.arms, study.trials)
+        shown.follow(study.shown_arms, study.trials)
         return run_study(
             study,
             runner,

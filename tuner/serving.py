@@ -22,6 +22,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.datasets import open_dataset
 from tuner.retrieval.base import Retriever, ready, serve_one
+from tuner.retrieval.features import params_for
 from tuner.retrieval.knobs import knob_params
 from tuner.retrieval.wrapped.policy import PolicyRetriever
 from tuner.run.systems import build_retriever
@@ -54,12 +55,14 @@ class TunedRetriever:
 
     def _answer(self, number: int, text: str) -> dict[str, Any]:
         chosen = self.choice
-        params = chosen.params_for(text) if isinstance(chosen, Policy) else chosen
+        # One by one, as a service would: a batch may draw on what was prepared for a study.
+        query = Query(f"query-{number}", text)
+        params = (
+            params_for(chosen, self.retriever, [query])[0] if isinstance(chosen, Policy) else chosen
+        )
         answer: dict[str, Any] = {"query": text, "params": dict(params), "ids": None}
         if self.retriever is None:
             return {**answer, "scores": None}
-        # One by one, as a service would: a batch may draw on what was prepared for a study.
-        query = Query(f"query-{number}", text)
         found = serve_one(self.retriever, query, params)
         ids, scores = found.ids(0), found.scores
         values = None if scores is None else [float(score) for score in scores[0, : len(ids)]]

@@ -23,7 +23,7 @@ import numpy as np
 from tuner.core.space import Integer, Real, SearchSpace
 from tuner.datasets import open_dataset
 from tuner.evaluation.evaluator import Evaluator
-from tuner.evaluation.free.asking import FreeEvaluator
+from tuner.evaluation.free.profiling import Profiler
 from tuner.evaluation.objective import Objective
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
@@ -70,9 +70,7 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | ---: |")
     for name, objective in (("looks at 10 places", OBJECTIVE), ("looks at all 30", WHOLE)):
         whole = Evaluator.build(engine, dataset.queries, dataset.qrels, objective.metric_names)
-        profiler = FreeEvaluator(
-            whole, objective, SPACE, engine.free_knobs({}, SPACE.names)
-        ).profiler
+        profiler = Profiler(whole, objective, SPACE, engine.free_knobs({}, SPACE.names))
         settings = [{**at, "graph_weight": float(rng.random()), "top_k": 10} for at in places]
         answers = [
             (engine.retrieve(dataset.queries, {**at, **profiler.to_ask()}), at) for at in places

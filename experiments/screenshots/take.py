@@ -97,6 +97,17 @@ def take_report(window: Any, page: Path, *, heading: str | None) -> None:
         )
 
 
+def take_trials_of_report(window: Any, page: Path) -> None:
+    """Show all trials, with those selected that found more than the baseline."""
+    take_report(window, page, heading="All trials")
+    window.execute_script(
+        "const worth = study.column('objective'), least = worth[study.data.baseline];"
+        "study.select([...worth.keys()].filter(n => worth[n] > least), 'above the baseline');"
+    )
+    drawn = "return [...document.querySelectorAll('#explore .plot')].some(one => one.isStale)"
+    wait_for(window, "the selection", lambda: not window.execute_script(drawn))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=SHOWN_IN_PAGES)
@@ -112,6 +123,7 @@ def main() -> None:
                 "mlflow-trials": (1600, 760, lambda w: take_trials(w, experiment)),
                 "mlflow-run": (1500, 930, lambda w: take_run(w, experiment, run_id)),
                 "report-top": (1100, 1120, lambda w: take_report(w, report, heading=None)),
+                "report-trials": (1100, 1250, lambda w: take_trials_of_report(w, report)),
                 "report-queries": (
                     *(1100, 1180),
                     lambda w: take_report(w, report, heading="wins and loses"),

@@ -38,29 +38,28 @@ from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
 SPACE = SearchSpace.from_mapping(FOUR)
-FREE = ("top_k", "graph_weight")
 SEARCHES = ("gp", "tpe")
 TRIALS = {False: 40, True: 20}
 CHECKED = 25
 
 
-def search(kind, evaluate, seed, *, is_free):
-    """Return the best objective after each trial."""
-    budget = TRIALS[is_free]
+def search(kind, evaluate, seed, space, free):
+    """Return the best objective after each trial; with the parameters that ``free`` names computed."""
+    budget = TRIALS[bool(free)]
     header = StudyHeader(
         study_id="free",
         name="free",
         created_at=0.0,
         seed=seed,
         arms=(ArmRecord(kind, kind, budget),),
-        space=SPACE.to_mapping(),
+        space=space.to_mapping(),
         objective=OBJECTIVE.to_mapping(),
         ahead=0,
     )
     arm = Arm(kind, registry.load("backends", kind)(budget=budget), budget)
-    study = Study.create(header, StudySpec([arm], SPACE, OBJECTIVE))
-    if is_free:
-        study.let_free(FREE)
+    study = Study.create(header, StudySpec([arm], space, OBJECTIVE))
+    if free:
+        study.let_free(free)
     assert run_study(study, Inline(), evaluate) == "finished"
     return np.maximum.accumulate([trial.objective for trial in study.trials])
 
@@ -97,17 +96,60 @@ def reached(curves, best):
     return np.array(firsts)
 
 
+def heading():
+    print(
+        "| data set | tune queries | search | free | regret @2 | @5 | @10 | @20 | @40 | within 1 % | "
+        "median trials | median query evaluations |"
+    )
+    print("| --- | ---: | --- | --- |" + " ---: |" * 8)
+
+
+def report(name, free, best_known, *, checked, seeds, only_free=False):
+    """Search with the free parameters of an evaluator computed and without, and print a row for each.
+
+    ``best_known`` finds the best that is known of what the remembered evaluator computes.
+    """
+    queries = len(free.whole.queries)
+    whole, computed = remembered(free.whole), remembered(free)
+    found = {
+        (kind, is_free): [
+            search(
+                kind,
+                computed if is_free else whole,
+                seed,
+                free.space,
+                free.free.names if is_free else (),
+            )
+            for seed in range(seeds)
+        ]
+        for kind in SEARCHES
+        for is_free in ((True,) if only_free else (False, True))
+    }
+    tops = (curve[-1] for curves in found.values() for curve in curves)
+    best = max(best_known(computed), *tops)
+    for (kind, is_free), curves in found.items():
+        first = reached(curves, best)
+        cells = [
+            f"{1000 * np.median([best - curve[min(at, len(curve)) - 1] for curve in curves]):.1f}"
+            if at <= TRIALS[is_free]
+            else "–"
+            for at in (2, 5, 10, 20, 40)
+        ]
+        median = float(np.median(first))
+        asked = median * queries + checked * is_free
+        shown = [f"{median:g}", f"{asked:,.0f}"] if np.isfinite(median) else ["–", "–"]
+        share = f"{np.isfinite(first).mean():.0%}".replace("%", " %")
+        row = [name, str(queries), kind, "yes" if is_free else "no", *cells, share, *shown]
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="+")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only-free", action="store_true")
     given = parser.parse_args()
-    print(
-        "| data set | tune queries | search | free | regret @2 | @5 | @10 | @20 | @40 | within 1 % | "
-        "median trials | median query evaluations |"
-    )
-    print("| --- | ---: | --- | --- |" + " ---: |" * 8)
+    heading()
     for path in given.sets:
         dataset = open_dataset(path)
         retriever = Hybrid.build(dataset.corpus, cache_dir=cache_dir()).telling_legs()
@@ -118,34 +160,16 @@ def main() -> None:
         by_id = {query.id: query for query in dataset.queries}
         queries = [by_id[id_] for id_ in ids]
         whole = Evaluator.build(retriever, queries, dataset.qrels, OBJECTIVE.metric_names)
-        free = remembered(
-            FreeEvaluator(whole, OBJECTIVE, SPACE, retriever.free_knobs({}, SPACE.names))
+        free = FreeEvaluator(whole, OBJECTIVE, SPACE, retriever.free_knobs({}, SPACE.names))
+        name = Path(path.partition(":")[2] or path).name
+        report(
+            name,
+            free,
+            best_known,
+            checked=CHECKED,
+            seeds=given.seeds,
+            only_free=given.only_free,
         )
-        found = {
-            (kind, is_free): [
-                search(kind, free if is_free else whole, seed, is_free=is_free)
-                for seed in range(given.seeds)
-            ]
-            for kind in SEARCHES
-            for is_free in ((True,) if given.only_free else (False, True))
-        }
-        tops = (curve[-1] for curves in found.values() for curve in curves)
-        best = max(best_known(free), *tops)
-        for (kind, is_free), curves in found.items():
-            first = reached(curves, best)
-            cells = [
-                f"{1000 * np.median([best - curve[min(at, len(curve)) - 1] for curve in curves]):.1f}"
-                if at <= TRIALS[is_free]
-                else "–"
-                for at in (2, 5, 10, 20, 40)
-            ]
-            median = float(np.median(first))
-            asked = median * len(queries) + CHECKED * is_free
-            shown = [f"{median:g}", f"{asked:,.0f}"] if np.isfinite(median) else ["–", "–"]
-            name = Path(path.partition(":")[2] or path).name
-            share = f"{np.isfinite(first).mean():.0%}".replace("%", " %")
-            row = [name, str(len(queries)), kind, "yes" if is_free else "no", *cells, share, *shown]
-            print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ not searched again. Each set is searched for two goals (composite, context token
 (composite, recall@5, context tokens), on one half of its queries. Optuna's Gaussian process needs
 torch; without it, that search is left out.
 
+The searches `gp, free`, `tpe, free` and `random, free` are asked for `max_hops` and `temperature` alone;
+from each answer they have a front over `graph_weight` and `top_k`.
+
 `show` prints how much of the hypervolume is missing after 20, 40 and 60 trials, in thousandths of
 that of the front of all points that any search of the set found. The reference point is the worst
 of 512 evenly spread points of the space in each goal; or a tenth worse than the baseline in each, so
@@ -39,13 +42,20 @@ from tuner.backends.front import hypervolume, is_efficient
 from tuner.backends.points import quasi_random
 from tuner.core import registry
 from tuner.core.space import SearchSpace
+from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Trial, TrialState
 from tuner.datasets import open_dataset, split_queries
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.objective import Objective
+from tuner.execution.local.inline import Inline
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
-from tuner.study.pareto import swept
+from tuner.study.arms import Arm
+from tuner.study.loop import run_study
+from tuner.study.pareto import points_of, swept
+from tuner.study.spec import StudySpec
+from tuner.study.study import Study
 
 SPACE = SearchSpace.from_mapping(FOUR)
 WEIGHTS = OBJECTIVE.weights
@@ -53,7 +63,8 @@ GOALS = {
     "2": ("composite", "context_tokens"),
     "3": ("composite", "recall@5", "context_tokens"),
 }
-TRIALS, SHOWN, SPREAD = 60, (20, 40, 60), 512
+FREE = ("top_k", "graph_weight")
+TRIALS, SHOWN, SPREAD = 60, (5, 20, 40, 60), 512
 METRICS = (*WEIGHTS, "recall@5", "context_tokens")
 
 
@@ -73,6 +84,36 @@ def ours(kind):
             one = Trial(number, kind, params, TrialState.FINISHED, value, metrics=metrics)
             history.append(one)
         return [objective.goals(trial.metrics) for trial in history], seconds
+
+    return search
+
+
+def with_free(kind):
+    """Return a search with a backend of the project that asks for what is not free."""
+
+    def search(objective, evaluate, seed):
+        free = evaluate.freely(objective)
+        header = StudyHeader(
+            study_id="front",
+            name="front",
+            created_at=0.0,
+            seed=seed,
+            arms=(ArmRecord(kind, kind, TRIALS),),
+            space=SPACE.to_mapping(),
+            objective=objective.to_mapping(),
+            ahead=0,
+        )
+        arm = Arm(kind, registry.load("backends", kind)(budget=TRIALS), TRIALS)
+        spec = StudySpec([arm], SPACE, objective, goals=objective.goals, free=FREE)
+        study = Study.create(header, spec)
+        begin, before = time.process_time(), free.seconds
+        assert run_study(study, Inline(), free) == "finished"
+        seconds = time.process_time() - begin - (free.seconds - before)
+        found = [
+            [objective.goals(point.metrics) for point in points_of([trial])]
+            for trial in study.trials
+        ]
+        return found, seconds
 
     return search
 
@@ -109,32 +150,65 @@ SEARCHES = {
     "tpe": ours("tpe"),
     "grid": ours("grid"),
     "random": ours("random"),
+    "gp, free": with_free("gp"),
+    "tpe, free": with_free("tpe"),
+    "random, free": with_free("random"),
     "optuna tpe": optunas(optuna.samplers.TPESampler),
     "optuna nsga-ii": optunas(optuna.samplers.NSGAIISampler),
     "optuna gp": optunas(optuna.samplers.GPSampler),
 }
 
 
-def opened(path):
-    """Return a set's name, and what measures params on one half of its queries, each once."""
-    dataset = open_dataset(path)
-    retriever = Hybrid.build(dataset.corpus, cache_dir=cache_dir())
-    ids, _ = split_queries(
-        dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=42
-    )
-    chosen = set(ids)
-    queries = [query for query in dataset.queries if query.id in chosen]
-    retriever.prepare(queries)
-    evaluate = Evaluator.build(retriever, queries, dataset.qrels, METRICS)
-    known = {}
+class Measured:
+    """Measures params on one half of a set's queries, each once."""
 
-    def measured(params):
+    def __init__(self, dataset):
+        retriever = Hybrid.build(dataset.corpus, cache_dir=cache_dir()).telling_legs()
+        ids, _ = split_queries(
+            dataset.queries, holdout=0.5, stratify_by=["query_type", "difficulty"], seed=42
+        )
+        chosen = set(ids)
+        queries = [query for query in dataset.queries if query.id in chosen]
+        retriever.prepare(queries)
+        self.evaluate = Evaluator.build(retriever, queries, dataset.qrels, METRICS)
+        self.knobs = retriever.free_knobs({}, SPACE.names)
+        self.known = {}
+        self.free = {}
+
+    def __call__(self, params):
         key = json.dumps(params)
-        if key not in known:
-            known[key] = evaluate(params).metrics
-        return known[key]
+        if key not in self.known:
+            self.known[key] = self.evaluate(params).metrics
+        return self.known[key]
 
-    return dataset.name, measured
+    def freely(self, objective):
+        """Return what evaluates with free parameters, for these goals."""
+        if objective.pareto not in self.free:
+            self.free[objective.pareto] = Freely(
+                FreeEvaluator(self.evaluate, objective, SPACE, self.knobs)
+            )
+        return self.free[objective.pareto]
+
+
+class Freely:
+    """Evaluates what is asked, each once, and adds up the processor time."""
+
+    def __init__(self, evaluate):
+        self.evaluate, self.known, self.seconds = evaluate, {}, 0.0
+
+    def __call__(self, params):
+        key = json.dumps(params, sort_keys=True)
+        if key not in self.known:
+            begin = time.process_time()
+            self.known[key] = self.evaluate(params)
+            self.seconds += time.process_time() - begin
+        return self.known[key]
+
+
+def opened(path):
+    """Return a set's name, and what measures params on one half of its queries."""
+    dataset = open_dataset(path)
+    return dataset.name, Measured(dataset)
 
 
 def run(out, paths, seeds, only):
@@ -172,6 +246,11 @@ def volumes(points, reference):
     return hypervolume(points[is_efficient(points)], reference)
 
 
+def points_in(found):
+    """Return the goals of trials, of which each tells of one point, or of several; a row each."""
+    return np.vstack([np.atleast_2d(one) for one in found])
+
+
 def missing(lines):
     """Return the missing hypervolume by reference, goals, search, trials, set and seed."""
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
@@ -181,14 +260,14 @@ def missing(lines):
     for (name, goals), group in groups.items():
         spread = next(np.array(line["found"]) for line in group if line["search"] == "spread")
         scale = spread.max(axis=0) - spread.min(axis=0)
-        everything = np.vstack([np.array(line["found"]) for line in group]) / scale
+        everything = np.vstack([points_in(line["found"]) for line in group]) / scale
         everything = everything[is_efficient(everything)]
         near = spread[0] - 0.1 * np.abs(spread[0])
         for kind, reference in {"worst": spread.min(axis=0), "baseline": near}.items():
             most = hypervolume(everything, reference / scale)
             for line in group:
                 for trials in SHOWN:
-                    points = np.array(line["found"][:trials]) / scale
+                    points = points_in(line["found"][:trials]) / scale
                     share = volumes(points, reference / scale) / most
                     table = found[kind, goals][line["search"]][trials]
                     table[name, line["seed"]] = 1000 * (1 - share)

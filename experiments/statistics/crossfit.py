@@ -1,13 +1,16 @@
 """Can all queries decide, each part by a winner that was chosen without it? The truth is known here.
 
-    python experiments/statistics/crossfit.py [--only null priced power searches splits] [DATASET …]
+    python experiments/statistics/crossfit.py [--only null priced power …] [--to FILE] [DATASET …]
 
 The ways to use n labelled queries that are compared (*designs*):
 
 - ``halves``: one half chooses (`choose_winner`), the other decides (`decide`): what a holdout does.
 - ``K parts``: for each part the winner is chosen by the others and meets the baseline on it. All n
   differences decide. ``plain`` takes them as independent; ``widened`` widens the interval by what
-  the parts' dependence makes of the procedure where nothing is better (`tuner.stats.widened_by`).
+  the parts' dependence makes of the procedure where nothing is better (`tuner.stats.widened_by`),
+  and with a price by what the two ways to be deployed add (`widened_by_both_ways`).
+- ``few best``: two parts without a third search. What is deployed is chosen, by all queries, of the
+  five best of either part's search, and these alone tell by how much the parts depend on each other.
 
 Tables, by ``--only``:
 
@@ -16,12 +19,15 @@ Tables, by ``--only``:
   mean is moved to the baseline's. `opposite`: two configurations, one of which gains what the other
   loses, and that on average is nothing.
 - ``priced``: the same with a price, which opens a second way to be deployed.
-- ``power``: values as they are: how often is the winner deployed, does the interval hold what the
-  parts' winners are truly worth, and how often is what all queries choose truly no better?
+- ``power``: values as they are: how often is the winner deployed, how often is what all queries choose
+  truly no better, and what does it truly gain on average where it is deployed?
+- ``coverage``: does the interval hold what the parts' winners are truly worth?
 - ``searches``: the search takes part. TPE (40 trials) over 400 recorded configurations: what it
   suggests is taken to the nearest that it has not had yet. A search sees only the queries of its
   part; ``leaky`` is one search that saw all of them, and only the choice is made part by part.
 - ``splits``: 20 splits of a set as it is, grid (60) and TPE (40) on the engine itself.
+
+With ``--to FILE`` each row is kept there as a line of JSON, and is not computed again.
 """
 
 from __future__ import annotations
@@ -50,7 +56,7 @@ from populations import (
     shuffled,
 )
 from real import Answers, found_by, utility
-from scipy import stats
+from scipy import special
 from search_quality import METRICS, OBJECTIVE
 
 from tuner.backends.tpe import Tpe
@@ -61,19 +67,23 @@ from tuner.evaluation.objective import composite_values
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
-from tuner.stats import Choose, widened_by
+from tuner.stats import Choose, widened_by, widened_by_both_ways
 from tuner.stats.paired import degrees_of_freedom
-from tuner.verdict.verdict import INDEPENDENT, MIN_EFFECT, Measured, Widened, decide
+from tuner.verdict.measured import Measured
+from tuner.verdict.outcome import FEWEST_THAT_DIFFER, RULE_OF_THREE
+from tuner.verdict.verdict import INDEPENDENT, MIN_EFFECT, Widened, decide
 from tuner.verdict.winner import winner_rule
 
 QUERIES = (40, 60, 100, 200, 500)
 POWER_QUERIES = (60, 100, 200)
 PARTS = (2, 5)
 DRAWS = {"equalised": equalised, "shuffled": shuffled, "alike": alike}
-RESAMPLES = 999
+FEW_BEST = 5
+RESAMPLES = 399
+LEAST_FOR_RARE = RULE_OF_THREE * RARE_LOSS
 RECORDED = 400
 SEARCH_TRIALS = 40
-TABLES = ("null", "priced", "power", "searches", "splits")
+TABLES = ("null", "priced", "power", "coverage", "searches", "splits")
 
 
 def opposite(population):
@@ -132,8 +142,20 @@ class Drawn:
         return self.values - self.price * self.tokens / 1000.0
 
     def winners(self, is_seen):
-        """Return the row that is chosen by each set of queries, shape (sets, queries)."""
-        return self.choose(self.objective, np.atleast_2d(is_seen).astype(float))
+        """Return the row that is chosen by each set of queries, shape (sets, queries).
+
+        With a price tokens vary by query, and a search knows those of its own queries only: where
+        it knew all, the fewest tokens of equals would be luck that its part is tested on.
+        """
+        sets = np.atleast_2d(is_seen).astype(bool)
+        if not self.price:
+            return self.choose(self.objective, sets.astype(float))
+        rules = (rule_by(self.tokens[:, one].mean(axis=1)) for one in sets)
+        rows = [
+            rule(self.objective, one[None].astype(float))[0]
+            for rule, one in zip(rules, sets, strict=True)
+        ]
+        return np.array(rows)
 
 
 def decided(study, rows, columns, widened=INDEPENDENT):
@@ -162,18 +184,6 @@ def may_deploy(study, rows, columns):
     return False
 
 
-def by_halves(study):
-    """Return whether the winner of one half is deployed by the other, and its row."""
-    queries = study.values.shape[1]
-    is_tune = np.arange(queries) < queries // 2
-    row = int(study.winners(is_tune)[0])
-    columns = np.flatnonzero(~is_tune)
-    rows = np.full(columns.size, row)
-    if row == BASELINE or not may_deploy(study, rows, columns):
-        return False, row
-    return decided(study, rows, columns).outcome == "deploy", row
-
-
 def by_parts(study, parts, seed, *, rows=None, final=None):
     """Return whether it is deployed, plain and widened, and each query's row.
 
@@ -194,17 +204,78 @@ def by_parts(study, parts, seed, *, rows=None, final=None):
     return True, decided(study, rows, columns, widened).outcome == "deploy", rows
 
 
-def widening(study, part_of, seed):
-    """Return by how much the dependence of the parts widens the intervals."""
-    objective, composite = widened_by(
-        study.objective - study.objective[BASELINE],
-        part_of,
-        choose=study.choose,
-        seed=seed,
-        tested=[study.values - study.values[BASELINE]],
-        resamples=RESAMPLES,
+def widening(study, part_of, seed, resamples=RESAMPLES):
+    """Return by how much intervals are widened, as `tuner.run.parts` does."""
+    gains = study.objective - study.objective[BASELINE]
+    given = {"choose": study.choose, "seed": seed, "resamples": resamples}
+    if study.price:
+        tested = study.values - study.values[BASELINE]
+        joint = widened_by_both_ways(gains, tested, part_of, margin=MIN_EFFECT, **given)
+        return Widened(joint, joint)
+    return Widened(*widened_by(gains, part_of, **given))
+
+
+def each_design(study, seed):
+    """Return whether each design deploys, the rows that met each part's queries, and the finals."""
+    queries = study.values.shape[1]
+    columns = np.arange(queries)
+    cuts = [parts_of(queries, parts) for parts in PARTS]
+    sets = [columns < queries // 2, np.ones(queries, dtype=bool)]
+    sets += [cut != part for cut in cuts for part in range(cut.max() + 1)]
+    half, final, *others = study.winners(np.stack(sets)).tolist()
+    found, met = {}, {}
+    found["halves"] = half != BASELINE and says(study, half, columns[queries // 2 :])
+    for parts, cut in zip(PARTS, cuts, strict=True):
+        rows, others = np.array(others[:parts])[cut], others[parts:]
+        met[parts] = rows
+        plain = final != BASELINE and says(study, rows, columns)
+        found[f"{parts} parts, plain"] = plain
+        found[f"{parts} parts, widened"] = plain and says(
+            study, rows, columns, widening(study, cut, seed)
+        )
+    if study.price:
+        return found, met, {"halves": half, "parts": final}
+    few, few_final = few_best(study, cuts[0])
+    plain = few_final != BASELINE and says(study, met[2], columns)
+    found["2 parts, few best"] = plain and says(
+        study, met[2], columns, widening(few, cuts[0], seed)
     )
-    return Widened(composite, objective)
+    return found, met, {"halves": half, "parts": final, "few best": few_final}
+
+
+def few_best(study, cut):
+    """Return a study of the baseline and the best of two searches, and what all queries choose."""
+    kept = {BASELINE}
+    for part in (0, 1):
+        means = study.objective[:, cut != part].mean(axis=1)
+        means[BASELINE] = -np.inf
+        kept.update(np.argsort(-means, kind="stable")[:FEW_BEST].tolist())
+    rows = sorted(kept)
+    few, _ = only(study, rows[1:])
+    return few, rows[int(few.winners(np.ones(cut.size))[0])]
+
+
+def says(study, rows, columns, widened=INDEPENDENT):
+    """Return whether ``columns``, met by the configurations in ``rows``, deploy.
+
+    The rule of `decide` without what it says besides, which takes most of its time.
+    """
+    met = np.broadcast_to(rows, columns.shape)
+    if not may_deploy(study, met, columns):
+        return False
+    difference = study.values[met, columns] - study.values[BASELINE, columns]
+    if np.ptp(difference) < 1e-9:
+        return decided(study, met, columns, widened).outcome == "deploy"
+    mean, half = difference.mean(), widened.composite * half_width(difference)
+    if mean > half and mean + half >= MIN_EFFECT:
+        return True
+    if not study.price or mean - half <= -MIN_EFFECT:
+        return False
+    gain = study.objective[met, columns] - study.objective[BASELINE, columns]
+    is_better = gain.mean() > max(mean, widened.objective * half_width(gain))
+    differ = int(np.count_nonzero(np.abs(difference) > 1e-12))
+    may_lack = differ < FEWEST_THAT_DIFFER and difference.size * MIN_EFFECT < LEAST_FOR_RARE
+    return bool(is_better and not may_lack)
 
 
 def rule_by(tokens):
@@ -220,46 +291,35 @@ def drawn_study(draw, random, queries, tokens, choose):
 
 def null_rows(population, arguments):
     """Return how often each design deploys where nothing is better."""
-    rows = []
     for kind, make in {**DRAWS, "recentred": recentred, "opposite": opposite}.items():
+        if kind not in arguments.values:
+            continue
         draw, tokens = make(population), population.tokens
         choose = rule_by(tokens[:3] if kind == "opposite" else tokens)
+
+        def one(random, repetition, queries, draw=draw, choose=choose):
+            study = drawn_study(draw, random, queries, population.tokens, choose)
+            return each_design(study, repetition)[0]
+
         for queries in arguments.queries:
-            random = np.random.default_rng([arguments.seed, queries])
-            counts = Counter()
-            for repetition in range(arguments.repetitions):
-                study = drawn_study(draw, random, queries, tokens, choose)
-                counts["halves"] += by_halves(study)[0]
-                for parts in PARTS:
-                    plain, widened, _ = by_parts(study, parts, repetition)
-                    counts[f"{parts} parts, plain"] += plain
-                    counts[f"{parts} parts, widened"] += widened
-            rows.append(row_of(counts, arguments.repetitions, values=kind, queries=queries))
-            show(rows[-1], len(rows) == 1)
-    return rows
+            yield {"values": kind, "queries": queries}, arguments.repetitions, one
 
 
 def priced_rows(population, arguments):
     """Return the same with a price; see `false_positives.py` for the configurations."""
-    rows = []
     for kind, make in DRAWS.items():
+        if kind not in arguments.values:
+            continue
+        draw, draw_tokens = make(population), equal_tokens(population)
         for label in ("equal", "worse", *(("rarely worse",) if kind == "equalised" else ())):
-            draw, draw_tokens = make(population), equal_tokens(population)
+
+            def one(random, repetition, queries, draw=draw, tokens=draw_tokens, label=label):
+                study = priced(draw(random, queries), tokens(random, queries), label, random)
+                return each_design(study, repetition)[0]
+
             for queries in arguments.priced_queries:
-                random = np.random.default_rng([arguments.seed, queries])
-                counts = Counter()
-                for repetition in range(arguments.repetitions):
-                    values, tokens = draw(random, queries), draw_tokens(random, queries)
-                    study = priced(values, tokens, label, random)
-                    counts["halves"] += by_halves(study)[0]
-                    for parts in PARTS:
-                        plain, widened, _ = by_parts(study, parts, repetition)
-                        counts[f"{parts} parts, plain"] += plain
-                        counts[f"{parts} parts, widened"] += widened
                 about = {"values": kind, "configurations": label, "queries": queries}
-                rows.append(row_of(counts, arguments.repetitions, **about))
-                show(rows[-1], len(rows) == 1)
-    return rows
+                yield about, arguments.repetitions, one
 
 
 def priced(values, tokens, label, random):
@@ -276,39 +336,51 @@ def priced(values, tokens, label, random):
 
 
 def power_rows(population, arguments):
-    """Return how often each design deploys values as they are, and whether intervals cover."""
-    rows, draw, choose = [], real(population), rule_by(population.tokens)
+    """Return how often each design deploys values as they are, and what that is worth."""
+    draw, choose = real(population), rule_by(population.tokens)
     gain = population.values.mean(axis=1) - population.values[BASELINE].mean()
+
+    def one(random, repetition, queries):
+        study = drawn_study(draw, random, queries, population.tokens, choose)
+        found, _, finals = each_design(study, repetition)
+        ways = {
+            "halves": "halves",
+            "2 parts, widened": "parts",
+            "5 parts, widened": "parts",
+            "2 parts, few best": "few best",
+        }
+        for name, final in ways.items():
+            found[f"{name}, no better"] = found[name] and bool(gain[finals[final]] <= 0.0)
+        found.update({f"{name} gain": float(gain[row]) for name, row in finals.items()})
+        return found
+
     for queries in arguments.power_queries:
-        random = np.random.default_rng([arguments.seed, queries])
-        counts = Counter()
-        for repetition in range(arguments.repetitions):
-            study = drawn_study(draw, random, queries, population.tokens, choose)
-            is_deployed, row = by_halves(study)
-            counts["halves"] += is_deployed
-            counts["halves, no better"] += is_deployed and gain[row] <= 0.0
-            final = int(study.winners(np.ones(queries))[0])
-            for parts in PARTS:
-                plain, widened, met = by_parts(study, parts, repetition, final=final)
-                counts[f"{parts} parts, plain"] += plain
-                counts[f"{parts} parts, widened"] += widened
-                counts[f"{parts} parts, no better"] += widened and gain[final] <= 0.0
-                if repetition < arguments.coverage_repetitions:
-                    part_of = parts_of(queries, parts)
-                    factor = widening(study, part_of, repetition).composite
-                    difference = study.values[met, np.arange(queries)] - study.values[BASELINE]
-                    off = abs(difference.mean() - gain[met].mean())
-                    half = half_width(difference)
-                    covering = min(arguments.coverage_repetitions, arguments.repetitions)
-                    scale = arguments.repetitions / covering
-                    counts[f"{parts} parts, plain covers"] += scale * (off <= half)
-                    counts[f"{parts} parts, widened covers"] += scale * (off <= factor * half)
-                    counts[f"{parts} parts, factor"] += scale * factor
         about = {"data set": population.name, "queries": queries}
-        about["coverage studies"] = min(arguments.coverage_repetitions, arguments.repetitions)
-        rows.append(row_of(counts, arguments.repetitions, **about))
-        show(rows[-1], len(rows) == 1)
-    return rows
+        yield about, arguments.repetitions, one
+
+
+def coverage_rows(population, arguments):
+    """Return how often an interval holds what the parts' winners are truly worth."""
+    draw, choose = real(population), rule_by(population.tokens)
+    gain = population.values.mean(axis=1) - population.values[BASELINE].mean()
+
+    def one(random, repetition, queries):
+        study = drawn_study(draw, random, queries, population.tokens, choose)
+        found = {}
+        for parts in PARTS:
+            cut = parts_of(queries, parts)
+            met = study.winners([cut != part for part in range(parts)])[cut]
+            factor = widening(study, cut, repetition, resamples=299).composite
+            difference = study.values[met, np.arange(queries)] - study.values[BASELINE]
+            off, half = abs(difference.mean() - gain[met].mean()), half_width(difference)
+            found[f"{parts} parts, plain covers"] = bool(off <= half)
+            found[f"{parts} parts, widened covers"] = bool(off <= factor * half)
+            found[f"{parts} parts, factor"] = factor
+        return found
+
+    for queries in arguments.power_queries:
+        about = {"data set": population.name, "queries": queries}
+        yield about, arguments.coverage_repetitions, one
 
 
 def half_width(difference):
@@ -317,7 +389,7 @@ def half_width(difference):
     if spread == 0.0:
         return 1e-12
     degrees = degrees_of_freedom(difference)
-    return stats.t.ppf(0.975, degrees) * spread / np.sqrt(difference.size)
+    return special.stdtrit(degrees, 0.975) * spread / np.sqrt(difference.size)
 
 
 def searched(objective, units, params, is_seen, seed):
@@ -353,23 +425,18 @@ def only(study, rows):
 
 def search_rows(population, arguments):
     """Return how often each design deploys where a search that learns takes part."""
-    rows = []
     units = np.array([SPACE.encode(params) for params in population.params])
     for kind, make in {"equalised": equalised, "real": real}.items():
         draw = make(population)
+
+        def one(random, repetition, queries, draw=draw):
+            study = drawn_study(draw, random, queries, population.tokens, None)
+            search = partial(searched, study.objective, units, population.params, seed=repetition)
+            return one_search(study, search, queries, repetition, arguments)
+
         for queries in arguments.search_queries:
-            random = np.random.default_rng([arguments.seed, queries])
-            counts = Counter()
-            for repetition in range(arguments.search_repetitions):
-                study = drawn_study(draw, random, queries, population.tokens, None)
-                search = partial(
-                    searched, study.objective, units, population.params, seed=repetition
-                )
-                counts.update(one_search(study, search, queries, repetition, arguments))
             about = {"values": kind, "queries": queries}
-            rows.append(row_of(counts, arguments.search_repetitions, **about))
-            show(rows[-1], len(rows) == 1)
-    return rows
+            yield about, arguments.search_repetitions, one
 
 
 def one_search(study, search, queries, repetition, arguments):
@@ -467,12 +534,12 @@ def one_split(answers, part_of, seed):
 
 
 def row_of(counts, repetitions, **about):
-    """Return one row of a table: shares of the repetitions."""
-    shares = {name: count / repetitions for name, count in counts.items()}
-    return {**about, "repetitions": repetitions, **shares}
+    """Return one row of a table: means over the repetitions."""
+    means = {name: count / repetitions for name, count in counts.items()}
+    return {**about, "studies": repetitions, **means}
 
 
-ABOUT = ("values", "configurations", "data set", "queries", "coverage studies", "repetitions")
+ABOUT = ("values", "configurations", "data set", "queries", "studies")
 
 
 def show(row, is_first):
@@ -486,51 +553,90 @@ def show(row, is_first):
             cells.append(str(value))
         elif name.endswith("factor"):
             cells.append(f"{value:.2f}")
+        elif name.endswith("gain"):
+            cells.append(f"{value:+.4f}")
         else:
-            studies = row["coverage studies" if name.endswith("covers") else "repetitions"]
-            cells.append(f"{100 * value:.1f} ± {100 * error(value, studies):.1f} %")
+            cells.append(f"{100 * value:.1f} ± {100 * error(value, row['studies']):.1f} %")
     print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def computed(cells, seed, known, keep):
+    """Yield the row of each cell, the kept one where it is known."""
+    for about, repetitions, one in cells:
+        name = json.dumps([about, repetitions, seed])
+        row = known.get(name)
+        if row is None:
+            random = np.random.default_rng([seed, about["queries"]])
+            counts = Counter()
+            for repetition in range(repetitions):
+                counts.update(one(random, repetition, about["queries"]))
+            row = row_of(counts, repetitions, **about)
+            keep(name, row)
+        yield row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", default=[ATLAS])
     parser.add_argument("--only", nargs="+", choices=TABLES, default=TABLES)
+    parser.add_argument("--values", nargs="+", default=[*DRAWS, "recentred", "opposite"])
     parser.add_argument("--repetitions", type=int, default=2_000)
     parser.add_argument("--coverage-repetitions", type=int, default=500)
     parser.add_argument("--search-repetitions", type=int, default=400)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--configurations", type=int, default=100)
     parser.add_argument("--queries", type=int, nargs="+", default=QUERIES)
-    parser.add_argument("--priced-queries", type=int, nargs="+", default=(60, 200))
+    parser.add_argument("--priced-queries", type=int, nargs="+", default=QUERIES)
     parser.add_argument("--power-queries", type=int, nargs="+", default=POWER_QUERIES)
     parser.add_argument("--search-queries", type=int, nargs="+", default=(100,))
     parser.add_argument("--search-parts", type=int, nargs="+", default=PARTS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--to", type=Path, help="keep each row there, and compute no kept one again"
+    )
     arguments = parser.parse_args()
-    tables = {"null": null_rows, "priced": priced_rows, "power": power_rows}
+    tables = {
+        "null": null_rows,
+        "priced": priced_rows,
+        "power": power_rows,
+        "coverage": coverage_rows,
+        "searches": search_rows,
+    }
     everything = []
     for path in arguments.datasets:
-        lists = [name for name in arguments.only if name in tables]
-        population = None
-        if lists:
-            population = measure_population(
-                path, configurations=arguments.configurations, seed=arguments.seed
-            )
         for name in arguments.only:
             print(f"\n## {path}: {name}", flush=True)
-            if name in tables:
-                rows = tables[name](population, arguments)
-            elif name == "searches":
-                recorded = measure_population(path, configurations=RECORDED, seed=arguments.seed)
-                rows = search_rows(recorded, arguments)
-            else:
+            if name == "splits":
                 rows = split_rows(path, arguments)
-                show(rows[0], is_first=True)
-            everything += [{"table": name, "path": path, **row} for row in rows]
+            else:
+                recorded = RECORDED if name == "searches" else arguments.configurations
+                population = measure_population(path, configurations=recorded, seed=arguments.seed)
+                known, keep = kept(arguments.to, name, population.name)
+                cells = tables[name](population, arguments)
+                rows = computed(cells, arguments.seed, known, keep)
+            for number, row in enumerate(rows):
+                show(row, is_first=number == 0)
+                everything.append({"table": name, "path": path, **row})
     if arguments.json:
         arguments.json.write_text(json.dumps(everything, indent=1))
+
+
+def kept(path, table, dataset):
+    """Return the rows of a table that are kept already, by their names, and how to keep another."""
+    known = {}
+    if path is not None and path.is_file():
+        for line in path.read_text().splitlines():
+            place, name, row = json.loads(line)
+            if place == [table, dataset]:
+                known[name] = row
+
+    def keep(name, row):
+        if path is not None:
+            with path.open("a") as file:
+                file.write(json.dumps([[table, dataset], name, row]) + "\n")
+
+    return known, keep
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ from scipy import stats
 
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.verdict.few_queries import decide_without_holdout
-from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured, decide
+from tuner.verdict.measured import Measured
+from tuner.verdict.verdict import ALPHA, MIN_EFFECT, decide
 from tuner.verdict.winner import choose_winner
 
 QUERIES = (60, 100, 200, 500)

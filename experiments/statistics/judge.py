@@ -1,6 +1,6 @@
 """Labels of a judge beside those of people: are the verdicts right, and what is the judge worth?
 
-    python experiments/statistics/judge.py [--only coverage nulls power] [--json FILE] [DATASET …]
+    python experiments/statistics/judge.py [--only coverage nulls …] [--json FILE] [DATASET …]
 
 Real rankings of 100 configurations of the built-in engine are scored twice: by the data set's
 grades, which stand for people's, and by those of a made-up judge of the pooled passages. So the
@@ -48,6 +48,8 @@ from tuner.verdict.winner import choose_winner
 DEPTH = 10
 BY_PASSAGE = (0.9, 0.7, 0.5, 0.0)
 BY_QUERY = (0.7,)
+DRAWN, OF_KAPPA = 16, 0.7
+CORRECTING = 20
 SIZES = ((30, 300), (60, 600), (100, 300))
 BONUS, RARE_BONUS, RARE = 0.2, 0.5, 0.02
 ROUNDING = 1e-12
@@ -58,13 +60,15 @@ class Graded:
     """What 100 configurations get for every query, shape (configurations, queries).
 
     ``people`` are the values by the data set's grades, ``judges`` those by each judge's, with 0
-    where the judge finds nothing relevant; ``kappas`` are over all pooled passages.
+    where the judge finds nothing relevant; ``kappas`` are over all pooled passages. ``drawn`` are
+    those of further judges of kappa 0.7, shape (judges, configurations, queries).
     """
 
     name: str
     people: np.ndarray
     judges: dict[str, np.ndarray]
     kappas: dict[str, float | None]
+    drawn: np.ndarray
 
 
 def grade(path, *, configurations, seed):
@@ -118,6 +122,14 @@ def grade(path, *, configurations, seed):
         for row, pool in enumerate(pools)
     ]
     judges = {name: np.nan_to_num(values(of))[:, is_defined] for name, of in graded.items()}
+    drawn = []
+    for number in range(DRAWN):
+        own = np.random.default_rng([seed, number])
+        of_one = [
+            np.where(own.random(of.size) < OF_KAPPA, of, own.choice(every, size=of.size))
+            for of in truth
+        ]
+        drawn.append(np.nan_to_num(values(of_one))[:, is_defined])
     people = people[:, is_defined]
     is_favoured = (np.arange(configurations) % 2 == 1)[:, None]
     judges["favours some"] = people + BONUS * is_favoured
@@ -129,7 +141,7 @@ def grade(path, *, configurations, seed):
         ).kappa
         for name, of in graded.items()
     }
-    return Graded(dataset.name, people, judges, kappas)
+    return Graded(dataset.name, people, judges, kappas, np.stack(drawn))
 
 
 def coverage(population, *, pairs, repetitions, seed):
@@ -202,6 +214,12 @@ def as_they_are(_, people, judged, columns):
     return people[:, columns], judged[:, columns]
 
 
+def errors_by_query(random, people, drawn, columns):
+    """Return both, where each query is judged by one of many judges: its errors are its own."""
+    which = random.integers(0, len(drawn), size=columns.size)
+    return people[:, columns], drawn[which, :, columns].T
+
+
 def shuffled(random, people, judged, columns):
     """Return both with the configurations' places changed within each query."""
     order = random.permuted(np.tile(np.arange(len(people))[:, None], columns.size), axis=0)
@@ -233,10 +251,12 @@ def equalised(random, people, judged, columns):
     return people[rows, columns], judged[rows, columns]
 
 
-def one_study(draw, population, judge, random, *, people, judged):
+def one_study(draw, population, judge, random, *, people, judged, correcting=0):
     """Return the outcome of a study with so many queries of both kinds, and who was chosen.
 
-    Half of all are held out, people's queries first; without a judge half of people's.
+    Half of all are held out, people's queries first; without a judge half of people's. So many of
+    people's queries as are ``correcting`` are not held out: the winner is then who has the highest
+    estimate by both kinds of labels.
     """
     total = people + judged
     held = total // 2
@@ -246,8 +266,19 @@ def one_study(draw, population, judge, random, *, people, judged):
     )
     is_people = np.arange(total) < people  # a sample at random, since all are
     values = np.where(is_people, by_people, by_judge)
-    tune, last = values[:, held:], slice(0, held)
-    winner = choose_winner(as_trials(tune, np.zeros(len(tune))), dict(enumerate(tune))).number
+    if correcting:
+        both = slice(people - correcting, people)
+        alone, last = (
+            slice(held + correcting, total),
+            np.r_[: people - correcting, people : held + correcting],
+        )
+        gains, judges = by_people - by_people[BASELINE], by_judge - by_judge[BASELINE]
+        shares = (gains[:, both], judges[:, both], judges[:, alone])
+        estimates = calibrated_ratio(*(Shares.of_mean(of) for of in shares)).value
+        winner = int(np.nan_to_num(estimates).argmax())
+    else:
+        tune, last = values[:, held:], slice(0, held)
+        winner = choose_winner(as_trials(tune, np.zeros(len(tune))), dict(enumerate(tune))).number
     sides = values[winner, last], values[BASELINE, last]
     if judged:
         labels = Labels(is_people[last], by_judge[winner, last], by_judge[BASELINE, last])
@@ -260,13 +291,15 @@ def one_study(draw, population, judge, random, *, people, judged):
     return ruling.outcome, winner
 
 
-def studies(draw, population, judge, *, people, judged, repetitions, seed):
+def studies(draw, population, judge, *, people, judged, repetitions, seed, correcting=0):
     """Return the shares of outcomes, and the mean true gain of who was chosen."""
     random = np.random.default_rng([seed, people, judged])
     counts, gain = Counter(), 0.0
     true = population.people.mean(axis=1)
     for _ in range(repetitions):
-        outcome, winner = one_study(draw, population, judge, random, people=people, judged=judged)
+        outcome, winner = one_study(
+            draw, population, judge, random, people=people, judged=judged, correcting=correcting
+        )
         counts[outcome] += 1
         gain += float(true[winner] - true[BASELINE]) / repetitions
     return {name: count / repetitions for name, count in counts.items()}, gain
@@ -331,6 +364,40 @@ def power(population, *, repetitions, seed):
     return rows
 
 
+def judges(population, *, repetitions, seed):
+    """Print how often what is better is deployed by each of several judges; return the rows."""
+    rows = []
+    print("\n| judge | people's | judged | deploy | true gain of the chosen |")
+    print("| --- | ---: | ---: | ---: | ---: |", flush=True)
+    drawn = list(population.drawn)
+    cases = [("people", as_they_are, None, (150, 0), 0)]
+    cases += [
+        (f"number {at}", as_they_are, one, (60, 600), 0) for at, one in enumerate(drawn, start=1)
+    ]
+    cases += [("errors by query", errors_by_query, population.drawn, (60, 600), 0)]
+    cases += [
+        (f"number {at}, choice corrected", as_they_are, one, (60, 600), CORRECTING)
+        for at, one in enumerate(drawn[:4], start=1)
+    ]
+    for name, draw, judge, (people, judged), correcting in cases:
+        shares, gain = studies(
+            draw,
+            population,
+            judge,
+            people=people,
+            judged=judged,
+            repetitions=repetitions,
+            seed=seed,
+            correcting=correcting,
+        )
+        deploys = shares.get("deploy", 0.0)
+        rows.append(
+            {"judge": name, "people": people, "judged": judged, "deploy": deploys, "gain": gain}
+        )
+        print(f"| {name} | {people} | {judged} | {100 * deploys:.1f} % | {gain:+.4f} |", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", default=[ATLAS])
@@ -353,6 +420,8 @@ def main():
             found["nulls"] = nulls(population, **given)
         if "power" in arguments.only:
             found["power"] = power(population, **given)
+        if "judges" in arguments.only:
+            found["judges"] = judges(population, **given)
         if arguments.json:
             arguments.json.write_text(json.dumps(everything, indent=1))
 

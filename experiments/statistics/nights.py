@@ -39,7 +39,8 @@ from populations import (
 from scipy import stats
 
 from tuner.stats import alpha_of_look, levels_of_looks
-from tuner.verdict.verdict import ALPHA, Measured, decide
+from tuner.verdict.measured import Measured
+from tuner.verdict.verdict import ALPHA, decide
 
 NIGHTS = 365
 CANDIDATES = 40

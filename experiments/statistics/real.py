@@ -30,7 +30,8 @@ from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.metrics.base import mean_defined
 from tuner.retrieval.hybrid import Hybrid
 from tuner.run.systems import cache_dir
-from tuner.verdict.verdict import Measured, decide
+from tuner.verdict.measured import Measured
+from tuner.verdict.verdict import decide
 from tuner.verdict.winner import choose_winner
 
 KINDS = ("grid", "tpe")

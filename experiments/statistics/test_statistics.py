@@ -189,6 +189,7 @@ def test_crossfit_runs(cache, tmp_path):
         "null": 5,
         "priced": 7,
         "power": 1,
+        "coverage": 1,
         "searches": 2,
         "splits": 1,
     }
@@ -198,6 +199,26 @@ def test_crossfit_runs(cache, tmp_path):
                 assert share <= row[name.replace("widened", "plain")]
     # 30 repetitions: a rate of 5 % would have to be off by four standard errors.
     assert all(row["2 parts, widened"] < 0.21 for row in rows if row["table"] == "null")
+
+
+@pytest.mark.slow
+def test_attempts_runs(cache, tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    options = ("--repetitions", "60", "--to", str(kept), "--only", "duplicated", "judge")
+    rows = run("attempts.py", cache, tmp_path, *options)
+    assert [(row["attempt"], row["told"], row["queries"]) for row in rows] == [
+        ("duplicated", False, 90),
+        ("duplicated", False, 180),
+        ("duplicated", True, 90),
+        ("duplicated", True, 180),
+        ("judge", False, 600),
+    ]
+    # 60 repetitions: a rate of 2.5 % would have to be off by five standard errors.
+    assert all(row["halves"] < 0.13 for row in rows if row["told"] or row["attempt"] == "judge")
+    assert all(row["halves"] > 0.2 for row in rows[:2])
+    before = kept.read_text()
+    assert run("attempts.py", cache, tmp_path, *options) == rows
+    assert kept.read_text() == before  # nothing is computed twice
 
 
 @pytest.mark.usefixtures("populations")
@@ -243,6 +264,7 @@ def test_judge_runs(cache, tmp_path):
         cache,
         tmp_path,
         *("--repetitions", "40", "--configurations", "20", "--pairs", "4"),
+        *("--only", "coverage", "nulls", "power", "judges"),
     )["atlas"]
     worth = {row["judge"]: row["worth"] for row in found["coverage"] if row["people"] == 100}
     assert worth["perfect"] > worth["kappa 0.7"] > worth["random"]
@@ -251,3 +273,21 @@ def test_judge_runs(cache, tmp_path):
     assert all(row.get("deploy", 0.0) < 0.18 for row in found["nulls"])
     deploys = {row["labels"]: row["deploy"] for row in found["power"]}
     assert deploys["perfect"] > deploys["inverted"]
+    # People's alone, 16 judges, one whose errors are each query's own, and 4 with another choice.
+    assert len(found["judges"]) == 22
+
+
+@pytest.mark.slow
+def test_answers_runs_and_goes_on_where_it_was(cache, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    asked = ("--repetitions", "20", "--configurations", "12", "--rows", str(rows))
+    found = run("answers.py", cache, tmp_path, *asked)
+    assert np.mean([row["within"] for row in found["correlation"]]) > 0.85
+    assert np.mean([row["between"] for row in found["correlation"]]) > 0.9
+    gains = {(row["case"], row["queries"]): row["gains"] for row in found["composite"]}
+    # 20 repetitions: a rate of 2.5 % would have to be off by six standard errors.
+    assert all(gain < 0.25 for (case, _), gain in gains.items() if "@" not in case)
+    assert np.mean([row["above"] + row["below"] for row in found["discount"]]) < 0.12
+    before = rows.read_text()
+    assert run("answers.py", cache, tmp_path, *asked) == found
+    assert rows.read_text() == before

@@ -74,6 +74,22 @@ def test_the_first_points_are_an_even_grid_and_then_spread() -> None:
     assert points[12:] == spread_unseen(SPACE4, trials(SPACE4, 12, sum_of), count=2, seed=3)
 
 
+def test_of_the_even_grid_the_points_nearest_to_the_middle_come_first() -> None:
+    # Levels: thirds with middles 1/6, 1/2, 5/6, and quarters with 1/8, 3/8, 5/8, 7/8.
+    orders = {seed: Gp(50).suggest(SPACE, [], count=12, seed=seed) for seed in range(8)}
+    for points in orders.values():
+        away = [sum((float(value) - 0.5) ** 2 for value in point.values()) for point in points]  # type: ignore[arg-type]
+        # 1/64 twice, 1/9 + 1/64 = 73/576 four times, 9/64 twice, 1/9 + 9/64 = 145/576 four times.
+        assert away == pytest.approx([1 / 64] * 2 + [73 / 576] * 4 + [9 / 64] * 2 + [145 / 576] * 4)
+    assert len({point_of(points[0]) for points in orders.values()}) == 2  # Equals are shuffled.
+
+
+def test_choices_have_no_middle() -> None:
+    space = SearchSpace({"mode": Categorical(("a", "b", "c")), "x": Real(0, 1)})
+    first = [Gp(50).suggest(space, [], count=1, seed=seed)[0]["mode"] for seed in range(12)]
+    assert set(first) == {"a", "b", "c"}
+
+
 def sum_of(params: Params) -> float:
     return float(sum(params.values()))  # type: ignore[arg-type]
 

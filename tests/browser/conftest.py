@@ -9,33 +9,128 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tuner.report.review import Review, read_review
+from tuner.report.writing import write_report
+
 PROJECT = Path(__file__).resolve().parents[2]
 # Ends a test that would never end; nothing is expected to take this long.
 PATIENCE_S = 900.0
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+# The contrast of each text with the nearest background behind it, as WCAG 2 defines it.
+CONTRASTS = """
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+function rgba(color) {
+  canvas.clearRect(0, 0, 1, 1);
+  canvas.fillStyle = color;
+  canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+}
+function luminance([r, g, b]) {
+  const parts = [r, g, b].map(v => v / 255).map(
+    v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+}
+function background(element) {
+  for (let one = element; one; one = one.parentElement) {
+    const color = rgba(getComputedStyle(one).backgroundColor);
+    if (color[3] > 250) return color;
+  }
+  return matchMedia('(prefers-color-scheme: dark)').matches
+    && getComputedStyle(document.documentElement).colorScheme.includes('dark')
+    ? [18, 18, 18] : [255, 255, 255];
+}
+const found = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const own = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join(' ');
+  const box = element.getBoundingClientRect();
+  if (!/[\\p{L}\\p{N}]/u.test(own) || !box.width || !box.height) continue;
+  if (element.closest('script, style, noscript')) continue;
+  const style = getComputedStyle(element);
+  if (style.visibility === 'hidden') continue;
+  const text = rgba(element instanceof SVGElement ? style.fill : style.color);
+  const [low, high] = [luminance(text), luminance(background(element))].sort((a, b) => a - b);
+  found.push([(high + 0.05) / (low + 0.05), own.trim().slice(0, 60)]);
+}
+return {paper: luminance(background(document.body)), texts: found};
+"""
 
-def _tracking_conftest() -> ModuleType:
-    """Load the tracking tests' fixtures: the same real server serves the pages here."""
-    path = PROJECT / "tests" / "tracking" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("tracking_conftest", path)
+
+def _fixtures_of(room: str) -> ModuleType:
+    """Load the conftest of another folder: what its tests stand on is looked at here."""
+    path = PROJECT / "tests" / room / "conftest.py"
+    spec = importlib.util.spec_from_file_location(f"{room}_conftest", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["tracking_conftest"] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
 
-_tracking = _tracking_conftest()
+# The same real server serves the pages here.
+_tracking = _fixtures_of("tracking")
 server = _tracking.server
+
+
+@pytest.fixture(scope="module")
+def make_report(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Write a study of any state, without running one, and its report; return its run directory."""
+    studies = _fixtures_of("report")
+
+    def make(**options: Any) -> Path:
+        folder = tmp_path_factory.mktemp("report") / "run"
+        run_dir: Path = studies.write_study(folder, studies.StudyPlan(**options))
+        write_report(run_dir, with_plots=False)
+        return run_dir
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def make_studies(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Review]]:
+    """Write a study for each of some options, begun a day after the one before it; read them."""
+    studies = _fixtures_of("report")
+
+    def make(*options: dict[str, Any]) -> list[Review]:
+        folder, found = tmp_path_factory.mktemp("studies"), []
+        for day, one in enumerate(options):
+            written = studies.write_study(folder / f"study-{day}", studies.StudyPlan(**one))
+            header = (review := read_review(written)).header
+            header = replace(header, created_at=header.created_at + 86_400.0 * day)
+            found.append(replace(review, header=header))
+        return found
+
+    return make
+
+
+# What an A4 sheet has between the margins of the pages' print style, at 96 pixels an inch.
+PAPER_PX = 687
+# Words that are cut in two in a table; longer ones, such as the names of parameters, may be.
+TORN_WORDS = """
+const torn = [];
+for (const cell of document.querySelectorAll('th, td')) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (const word of node.data.matchAll(/[\\p{L}\\p{N}._]+/gu)) {
+      if (word[0].length > 10) continue;
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+      if (lines.size > 1) torn.push(word[0]);
+    }
+  }
+}
+return torn;
+"""
 
 
 class Browser:
@@ -123,7 +218,13 @@ class Browser:
     def prefer(self, scheme: str) -> None:
         """Prefer light or dark pages."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        settings = {"media": "", "features": features}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", settings)
+
+    def contrasts(self) -> dict[str, Any]:
+        """Return how light the page is, and each text that is seen with its contrast."""
+        found: dict[str, Any] = self.script(CONTRASTS)
+        return found
 
     def print_pdf(self) -> bytes:
         """Print the page."""
@@ -131,6 +232,15 @@ class Browser:
 
         options = {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69}
         return base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", options)["data"])
+
+    def lay_out_for_paper(self) -> None:
+        """Show the page as it is laid out for A4, to be looked into."""
+        self.resize(PAPER_PX, 1000)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+
+    def torn_words(self) -> list[str]:
+        """Return the words of tables that stand on two lines."""
+        return list(self.script(TORN_WORDS))
 
     def requests(self) -> list[str]:
         """Return the addresses that the page has asked for since it was opened."""

@@ -173,6 +173,24 @@ def test_the_description_is_a_summary_with_tables(browser, served):
     browser.shot("description")
 
 
+def test_the_queries_that_changed_most_are_the_run_s_traces(browser, served):
+    from mlflow import MlflowClient
+
+    uri, _, experiment = served.experiment.partition("/#/experiments/")
+    found = MlflowClient(uri).search_traces(
+        locations=[experiment], run_id=served.run_id, order_by=["timestamp_ms DESC"]
+    )
+    browser.open(f"{served.run}/traces")
+    first = found[0].info
+    browser.read(first.trace_id, first.request_preview, first.response_preview, "change")
+    browser.shot("traces")
+    browser.click(f"//*[.='{first.trace_id}']")
+    browser.read("a query that", "ranks of the relevant", "baseline composite")
+    browser.click("//*[text()='winner']")  # in the tree of spans, before its outputs
+    browser.read(found[0].data.spans[2].outputs[0]["page_content"][:40])
+    browser.shot("trace")
+
+
 def test_saved_views_show_the_columns_that_matter(browser, served):
     browser.open(f"{served.experiment}/runs?workflowType=machine_learning")
     browser.read("graphrag-atlas 20", within=NAME_LINKS)

@@ -7,9 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from tuner.report.across.page import Nights, write_across
+from tuner.report.across.timeline import Step
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -83,7 +87,44 @@ def indexes_page(tmp_path_factory) -> Path:
     return page
 
 
-@pytest.fixture(params=["report", "abtest", "indexes"])
+@pytest.fixture(scope="module")
+def studies(make_studies):
+    """Three studies, each with a better winner; the last is of more documents."""
+    *before, last = make_studies({"lift": 0.05}, {"failing": 2, "stopped": 3}, {"lift": 0.3})
+    data = {**last.header.dataset, "documents": 12, "fingerprint": "beef"}
+    return [*before, replace(last, header=replace(last.header, dataset=data))]
+
+
+@pytest.fixture(scope="module")
+def studies_page(studies, tmp_path_factory) -> Path:
+    return write_across(studies, output=tmp_path_factory.mktemp("across") / "studies.html")
+
+
+@pytest.fixture(scope="module")
+def nights_page(studies, tmp_path_factory) -> Path:
+    """Four weeks, of which most nights' studies are gone."""
+    steps = tuple(
+        Step(
+            f"2026-11-{day:02}",
+            "the baseline" if day < 4 else f"version {day // 4}",
+            0.8 + day / 1000,
+            f"version {day}",
+            0.81 + day / 1000,
+            0.01,
+            (0.01, 0.03) if day % 4 == 0 else (-0.01, 0.03),
+            "deploy" if day % 4 == 0 else "keep the baseline",
+            "promoted" if day % 4 == 0 else "kept",
+            "latency up by 40 %" if day % 7 == 0 else "none",
+            is_promoted=day % 4 == 0,
+        )
+        for day in range(1, 29)
+    )
+    nights = Nights("small", steps, ("Champion: version 7, by a night",), ("A note.",))
+    output = tmp_path_factory.mktemp("across") / "nights.html"
+    return write_across(studies, nights=nights, output=output)
+
+
+@pytest.fixture(params=["report", "abtest", "indexes", "studies", "nights"])
 def page(request) -> Path:
     found: Path = request.getfixturevalue(f"{request.param}_page")
     return found
@@ -146,52 +187,13 @@ def test_a_page_fits_a_phone(browser, page):
     assert min(float(size.removesuffix("px")) for size in browser.script(sizes)) >= 11
 
 
-# The contrast of each text with the nearest background behind it, as WCAG 2 defines it.
-CONTRASTS = """
-const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-function rgba(color) {
-  canvas.clearRect(0, 0, 1, 1);
-  canvas.fillStyle = color;
-  canvas.fillRect(0, 0, 1, 1);
-  return [...canvas.getImageData(0, 0, 1, 1).data];
-}
-function luminance([r, g, b]) {
-  const parts = [r, g, b].map(v => v / 255).map(
-    v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-}
-function background(element) {
-  for (let one = element; one; one = one.parentElement) {
-    const color = rgba(getComputedStyle(one).backgroundColor);
-    if (color[3] > 250) return color;
-  }
-  return matchMedia('(prefers-color-scheme: dark)').matches
-    && getComputedStyle(document.documentElement).colorScheme.includes('dark')
-    ? [18, 18, 18] : [255, 255, 255];
-}
-const found = [];
-for (const element of document.body.querySelectorAll('*')) {
-  const own = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join(' ');
-  const box = element.getBoundingClientRect();
-  if (!/[\\p{L}\\p{N}]/u.test(own) || !box.width || !box.height) continue;
-  if (element.closest('script, style, noscript')) continue;
-  const style = getComputedStyle(element);
-  if (style.visibility === 'hidden') continue;
-  const text = rgba(element instanceof SVGElement ? style.fill : style.color);
-  const [low, high] = [luminance(text), luminance(background(element))].sort((a, b) => a - b);
-  found.push([(high + 0.05) / (low + 0.05), own.trim().slice(0, 60)]);
-}
-return {paper: luminance(background(document.body)), texts: found};
-"""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_is_legible(browser, page, scheme):
     browser.prefer(scheme)
     browser.open(page)
     browser.see("h1")
     browser.shot(scheme)
-    seen = browser.script(CONTRASTS)
+    seen = browser.contrasts()
     assert len(seen["texts"]) > 20
     assert [text for text in seen["texts"] if text[0] < 4.5] == []
     assert (seen["paper"] < 0.1) == (scheme == "dark")
@@ -205,6 +207,53 @@ def test_a_page_prints(browser, page, tmp_path):
     (tmp_path / "printed.pdf").write_bytes(printed)
     assert printed.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 1
+    browser.lay_out_for_paper()
+    browser.shot("paper")
+    assert browser.torn_words() == []
+    wide = (
+        "return [...document.querySelectorAll('table')]"
+        ".filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth)"
+        ".map(one => one.getAttribute('aria-label'))"
+    )
+    assert browser.script(wide) == []
+
+
+@pytest.mark.parametrize("name", ["report", "studies", "nights"])
+def test_a_page_is_gone_through_by_keyboard(browser, request, name):
+    from selenium.webdriver import ActionChains, Keys
+
+    browser.resize(390, 844)  # where tables are wider than the page
+    browser.open(request.getfixturevalue(f"{name}_page"))
+    browser.see("h1")
+    browser.until("figures", lambda: browser.find("html[data-figures]"))
+
+    def press(key):
+        ActionChains(browser.driver).send_keys(key).perform()
+        return browser.driver.switch_to.active_element
+
+    skip = press(Keys.TAB)
+    assert skip.text == "Skip to the figures"
+    assert skip.rect["x"] >= 0
+    seen = []
+    while (focused := press(Keys.TAB)).tag_name != "body" and focused not in seen:
+        seen.append(focused)
+        style = "return getComputedStyle(document.activeElement).outlineStyle"
+        assert browser.script(style) != "none", focused.get_attribute("outerHTML")
+    assert [one for one in browser.find("nav a") if one not in seen] == []
+    scrolled = "return [...document.querySelectorAll('.scroll')].filter(e => e.offsetParent)"
+    tables = [one for one in browser.script(scrolled) if one.is_displayed()]
+    assert [one for one in tables if one not in seen] == []
+    wide = [
+        one
+        for one in tables
+        if browser.script("return arguments[0].scrollWidth > arguments[0].clientWidth + 80", one)
+    ]
+    assert wide
+    browser.script("arguments[0].focus()", wide[0])
+    press(Keys.ARROW_RIGHT)
+    browser.until(
+        "the table's right", lambda: browser.script("return arguments[0].scrollLeft", wide[0]) > 0
+    )
 
 
 def test_the_report_leads_with_the_verdict(browser, report_page, study):
@@ -246,6 +295,46 @@ def test_the_report_lists_the_indexes_best_first(browser, indexes_page):
     assert aligned[0][0] in ("right", "end")
 
 
+def test_settings_of_the_index_are_groups(browser, indexes_page):
+    browser.open(indexes_page)
+    browser.until("figures", lambda: browser.find("html[data-figures]"))
+    (button,) = browser.find("//section[@id='indexes']//th/button[contains(., 'titles')][1]")[:1]
+    name = button.text
+    browser.script("arguments[0].click()", button)
+    counted = "return [...study.selected].map(n => study.index(n))"
+    assert set(browser.script(counted)) == {name}
+    assert f"index {name}" in browser.see("#selection").text
+    browser.script("arguments[0].click()", button)
+    assert browser.script("return study.selected") is None
+    # As the colour of a figure, each index has its own.
+    choice = "#figure-scatter select[aria-label='Colour']"
+    browser.script(
+        f"const list = document.querySelector(\"{choice}\"); list.value = 'index';"
+        "list.dispatchEvent(new Event('change'));"
+        "document.getElementById('figure-scatter').scrollIntoView()"
+    )
+    names = "return document.getElementById('plot-scatter').data.map(trace => trace.name)"
+    groups = browser.script("return study.data.indexes")
+    assert len(groups) == 4
+    browser.until("a colour for each", lambda: set(groups) <= set(browser.script(names)))
+
+
+def test_the_panel_of_a_trial_has_the_exact_curve_of_a_free_parameter(browser, indexes_page):
+    browser.open(indexes_page)
+    browser.until("figures", lambda: browser.find("html[data-figures]"))
+    number = browser.script("return Number(Object.keys(study.data.curves).at(-1))")
+    browser.script("study.open(arguments[0])", number)
+    browser.read("Along graph_weight")
+    drawn, told = browser.script(
+        "const line = document.getElementById('plot-curve-0').data[1];"
+        "const curve = study.data.curves[study.opened]['param:graph_weight'];"
+        "return [[[...line.x], [...line.y]], [curve.at, curve.objective]]"
+    )
+    assert drawn == told
+    assert len(drawn[0]) > 10
+    browser.shot("curve")
+
+
 def test_the_report_draws_its_figures(browser, report_page):
     browser.open(report_page)
     figures = browser.until("figures", lambda: browser.find(".js-plotly-plot .main-svg"))
@@ -275,6 +364,16 @@ def test_code_in_the_data_is_text(browser, hostile_run_dir):
     assert browser.script("return window.hostile === undefined")
     assert browser.find("svg[onload], img[onerror]") == []
     browser.read(HOSTILE[0], HOSTILE[2])
+
+
+def test_code_in_the_data_is_text_in_a_page_of_several_studies(browser, make_studies, tmp_path):
+    for code in HOSTILE:
+        studies = make_studies({"texts": code, "seed": 1}, {"texts": code, "seed": 2, "failing": 1})
+        browser.open(write_across(studies, output=tmp_path / "studies.html"))
+        browser.until("figures", lambda: browser.find("html[data-figures]"))
+        browser.read(f"study{code}")
+        assert browser.script("return window.hostile === undefined")
+        assert browser.find("svg[onload], img[onerror]") == []
 
 
 def test_code_in_the_data_is_text_in_an_experiment_page(browser, tmp_path):

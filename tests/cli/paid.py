@@ -21,6 +21,7 @@ class PaidService:
         tokens: of the contexts that were sent whole.
         settings: the parameters of each request.
         fails_at: the requests, counted from 1, that are answered by 503.
+        refuses: says of parameters whether they are always answered by 503.
         at: what is done just before a request is answered.
     """
 
@@ -30,6 +31,7 @@ class PaidService:
         self.tokens = 0.0
         self.settings: list[Mapping[str, Any]] = []
         self.fails_at: set[int] = set()
+        self.refuses: Callable[[Mapping[str, Any]], bool] = lambda params: False
         self.answer_s = 0.004
         self.at: dict[int, Callable[[], object]] = {}
         self._lock = threading.Lock()
@@ -80,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         number = service.count(asked["params"])
         time.sleep(service.answer_s)
         answer, tokens = service.answer(asked["query"], asked["params"])
-        is_failed = number in service.fails_at
+        is_failed = number in service.fails_at or service.refuses(asked["params"])
         body = json.dumps(answer).encode()
         self.send_response(503 if is_failed else 200)
         self.send_header("Content-Length", str(len(body)))

@@ -194,7 +194,9 @@ def test_split_tells_of_queries_that_are_torn_apart(tuner_here):
     lines = ["query-id\tcorpus-id\tscore"]
     (data / "queries.jsonl").write_text("", encoding="utf-8")
     for number in range(2):
-        append(data / "queries.jsonl", _id=f"q{number}", text="How old is it?")
+        # With the same text they would stay together.
+        text = f"How old is the bridge over the river of Lima, in year{'s' * number}?"
+        append(data / "queries.jsonl", _id=f"q{number}", text=text)
         lines.append(f"q{number}\tLima-river\t1")
     (data / "qrels/test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = tuner_here("dataset", "split", "data", "parts")

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tuner import load_study
+
 DECLARED = """
     def free_knobs(self, fixed, searched):
         from tuner.retrieval.free import FreeKnobs
@@ -51,6 +53,15 @@ def test_a_free_parameter_is_computed_and_not_asked(free):
     assert all(trial["profile"]["asked"].keys() == {"title_weight"} for trial in others)
     # Five queries, with the largest top_k and with one in the middle.
     assert "10 to check which parameters are free" in " ".join(done.stdout.split())
+    evaluated = [trial for trial in others if trial["state"] == "finished"]
+    assert f"saved          {11 * len(evaluated)} settings computed, not asked" in done.stdout
+    study = load_study(run_dir)
+    curve = study.curves()
+    assert curve["parameter"].unique().tolist() == ["top_k"]
+    assert curve["value"].tolist() == list(range(1, 13))
+    chosen = curve[curve["value"] == study.winner.params["top_k"]]
+    assert chosen["objective"].item() == pytest.approx(study.winner.tune_objective)
+    assert study.curves(0).empty  # the baseline's value is given
 
 
 def test_a_parameter_that_is_not_what_it_was_said_to_be_is_asked(free):
@@ -226,3 +237,60 @@ def test_each_type_of_query_has_free_values_of_its_own(free):
     assert river["tune_gain"] == pytest.approx(2 * 8 * 0.1 / 1000)
     assert river["trial"] in {trial["trial"] for trial in told(run_dir)}
     assert record["verdict"]["outcome"]
+
+
+CONDITIONAL = """\
+study: {name: runs, seed: 3}
+dataset: {path: data, split: {holdout: 0.5, stratify_by: [query_type]}}
+retriever: {kind: runs, legs: {titles: titles.json, texts: texts.json}}
+space:
+  fusion: {type: categorical, choices: [score, rrf]}
+  normalisation: {type: categorical, choices: [min_max, z], when: {fusion: score}}
+  rrf_k: {type: integer, low: 1, high: 100, scale: log, when: {fusion: rrf}}
+  weight_texts: {type: real, low: 0.1, high: 1.0}
+  top_k: {type: integer, low: 1, high: 8}
+objective: {maximize: {recall@5: 0.5, mrr@10: 0.5}, price: {context_tokens_per_1000: 0.1}}
+baseline: {fusion: rrf, rrf_k: 60, weight_texts: 1.0, top_k: 8}
+backends: [{kind: random, trials: 4}]
+execution: {kind: inline}
+tracking: null
+"""
+
+
+def test_a_parameter_under_a_condition_is_free_where_that_holds(tuner_here):
+    folder = tuner_here.folder
+    documents, queries = (
+        [json.loads(line) for line in (folder / "data" / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("corpus", "queries")
+    )
+    for name, part in (("titles", "title"), ("texts", "text")):
+        run = {
+            query["_id"]: {
+                d["_id"]: len(set(query["text"].split()) & set(f"{d[part]} of".split()))
+                + 0.01 * place
+                for place, d in enumerate(documents[number % 5 : number % 5 + 12])
+            }
+            for number, query in enumerate(queries)
+        }
+        (folder / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    (folder / "config.yaml").write_text(CONDITIONAL, encoding="utf-8")
+    facts = json.loads(tuner_here("check", "config.yaml", "--probe", "--json").stdout)
+    assert facts["free"].startswith("top_k, weight_texts, rrf_k: every value is computed")
+    assert facts["not_free"].startswith("fusion, normalisation: an answer tells nothing")
+    tuner_here("run", "config.yaml")
+    (run_dir,) = tuner_here.runs()
+    asked = [event for event in told(run_dir) if "profile" in event]
+    assert asked
+    for event in asked:
+        is_rrf = event["params"]["fusion"] == "rrf"
+        names = {curve["name"] for curve in event["profile"]["curves"]}
+        assert names == {"weight_texts", "top_k", *(["rrf_k"] if is_rrf else [])}
+        assert ("rrf_k" in event["params"]) == is_rrf
+        assert not event["profile"]["asked"].keys() & {"weight_texts", "top_k", "rrf_k"}
+    path = run_dir / "journal.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    ends = [place for place, line in enumerate(lines) if '"told"' in line]
+    before = [event["params"] for event in told(run_dir)]
+    path.write_text("".join(lines[: ends[1] + 1]), encoding="utf-8")
+    tuner_here("resume", str(run_dir))
+    assert [event["params"] for event in told(run_dir)] == before

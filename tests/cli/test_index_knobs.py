@@ -291,7 +291,7 @@ def test_an_earlier_study_warms_up_one_whose_baseline_has_another_index(tuner_he
     (run_dir,) = tuner_here.runs()
     other = ("--set", f"start_from=[{run_dir}]", "--set", "baseline.field=both")
     told = tuner_here("run", "config.yaml", *other)
-    assert "warm start: " in told.stderr
+    assert "start_from: " in told.stderr
     assert builds(tuner_here.folder) == ["title well", "both well"]
 
 

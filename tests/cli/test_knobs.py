@@ -113,7 +113,7 @@ def test_options_are_given_as_in_a_configuration(tuner):
         "def search(query, top_k=10): return []\n", encoding="utf-8"
     )
     printed = tuner("knobs", "function", "--set", "function=own:search").stdout
-    assert "# top_k: integer, 10 by default; choose low and high" in printed
+    assert "  top_k: {type: integer, low: 1, high: 100, scale: log}" in printed
     assert "any parameters" in tuner("knobs", "http").stdout
 
 
@@ -152,8 +152,11 @@ tracking: null
 OPENED = {
     "function": (SEARCHES, None),
     "graph_retriever": ((), "graph_retriever"),
+    "haystack": (("make=outside_haystack:make_pipeline",), "haystack"),
     "hybrid": ((), None),
+    "langchain": (("make=outside_langchain:make_retriever",), "langchain_core"),
     "lightrag": ((), "lightrag"),
+    "llama_index": (("make=outside_llama:make_retriever",), "llama_index"),
     "ms_graphrag": ((GRAPHRAG,), None),
     "ms_graphrag_local": ((GRAPHRAG,), "graphrag"),
     "runs": (("legs={graph: graph.run, text: text.run}",), None),
@@ -173,6 +176,44 @@ class Searches:
 """
 
 
+HAYSTACK_CODE = """
+from haystack import Document, Pipeline
+from haystack.components.joiners import DocumentJoiner
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+def make_pipeline(documents, k1=1.5, lower: bool = True):
+    store = InMemoryDocumentStore(bm25_parameters={"k1": k1})
+    store.write_documents([Document(id=one.id, content=one.text) for one in documents])
+    pipeline = Pipeline()
+    pipeline.add_component("join", DocumentJoiner())
+    for name in ("one", "other"):
+        pipeline.add_component(name, InMemoryBM25Retriever(store))
+        pipeline.connect(f"{name}.documents", "join.documents")
+    return pipeline
+"""
+
+LANGCHAIN_CODE = """
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+
+def make_retriever(documents, size=16):
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=size))
+    store.add_documents([Document(id=one.id, page_content=one.text) for one in documents])
+    return store.as_retriever(search_type="mmr")
+"""
+LLAMA_CODE = """
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.schema import TextNode
+
+def make_retriever(documents, size=16):
+    nodes = [TextNode(id_=one.id, text=one.text) for one in documents]
+    model = MockEmbedding(embed_dim=size)
+    return VectorStoreIndex(nodes, embed_model=model).as_retriever()
+"""
+
+
 @pytest.mark.parametrize("kind", [*OPENED])
 def test_what_is_printed_is_accepted_as_it_stands(tuner, kind):
     options, package = OPENED[kind]
@@ -187,6 +228,9 @@ def test_what_is_printed_is_accepted_as_it_stands(tuner, kind):
         ]
         (tuner.folder / f"{leg}.run").write_text("".join(run), encoding="utf-8")
     (tuner.folder / "outside_search.py").write_text(SEARCHES_CODE, encoding="utf-8")
+    for framework in ("haystack", "langchain", "llama"):
+        code = {"haystack": HAYSTACK_CODE, "langchain": LANGCHAIN_CODE, "llama": LLAMA_CODE}
+        (tuner.folder / f"outside_{framework}.py").write_text(code[framework], encoding="utf-8")
     printed = tuner("knobs", kind, *[part for one in options for part in ("--set", one)]).stdout
     (tuner.folder / "config.yaml").write_text(
         CONFIG + printed[printed.index("\nspace:") :], encoding="utf-8"
@@ -204,7 +248,9 @@ def _ids(path):
 
 
 def test_all_kinds_that_have_knobs_are_opened():
-    assert sorted([*OPENED, "command", "http"]) == sorted(registry.kinds("retrieval"))
+    # Those of a service or a store have tests of their own.
+    elsewhere = ["command", "cypher", "http", "neo4j_graphrag"]
+    assert sorted([*OPENED, *elsewhere]) == sorted(registry.kinds("retrieval"))
 
 
 def test_conditions_and_constraints_are_printed(tuner):

@@ -89,6 +89,12 @@ def test_a_night_its_approval_and_the_history(small):
     assert record["nights"][0]["outcome"] == "waiting for approval"  # as the night left it
     assert record["nights"][0]["approved"] == record["champions"][0]["who"]
     assert record["champions"][0]["why"] == "looks right"
+    assert small("report", "runs").stdout.strip() == "nights.html"
+    page = (small.folder / "nights.html").read_text(encoding="utf-8")
+    assert "Nights of small" in page
+    for told in ("2 nights, 2 studies still kept", "approved since, by ", "looks right"):
+        assert told in page
+    assert (small.folder / "nights-figures" / "champions.csv").is_file()
     # keep: {studies: 1}: the first night's directory stays, as the champion is from there
     assert len(small.runs()) == 2
     third = small("nightly", "config.yaml", "--date", "2026-03-03", "-q", code=None)

@@ -8,6 +8,7 @@ import pytest
 
 from tuner.core.journal import read_journal, read_per_query
 from tuner.datasets import open_dataset, split_queries
+from tuner.stats import minimum_detectable_difference, queries_needed
 
 CITIES = (
     "Lima Oslo Cairo Quito Paris Rome Delhi Hanoi Accra Dakar "
@@ -147,10 +148,36 @@ def test_where_all_queries_choose_the_baseline_no_search_is_repeated(in_parts):
 def test_check_says_what_it_asks_and_plan_knows_that_all_queries_decide(in_parts):
     told = in_parts("check", "config.yaml").stdout
     assert "13 trials of 44 queries, 572 to search again without each part" in told
+    record = run(in_parts)
+    run_dir = str(in_parts.folder / record["run_dir"])
+    planned = json.loads(in_parts("plan", run_dir, "--effect", "0.1", "--json").stdout)
+    spread = planned["spread"]
+    assert spread["queries"] == 44
+    assert spread["held_out_share"] is None
+    assert spread["source"] == "winner against baseline on 44 queries of small"
+    # Intervals are wider than those of as many held-out queries, so it takes more of them.
+    (caveat,) = [one for one in record["verdict"]["caveats"] if "parts" in one["figures"]]
+    assert spread["widened"] == caveat["figures"]["widened"] > 1.0
+    wide = spread["widened"] * spread["standard_deviation"]
+    assert planned["needed"][0]["queries"] == queries_needed(0.1, wide)
+    assert planned["detectable"][0]["difference"] == pytest.approx(
+        minimum_detectable_difference(30, wide)
+    )
+    words = in_parts("plan", run_dir).stdout
+    assert f"intervals are {spread['widened']:.3g} times as wide, which is counted here" in words
+
+
+def test_a_policy_and_a_comparison_are_not_decided_on_queries_that_chose(in_parts):
     run_dir = in_parts.folder / run(in_parts)["run_dir"]
-    planned = json.loads(in_parts("plan", str(run_dir), "--json").stdout)
-    assert planned["spread"]["queries"] == 44
-    assert planned["spread"]["held_out_share"] is None
+    for options in ((), ("--by", "features")):
+        said = in_parts("policy", str(run_dir), *options).stdout
+        assert "No verdict: no" in said
+    assert "no query was held out" in in_parts("policy", str(run_dir)).stdout
+    asked = ("compare", "config.yaml", "--b", str(run_dir))
+    assert "no query is held out; write --queries all" in in_parts(*asked, code=2).stderr
+    done = in_parts(*asked, "--queries", "all")
+    said = done.stdout + done.stderr
+    assert "All these 44 queries were among those that B was tuned on (study small)" in said
 
 
 def test_the_report_shows_what_each_part_chose(in_parts):
@@ -183,6 +210,16 @@ def test_too_few_queries_for_parts_are_refused(tuner_here):
     tuner_here.edit(SPLIT, PARTS)
     done = tuner_here("check", "config.yaml", code=2)
     assert "20 queries are too few to decide part by part: at least 40 are needed" in done.stderr
+
+
+def test_copies_of_a_query_are_one_of_those_that_parts_need(in_parts):
+    path = in_parts.folder / "data" / "queries.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines[:6]:
+        line["text"] = "how old is it?"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = in_parts("check", "config.yaml", code=2)
+    assert "44 queries, which count as 39, are too few to decide part by part" in done.stderr
 
 
 def test_nights_keep_to_a_fixed_holdout(in_parts):

@@ -140,3 +140,10 @@ def test_nights_have_peoples_labels_or_a_judges(labelled):
     done = labelled()("nightly", "config.yaml", code=2)
     assert "nights share one alpha" in done.stderr
     assert "config.yaml:" in done.stderr
+
+
+def test_a_gate_without_people_is_refused(tuner_here):
+    tuner_here.edit("{path: data, ", "{path: data, people_gate: 0.6, ")
+    for command in ("check", "run"):
+        done = tuner_here(command, "config.yaml", code=2)
+        assert "dataset.people_gate: nobody's labels are compared with a judge's" in done.stderr

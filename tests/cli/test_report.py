@@ -71,9 +71,17 @@ def test_studies_are_shown_beside_each_other(tuner):
     assert "Studies side by side" in text
     for run_dir in (first, second, third):
         assert text.count(run_dir.name) >= 2  # in the table and in the curves
-    assert f"{second.name} differs in split of the queries" in text
-    assert f"{third.name} differs in objective:" in text
+    assert f"{second.name} differs from {first.name} in split of the queries" in text
+    assert f"{third.name} differs from {first.name} in objective:" in text
     assert "compared.csv" in figures(tuner.folder / "all-figures")
+    # Without --compare they have a page of their own.
+    done = tuner("report", *map(str, (first, second, third)))
+    assert done.stdout.strip() == "studies.html"
+    text = (tuner.folder / "studies.html").read_text(encoding="utf-8")
+    assert "Champions over time" in text
+    assert "seed 3" in text
+    assert "seed 4" in text
+    assert "Holm" in text
 
 
 @pytest.mark.slow
@@ -129,9 +137,9 @@ def test_the_latest_run_is_the_one_of_last(tuner):
     [
         (["nowhere"], "error: 'nowhere' is not a run directory (it holds no journal.jsonl)"),
         (["data"], "error: 'data' is not a run directory (it holds no journal.jsonl)"),
-        (["a", "b"], "error: one study at a time; to show 'b' beside it: --compare OTHER"),
+        (["a", "b"], "error: 'a' is not a run directory (it holds no journal.jsonl)"),
         (["data", "--output", "."], "Error: Invalid value for '--output'"),
-        ([], "Error: Missing argument 'RUN_DIR|RUN_ID'"),
+        ([], "Error: Missing argument 'RUN_DIR|RUN_ID|RUNS_DIR...'"),
     ],
 )
 def test_bad_input_is_named(tuner, arguments, line):

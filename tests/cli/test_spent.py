@@ -68,7 +68,10 @@ def test_tries_that_failed_are_counted(tuner_here, service: PaidService) -> None
     assert record["queries_asked"]["trials"] == 92
     assert sum(parts(record).values()) == sum(record["queries_asked"].values()) == service.asked
     assert parts(record)["baseline"] in (11, 10)  # the third is perhaps the first trial's
-    assert record["spent"]["kept"] > 0  # the verdict asks nothing that scoring has asked
+    # The verdict, and on a slow machine the look for parameters without effect, read again what
+    # was asked before: nothing was saved by that. And of the two trials that were asked again, up
+    # to nine answers each had been kept.
+    assert 0 <= record["spent"]["kept"] <= 18
 
 
 def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: PaidService) -> None:
@@ -205,6 +208,8 @@ def test_a_check_says_what_will_be_asked_and_a_probe_asks_five_queries(
     configure(tuner_here.folder, service, *lines)
     check = ("check", "config.yaml", "--json")
     facts = json.loads(tuner_here(*check).stdout)
+    piped = tuner_here("check", "config.yaml").stdout
+    assert not any(line.endswith(" ") for line in piped.splitlines())
     # What the contexts cost is not known before one was seen.
     asked = "9 trials of 10 queries, and up to 30 for the verdict: 120 at most"
     assert (facts["queries_to_ask"], service.asked) == (asked, 0)

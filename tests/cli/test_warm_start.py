@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def test_earlier_trials_are_history_and_cost_nothing(tuner):
     (first,) = tuner.runs()
     warm(tuner, str(first))
     done = tuner("run", "config.yaml")
-    assert f"warm start: 19 trials of small ({first})" in done.stderr
+    assert f"start_from: 19 trials of small ({first}) to learn from" in done.stderr
     _, second = tuner.runs()
     earlier = [json.loads(line) for line in (second / "earlier.jsonl").read_text().splitlines()]
     assert [trial["trial"] for trial in earlier] == list(range(-len(earlier), 0))
@@ -66,7 +67,7 @@ def test_an_mlflow_run_is_a_source_too(tuner, fresh_store, written_by_a_thread):
     assert "cannot get journal.jsonl of run 000" in tuner("run", "config.yaml", code=2).stderr
     tuner.edit("0" * 32, record["mlflow_run_id"])
     done = tuner("run", "config.yaml", "--json")
-    assert "warm start: 13 trials of small" in done.stderr
+    assert "start_from: 13 trials of small" in done.stderr
     assert json.loads(done.stdout)["state"] == "finished"
 
 
@@ -97,7 +98,7 @@ def test_of_a_study_on_other_documents_the_best_are_asked_again(tuner):
         file.write(json.dumps({"_id": "new", "title": "News", "text": "nothing of note"}) + "\n")
     warm(tuner, str(first))
     done = tuner("run", "config.yaml")
-    said = f"warm start: the data are others now: the best 5 of small ({first}) are asked again"
+    said = f"start_from: the data are others now: the best 5 of small ({first}) are asked again"
     assert said in done.stderr
     _, second = tuner.runs()
     trials = told(second)
@@ -129,9 +130,14 @@ def test_known_points_are_asked_first_each_once_and_beside_the_trials(tuner):
     tuner.edit("  - {kind: grid, trials: 6}\n", "")
     known = "[{title_weight: 2.5, top_k: 7}, known.yaml, {top_k: 3}, {top_k: 7, title_weight: 2.5}]"
     tuner.edit("tracking:", f"start_from: {known}\ntracking:")
-    tuner("check", "config.yaml")
+    checked = json.loads(tuner("check", "config.yaml", "--json").stdout)
+    assert checked["trials"] == {"earlier": 3, "random": 6}
+    asked = "10 trials (3 of them by start_from) of 10 queries, "
+    assert checked["queries_to_ask"].startswith(asked)
     done = tuner("run", "config.yaml")
-    assert "warm start: 3 known points asked before the search" in done.stderr
+    assert "study small: earlier 3, random 6 trials on" in done.stderr
+    assert re.search(r" s  earlier    3/3  best 0\.", done.stderr)
+    assert "start_from: 3 known points are asked before the search" in done.stderr
     (run_dir,) = tuner.runs()
     events = told(run_dir)
     assert [event["arm"] for event in events] == ["baseline", *["earlier"] * 3, *["random"] * 6]
@@ -159,7 +165,7 @@ def test_best_yaml_and_a_run_directory_beside_each_other(tuner):
     assert given == [{name: winner[name] for name in ("title_weight", "top_k")}]
     tuner.edit(str(first / "best.yaml"), str(second))
     done = tuner("run", "config.yaml", "--set", f"start_from=[{second}, {{top_k: 2}}]")
-    assert "warm start: 1 known point asked before the search" in done.stderr
+    assert "start_from: 1 known point is asked before the search" in done.stderr
     assert f"trials of small ({second})" in done.stderr
     third = tuner.runs()[-1]
     given = [event["params"] for event in told(third) if event["arm"] == "earlier"]

@@ -11,6 +11,7 @@ import pytest
 from tuner.config import load_config
 from tuner.config.model import Config
 from tuner.config.params import read_params_file
+from tuner.config.source import Source, with_overrides
 from tuner.core.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,12 @@ def test_a_small_configuration_takes_the_defaults(tmp_path):
     assert config.objective.maximize == {"recall@10": 0.5, "mrr@10": 0.3, "ndcg@10": 0.2}
     assert config.execution.workers == "auto"
     assert config.tracking is not None
+
+
+def test_a_section_that_holds_nothing_is_one_that_is_left_out(tmp_path):
+    path = write(tmp_path, SMALL + "verdict:\n  # alpha: 0.1\n")
+    config, _ = load_config(path, ["budget=null"])
+    assert config == load_config(write(tmp_path, SMALL))[0]
 
 
 @pytest.mark.parametrize(
@@ -314,3 +321,26 @@ def test_control_characters_of_a_key_or_a_value_are_written_out(tmp_path):
         load_config(tmp_path / "c.yaml")
     assert "\x1b" not in str(caught.value)
     assert r"c.yaml:1: study.\u001b[31mname: unknown key" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "value"),
+    [
+        ("space.bm25.top_k.high=7", ("space", "bm25.top_k", "high"), 7),
+        ("baseline.bm25.top_k=5", ("baseline", "bm25.top_k"), 5),
+        ("baseline.bm25.scale=true", ("baseline", "bm25.scale"), True),
+        ("study.name=x", ("study", "name"), "x"),
+    ],
+)
+def test_set_takes_names_with_dots_for_what_they_are(setting, key, value):
+    data = {
+        "study": {"name": "demo"},
+        "space": {"bm25.top_k": {"type": "integer", "low": 1, "high": 9}},
+        "baseline": {"bm25.scale": False},
+    }
+    found = with_overrides(Source("c.yaml", data), [setting])
+    assert list(found.overridden) == [key]
+    target = found.data
+    for step in key[:-1]:
+        target = target[step]
+    assert target[key[-1]] == value

@@ -16,13 +16,18 @@ TESTS = Path(__file__).resolve().parents[1]
 # Each kind needs a system of its own kind to answer, so it is tried where its other tests are.
 TRIED_IN = {
     "command": "retrieval/outside/test_command.py",
+    "cypher": "retrieval/cypher/test_cypher.py",
     "function": "retrieval/outside/test_function.py",
     "graph_retriever": "retrieval/test_wrapped.py",
+    "haystack": "retrieval/frameworks/test_haystack.py",
     "http": "retrieval/outside/test_http.py",
     "hybrid": "contract/test_retrievers.py",
+    "langchain": "retrieval/frameworks/test_langchain.py",
     "lightrag": "retrieval/test_wrapped.py",
+    "llama_index": "retrieval/frameworks/test_llama_index.py",
     "ms_graphrag": "retrieval/ms_graphrag/test_retriever.py",
     "ms_graphrag_local": "retrieval/ms_graphrag/test_local.py",
+    "neo4j_graphrag": "retrieval/frameworks/test_neo4j_graphrag.py",
     "runs": "retrieval/runs/test_runs.py",
 }
 DOCUMENTS = (

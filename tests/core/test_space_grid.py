@@ -94,6 +94,31 @@ def test_points_that_differ_in_inactive_parameters_are_one() -> None:
     assert len(space.grid(4)) == 4
 
 
+def test_all_choices_stand_in_a_grid_before_numbers_get_a_second_level() -> None:
+    space = SearchSpace(
+        {
+            "x": Real(0, 1),
+            "mode": Categorical(("text", "local", "global", "mix")),
+            "pick": Categorical(("near", "heavy"), when={"mode": ("local", "global", "mix")}),
+            "k": Integer(1, 9),
+        }
+    )
+    grid = space.grid(12)  # text, and 3 x 2 others; twice as many of them would be 14.
+    assert sorted((p["mode"], p.get("pick", "")) for p in grid) == sorted(
+        [("text", ""), *((m, p) for m in ("local", "global", "mix") for p in ("near", "heavy"))]
+    )
+    assert all((params["x"], params["k"]) == (0.5, 5) for params in grid)
+    assert len({params["x"] for params in space.grid(14)}) == 2
+
+
+def test_choices_of_the_index_wait_their_turn() -> None:
+    space = SearchSpace({"model": Categorical(("a", "b", "c", "d")), "x": Real(0, 1)})
+    models = {
+        len({p["model"] for p in one.grid(5)}) for one in (space, space.with_index(["model"]))
+    }
+    assert models == {4, 2}  # With the index: 2 models at 2 levels of x.
+
+
 def test_constraints_filter_and_the_budget_is_used_again() -> None:
     space = SearchSpace({"a": Integer(1, 9), "b": Integer(1, 9)}, ("a <= b",))
     grid = space.grid(45)

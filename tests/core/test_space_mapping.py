@@ -108,3 +108,28 @@ def test_everything_is_reported_at_once() -> None:
         ("space_constraints", 1),
         ("space_constraints", 2),
     }
+
+
+def test_names_may_lead_to_parts_by_dots() -> None:
+    raw = {
+        "join.mode": {"type": "categorical", "choices": ["merge", "rank"]},
+        "bm25.top_k": {"type": "integer", "low": 1, "high": 9},
+        "join.top_k": {"type": "integer", "low": 1, "high": 9, "when": {"join.mode": "merge"}},
+    }
+    space = SearchSpace.from_mapping(raw, ["join.top_k <= bm25.top_k"])
+    assert set(space.parameters) == set(raw)
+
+
+def test_constraints_between_parts_hold_and_misspelt_parts_are_named() -> None:
+    raw = {
+        "a.k": {"type": "integer", "low": 1, "high": 9},
+        "a.b.k": {"type": "integer", "low": 1, "high": 9},
+    }
+    space = SearchSpace.from_mapping(raw, ["a.k <= a.b.k"])
+    assert space.satisfies({"a.k": 2, "a.b.k": 3})
+    assert not space.satisfies({"a.k": 4, "a.b.k": 3})
+    (message,) = found(raw, ["a.k <= a.bb.k"]).values()
+    assert "unknown parameter 'a.bb.k'; did you mean 'a.b.k'" in message
+    for name in ("a.", ".a", "a..b", "a.0", "a.lambda"):
+        messages = found({name: {"type": "integer", "low": 1, "high": 9}})
+        assert "a dot leads to a part" in messages["space", name]

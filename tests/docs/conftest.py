@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -187,7 +187,7 @@ def stage(
     index_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
-) -> Iterator[Callable[[str], Path]]:
+) -> Callable[[str], Path]:
     """Make a page's folder with what its text names, and stand in it."""
 
     def make(text: str) -> Path:
@@ -215,7 +215,4 @@ def stage(
         monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
         return tmp_path
 
-    yield make
-    for name, module in list(sys.modules.items()):  # another page's may have the same name
-        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
+    return make

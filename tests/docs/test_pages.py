@@ -3,8 +3,11 @@
 What a page's author writes before a fence, as an HTML comment on a line of its own:
 
 - `<!-- not run: reason -->`: the block cannot be run here; its commands and options must exist.
+- `<!-- needs: haystack -->`: the block is run where Python has that module.
 - `<!-- exit code: 20 -->`: what each command of the block ends with, where that is not 0.
 - `<!-- same output -->`: what stands below each `$ command` is what it prints; `…` is anything.
+  `<!-- same output: within 0.01 -->`: figures with decimals may differ by as much: where two
+  passages are nearly equal, the rounding of a processor decides which comes first.
 - `<!-- file: data/corpus.jsonl -->`: the block is the content of that file.
 
 Pages whose commands are run take seconds each, so those tests are slow ones.
@@ -24,6 +27,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +51,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 ]
 LANGUAGES = {"console", "python", "yaml", "json", "text", ""}
 FENCE = re.compile(r"^( *)(`{3,})([\w-]*)[^\n`]*\n(.*?)^\1\2 *$", flags=re.DOTALL | re.MULTILINE)
-NOTE = re.compile(r"<!-- (not run|exit code|same output|file)(?:: (.*?))? -->")
+NOTE = re.compile(r"<!-- (not run|needs|exit code|same output|file)(?:: (.*?))? -->")
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|yaml))\b")
 
 # A configuration that any section of another fits into.
@@ -69,7 +73,8 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        return "not run" not in self.notes
+        needed = self.notes.get("needs", "").split()
+        return "not run" not in self.notes and all(find_spec(name) for name in needed)
 
     @property
     def file(self) -> str | None:
@@ -170,9 +175,32 @@ def _run_console(block: Block, folder: Path, where: str, *, is_tracked: bool) ->
         code, said = _done(_small(command, is_tracked=is_tracked), folder)
         assert code == int(block.notes.get("exit code", "0")), f"{where}: {command}\n{said}"
         if "same output" in block.notes:
-            like = ".*?".join(re.escape(part.strip()) for part in output.split("…"))
             printed = "\n".join(line.rstrip() for line in said.splitlines())
-            assert re.search(like, printed, re.DOTALL), f"{where}: {command}\n{said}"
+            within = float((block.notes["same output"] or "within 0").removeprefix("within "))
+            assert _is_like(output, printed, within), f"{where}: {command}\n{said}"
+
+
+def _is_like(output: str, printed: str, within: float) -> bool:
+    like = ".*?".join(re.escape(part.strip()) for part in output.split("…"))
+    if not within:
+        return re.search(like, printed, re.DOTALL) is not None
+    decimals = re.compile(r"[+-]?\d+\.\d+")
+    places = [float(found) for found in decimals.findall(output)]
+    like = re.sub(r"(?:\\[+-]|\+)?\d+\\\.\d+", lambda _: f"({decimals.pattern})", like)
+    found = re.search(like, printed, re.DOTALL)
+    return found is not None and all(
+        abs(float(one) - other) <= within for one, other in zip(found.groups(), places, strict=True)
+    )
+
+
+def test_figures_may_differ_by_what_a_page_allows_and_by_no_more() -> None:
+    page = "tau +0.171 (95 % interval -0.120 to 1.5)\n…\nof 203 queries"
+    said = "a line\ntau +0.174 (95 % interval -0.121 to 1.5)\nmore\nof 203 queries\nend"
+    assert _is_like(page, said, 0.01)
+    assert not _is_like(page, said, 0.002)
+    assert not _is_like(page, said, 0.0)
+    assert not _is_like(page, said.replace("203", "204"), 0.01)
+    assert _is_like(said, said, 0.0)
 
 
 def _done(command: str, folder: Path) -> tuple[int, str]:
@@ -305,7 +333,8 @@ def test_blocks_have_a_language_that_is_known_and_a_reason_where_they_are_not_ru
     text = path.read_text(encoding="utf-8")
     for block in blocks_of(text):
         assert block.language in LANGUAGES, f"line {block.line}: {block.language}"
-        assert block.is_run or block.notes["not run"], f"line {block.line}: why is it not run?"
+        is_told = block.notes.get("not run") or block.notes.get("needs")
+        assert block.is_run or is_told, f"line {block.line}: why is it not run?"
     for line in re.findall(r"^.*<!--.*$", without_blocks(text), flags=re.MULTILINE):
         assert NOTE.fullmatch(line.strip()) or "generated" in line, line
 

@@ -161,6 +161,15 @@ def test_the_budget_is_never_exceeded_and_going_on_pays_for_the_rest_only(servic
     assert found.money == pytest.approx(12 * 0.0101)
 
 
+def test_a_budget_is_spent_to_its_last_cent(tmp_path):
+    # As a computer adds them up, 39 of 0.01 are 0.39000000000000007.
+    judge = FunctionJudge("grade", lambda *_: {"grades": [1], "money": 0.01}, SCALE)
+    rows, answers = sheet(50, 1), tmp_path / "answers"
+    with pytest.raises(TunerError, match=r"0\.4 are spent on 40 answers, 10 more would cost"):
+        graded(rows, judge, answers, Plan(twice=0.0, budget=0.4))
+    assert len(answers.read_text().splitlines()) == 40
+
+
 @pytest.mark.parametrize("budget", [0.05, 0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("is_priced", [True, False])
 def test_a_long_request_is_not_sent_where_it_may_pass_the_budget(

@@ -91,6 +91,17 @@ def test_the_curve_is_what_each_value_is_worth():
     assert curve.error[outcome.params["top_k"] - 1] == 0.0
 
 
+def test_a_latency_is_that_of_the_chosen_value_in_a_pass_of_its_own():
+    retriever = Shuffled()
+    whole = Evaluator.build(retriever, QUERIES, judgements(), (*METRICS, "latency_p95_ms"))
+    space = SearchSpace({"luck": Integer(1, 9), "top_k": Integer(1, 20)})
+    outcome = FreeEvaluator(whole, OBJECTIVE, space, PREFIX)({"luck": 3})
+    first, *timed = [params["top_k"] for params in retriever.asked]
+    assert first == 20
+    assert set(timed) == {outcome.params["top_k"]} != {20}
+    assert outcome.metrics["latency_p95_ms"] > 0
+
+
 def test_what_has_a_value_is_asked_with_it():
     retriever, whole, free = make(Integer(1, 20))
     outcome = free({"luck": 3, "top_k": 4})

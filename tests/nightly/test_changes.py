@@ -23,7 +23,7 @@ from tuner.nightly.records import Part, Records, Score, read_records
 from tuner.nightly.spending import Spending, remember_part
 from tuner.run.assembly import Assembly, assemble
 from tuner.run.planning import make_plan
-from tuner.verdict.verdict import Measured
+from tuner.verdict.measured import Measured
 
 DAY = date(2026, 3, 1)
 WORDS = "river market harbour bridge tower garden library station square mill".split()
@@ -56,7 +56,7 @@ def test_a_changed_corpus_is_told_and_the_best_before_are_asked_again(own_data: 
     second = own_data("2026-03-02", "nightly.promote=never")
     assert second["data"]["changes"] == ["the corpus changed: 81 documents, 80 before"]
     assert (
-        "warm start: the data changed, so of 1 earlier night the 5 best are asked again, and "
+        "earlier nights: the data changed, so of 1 earlier night the 5 best are asked again, and "
         "nothing else is taken over"
     ) in second["notes"]
     asked = list(read_journal(Path(second["run_dir"]) / "journal.jsonl").trials.values())
@@ -86,8 +86,8 @@ def test_new_queries_leave_the_best_before_as_starting_points_and_another_split_
     with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(_document("tunnel 9")) + "\n")
     third = own_data("2026-03-03", "nightly.promote=never", "study.seed=4")
-    (said,) = [note for note in third["notes"] if note.startswith("warm start: ")]
-    assert said.startswith("warm start: nothing is taken over from earlier nights: ")
+    (said,) = [note for note in third["notes"] if note.startswith("earlier nights: ")]
+    assert said.startswith("earlier nights: nothing is taken over from them: ")
     assert "the split (seed or share of the holdout)" in said
 
 

@@ -29,7 +29,7 @@ def test_the_index_of_the_champion_outlasts_the_limit(
     second = nights("2026-03-02")
     champion = second["champion"]["params"]
     assert champion == first["challenger"]["params"]
-    assert any("warm start" in note for note in second["notes"])
+    assert any("to learn from" in note for note in second["notes"])
     records = [read_record(path) for path in (tmp_path / "cache" / "indexes").iterdir()]
     kept = {record.settings["bm25_k1"] for record in records if record is not None}
     assert champion["bm25_k1"] in kept

@@ -23,7 +23,7 @@ from tuner.run.judge import judge
 from tuner.run.planning import make_plan
 from tuner.run.side_by_side import read_side_by_side
 from tuner.stats import alpha_of_look, levels_of_looks
-from tuner.verdict.verdict import Measured
+from tuner.verdict.measured import Measured
 
 DAY = date(2026, 3, 1)
 OTHER: Params = {"graph_weight": 0.9, "max_hops": 3}

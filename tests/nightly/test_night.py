@@ -41,7 +41,7 @@ def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> No
     assert second["champion"]["params"] == first["challenger"]["params"]
     assert second["champion"]["source"] == "nights"
     assert second["champion"]["score"] == first["challenger"]["score"]
-    assert any("warm start: 8 trials of 1 earlier night" in note for note in second["notes"])
+    assert any("earlier nights: 8 trials of 1 earlier night" in note for note in second["notes"])
     assert Path(second["run_dir"]).is_dir()
     assert json.loads(json.dumps(second)) == nights.records.nights[-1].summary
 
@@ -75,7 +75,7 @@ def test_nights_compute_what_is_free(nights: Any) -> None:
     nights("2026-03-01")  # of a time when every value was asked
     nights.configure(free="on")
     second = nights("2026-03-02")
-    assert any("warm start: 8 trials of 1 earlier night" in note for note in second["notes"])
+    assert any("earlier nights: 8 trials of 1 earlier night" in note for note in second["notes"])
     assert any(note.startswith("free: graph_weight: every value") for note in second["notes"])
     assert second["challenger"]["score"] >= second["champion"]["score"]
     assert not any("changed" in note for note in second["notes"])
@@ -168,7 +168,7 @@ def test_a_night_that_crashed_helps_the_next_one_and_stays_as_it_is(nights: Any)
     summary = nights("2026-03-02")
     assert not summary["is_resumed"]
     assert any("2026-03-01 was not finished" in note for note in summary["notes"])
-    assert any("warm start: 3 trials" in note for note in summary["notes"])
+    assert any("earlier nights: 3 trials of 1" in note for note in summary["notes"])
     assert nights.records.nights[0].summary is None
 
 

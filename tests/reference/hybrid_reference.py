@@ -23,6 +23,8 @@ from tuner.retrieval.hybrid.text import STOP_WORDS, analyse, full_text
 
 Name = tuple[str, ...]
 Walk = dict[str, float]  # a share of the walkers by document id
+# What a walk adds, the document whose names it starts from or "", its names, and its documents.
+Way = tuple[float, str, tuple[Name, ...], tuple[str, ...]]
 
 
 def spread(scores: dict[str, float]) -> dict[str, float]:
@@ -299,6 +301,27 @@ class HybridReference:
                     at_names[name] = at_names.get(name, 0.0) + share * part
         greatest = max(total.values(), default=0.0)
         return {d: (score / greatest) ** 0.25 for d, score in total.items()}
+
+    def ways(self, text: str, temperature: float, max_hops: int) -> list[Way]:
+        """Return every walk of up to ``max_hops`` hops with what it adds to its last document."""
+        begun = [("", name, share) for name, share in self.seed_weights(text, temperature).items()]
+        for document_id, weight in self.best_passages(text).items():
+            begun += [(document_id, n, weight * s) for n, s in self.to_names[document_id].items()]
+        open_ways = [(share, start, (name,), ()) for start, name, share in begun]
+        found: list[Way] = []
+        for hop in range(1, max_hops + 1):
+            arrived = [
+                (share * part, start, names, (*documents, document_id))
+                for share, start, names, documents in open_ways
+                for document_id, part in self.to_passages[names[-1]].items()
+            ]
+            found += [(self.hop_decay**hop * share, *rest) for share, *rest in arrived]
+            open_ways = [
+                (share * part, start, (*names, name), documents)
+                for share, start, names, documents in arrived
+                for name, part in self.to_names[documents[-1]].items()
+            ]
+        return found
 
     def scores(
         self, text: str, *, graph_weight: float, max_hops: int, temperature: float

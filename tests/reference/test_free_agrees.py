@@ -124,8 +124,11 @@ def test_values_by_query_and_errors_are_those_of_the_rankings():
         assert errors[steps.step_at(weight)] == pytest.approx(error, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_no_weight_of_1001_is_better_than_the_chosen_one(name):
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [*((name, 101) for name in OBJECTIVES), pytest.param("priced", 1001, marks=pytest.mark.slow)],
+)
+def test_no_weight_of_so_many_is_better_than_the_chosen_one(name, count):
     objective = OBJECTIVES[name]
     evaluator, free, rankings = prepared(np.float64, 0.0, objective)
     space = SearchSpace({"weight": Real(0, 1), "top_k": Integer(2, 12)})
@@ -134,7 +137,7 @@ def test_no_weight_of_1001_is_better_than_the_chosen_one(name):
     (at_it,) = one_by_one(evaluator, free, rankings, objective, chosen["weight"], [chosen["top_k"]])
     assert at_it == pytest.approx(profile.highest, abs=1e-12)
     depths = list(range(2, 13))
-    for weight in np.linspace(0, 1, 101):
+    for weight in np.linspace(0, 1, count):
         really = one_by_one(evaluator, free, rankings, objective, float(weight), depths)
         assert really.max() <= at_it + 1e-9
     assert [curve.name for curve in profile.curves] == ["weight", "top_k"]

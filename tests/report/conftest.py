@@ -14,17 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tuner.core.found import FOUND, found_at
 from tuner.core.journal import FORMAT
+from tuner.core.run_files import TUNE_QUERIES_FILE
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Race, Trial, TrialState
 from tuner.evaluation.objective import Objective, composite_values
 from tuner.report.writing import write_report
+from tuner.run.shown_texts import PassageText, write_passages
 from tuner.run.side_by_side import Passage, Side, SideBySide, by_query, write_side_by_side
 from tuner.study.pareto import front_record
 from tuner.study.results import HoldoutResult, summarise
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.goals import front_notes, goal_changes
-from tuner.verdict.verdict import Measured, decide
+from tuner.verdict.measured import Measured
+from tuner.verdict.verdict import decide
 
 SPACE = {
     "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
@@ -100,6 +104,10 @@ def tell(plan: StudyPlan, trial: Trial) -> tuple[Trial, dict[str, Any]]:
         seconds={"total": 0.1},
         told_at=trial.asked_at + 1.0,
     )
+    # What is relevant is second of ten passages of odd trials, ninth of even ones.
+    hits = np.zeros((plan.queries, 10), dtype=bool)
+    hits[:, 1 if trial.number % 2 else 8] = True
+    values[FOUND] = found_at(hits)
     return done, values if plan.has_dataset and plan.keeps_values else {}
 
 
@@ -238,6 +246,9 @@ def _finish(
     if winner is not None and plan.has_baseline and plan.has_dataset:
         rows = rows_of(plan, winner.params, trials[0].params, "holdout" if has_holdout else "tune")
         write_side_by_side(run_dir, rows)
+        others = rows_of(plan, winner.params, trials[0].params, "tune") if has_holdout else []
+        write_side_by_side(run_dir, others, name=TUNE_QUERIES_FILE)
+        write_passages(run_dir, texts_of(plan))
         pair = [values_of(plan, p, plan.queries) for p in (winner.params, trials[0].params)]
         measured = [
             Measured(p, composite_values(v, WEIGHTS), v)
@@ -256,24 +267,40 @@ def _finish(
     journal.add("note", kind="summary", **summary.to_record())
 
 
+def texts_of(plan: StudyPlan) -> list[PassageText]:
+    texts = (f"Passage {n} says much.{plan.texts} " * 30 for n in range(10))
+    return [
+        PassageText(f"d{n}{plan.texts}", f"Title {n}{plan.texts}", text[:4000], len(text))
+        for n, text in enumerate(texts)
+    ]
+
+
 def rows_of(plan: StudyPlan, winner: Any, baseline: Any, part: Any) -> list[SideBySide]:
     sides = [values_of(plan, params, plan.queries) for params in (winner, baseline)]
     rows = []
     for row in range(plan.queries):
         passages = tuple(
-            Passage(f"d{n}{plan.texts}", f"Title {n}{plan.texts}", n == 1) for n in range(12)
-        )[:10]
+            Passage(
+                f"d{n}{plan.texts}",
+                f"Title {n}{plan.texts}",
+                n == 1,
+                1.0 - n / 10,
+                {"graph": n / 10, "text": None if n == 3 else 0.5},
+            )
+            for n in range(10)
+        )
         both = [
             Side(
                 float(composite_values(values, WEIGHTS)[row]),
                 {name: float(array[row]) for name, array in values.items()},
                 passages if side == 0 else passages[::-1],
+                {f"d1{plan.texts}": 2 if side == 0 else 9},
             )
             for side, values in enumerate(sides)
         ]
         rows.append(
             SideBySide(
-                f"q{row}{plan.texts}",
+                f"{'t' if part == 'tune' and plan.has_holdout else 'q'}{row}{plan.texts}",
                 f"What is {row}?{plan.texts}",
                 f"{TYPES[row % 2]}{plan.texts}",
                 part,
@@ -333,7 +360,7 @@ class Html(HTMLParser):
         return {
             str(attributes["id"]).removeprefix("data-"): json.loads(text)
             for attributes, text in self.scripts
-            if attributes.get("type") == "application/json" and attributes.get("id") != "palettes"
+            if attributes.get("type") == "application/json" and attributes.get("id") != "look"
         }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.report.convergence import beside
+from tuner.report.across.beside import section as beside
 from tuner.report.headline import headline
 from tuner.report.parts import shown
 from tuner.report.review import read_review
@@ -17,6 +17,7 @@ from tuner.report.tradeoff import section as tradeoff
 from tuner.report.writing import write_report
 from tuner.study.results import BASELINE_ARM
 
+NAMES = ("first", "second")
 EDGES = {
     "graph_weight": {"type": "real", "low": 0.0, "high": 1.0},
     "max_hops": {"type": "integer", "low": 2, "high": 3},
@@ -75,7 +76,7 @@ def test_studies_beside_each_other_have_a_baseline_for_each_part(review):
     winner = replace(summary.winner, holdout_objective=0.61, tune_objective=0.71)
     baseline = replace(summary.baseline, holdout_objective=0.51, tune_objective=0.63)
     one = replace(review, summary=replace(summary, winner=winner, baseline=baseline))
-    (table,) = [block for block in beside(one, [review]).blocks if block.kind == "table"]
+    (table,) = [block for block in beside([one, review], NAMES).blocks if block.kind == "table"]
     row = dict(zip(table.columns, table.rows[0], strict=True))
     assert (row["held out"], row["baseline, held out"]) == (shown(0.61), shown(0.51))
     assert (row["tune"], row["baseline, tune"]) == (shown(0.71), shown(0.63))
@@ -84,13 +85,13 @@ def test_studies_beside_each_other_have_a_baseline_for_each_part(review):
 def test_what_cannot_be_compared_is_said_above_the_figures(review):
     prints = {**review.header.fingerprints, "objective": "another"}
     other = replace(review, header=replace(review.header, fingerprints=prints))
-    kinds = [block.kind for block in beside(review, [other]).blocks]
+    kinds = [block.kind for block in beside([review, other], NAMES).blocks]
     assert kinds == ["text", "table", "charts"]
-    assert "differs in objective" in beside(review, [other]).blocks[0].text
+    assert "second differs from first in objective" in beside([review, other], NAMES).blocks[0].text
 
 
 def test_axis_and_caption_count_the_same_trials(review):
-    (chart,) = beside(review, [review]).blocks[-1].charts
+    (chart,) = beside([review, review], NAMES).blocks[-1].charts
     assert chart.x.title == "trials of the study"
     assert chart.caption.startswith("All trials of a study count, whichever arm asked for them")
     # 33 trials: the baseline's, 12 by grid and 20 by TPE

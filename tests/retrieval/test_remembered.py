@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.corpus import Query
 from tuner.core.ledger import hearer
-from tuner.core.rankings import Legs, Rankings
+from tuner.core.rankings import ByCount, Legs, Rankings
 from tuner.retrieval.wrapped import remembered as memory
 from tuner.retrieval.wrapped.remembered import Remembered
 
@@ -259,6 +259,28 @@ def test_what_is_asked_a_second_time_is_kept_apart(tmp_path):
     resumed.retrieve(QUERIES, PARAMS)
     resumed.asked_again().retrieve(QUERIES, PARAMS)
     assert len(inner.asked) == 20
+
+
+class OfPassages(Counting):
+    def retrieve(self, queries, params):
+        self.asked += [query.id for query in queries]
+        ranks = [[1, 3 + int(query.id[1:])] for query in queries]
+        contexts = [[1.0, 2.0, *[3.0] * (1 + int(query.id[1:]))] for query in queries]
+        ids = [query.id for query in queries]
+        by_count = ByCount.of(ranks, contexts)
+        return Rankings.from_ids(ids, [["x", "y"]] * len(ids), by_count=by_count)
+
+
+def test_how_answers_grow_with_passages_is_kept(tmp_path):
+    retriever = OfPassages()
+    kept = Remembered(retriever, tmp_path)
+    asked = kept.retrieve(QUERIES[:4], PARAMS)
+    again = kept.retrieve(QUERIES[:4], PARAMS)
+    assert len(retriever.asked) == 4
+    for count in range(7):
+        first, second = asked.first(count), again.first(count)
+        assert [first.ids(row) for row in range(4)] == [second.ids(row) for row in range(4)]
+        assert first.context_tokens.tolist() == second.context_tokens.tolist()
 
 
 class WithLegs(Counting):

@@ -10,7 +10,7 @@ import pytest
 
 from tuner.config.budget import BudgetSection
 from tuner.core.ledger import Asked, Ledger, key_of_evaluation
-from tuner.core.spent import Cost
+from tuner.core.spent import Cost, SetAside
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial, TrialState
 from tuner.run.accounts import Books
@@ -25,13 +25,14 @@ class Run:
 
     def __init__(self, cost: Cost | None = None, **limits: Any) -> None:
         self.ledger, self.seconds, self.indexes = Ledger(), 0.0, 0.0
+        self.of_baseline = 0
         self.study: Any = SimpleNamespace(trials=[], under_way=[], upcoming=None)
         self.budget = Budget(
             BudgetSection(**limits),
             self.study,
             self.ledger,
             lambda: self.seconds,
-            lambda: Need(10, 30),
+            lambda: Need(10, 30, of_baseline=self.of_baseline),
             cost,
             lambda: self.indexes,
             keeps_answers=True,
@@ -157,6 +158,31 @@ def test_a_limit_of_money_is_not_passed_by_how_fractions_are_added() -> None:
     assert run.budget() == GO
     run.tell(1)
     assert run.budget().over
+
+
+def test_what_queries_cost_is_what_it_is_on_paper() -> None:
+    # 39 times 0.01 add up to 0.39000000000000007, and 0.07 times 100 is 7.000000000000001.
+    assert Cost(per_query=0.07).of(Asked(sent=100)) == 7.0
+    run = Run(Cost(per_query=0.01), money=0.8)
+    for number in range(4):
+        run.tell(number)
+    assert run.budget() == GO  # 0.40 + 0.10 + 0.30 = 0.80
+    assert run.budget.progress == "spent 40 queries, money 0.40 (0.40 left)"
+
+
+def test_the_baseline_is_judged_at_the_price_of_its_own_contexts() -> None:
+    # A trial asks for the most of a parameter that is free, and a baseline for what it has.
+    run = Run(Cost(per_1000_tokens=1.0), money=50)
+    run.tell(0, tokens=1_000.0)
+    run.study.trials[0] = replace(run.study.trials[0], arm="baseline")
+    run.tell(1, tokens=10_000.0)
+    assert run.budget().over  # 1 + 10, 10 for a trial, and 30 * 1 for the verdict: 51
+    run.of_baseline = 20
+    assert run.budget() == GO  # 10 * 1 for the winner, and 20 * 0.1, a tenth more: 12.20, 33.20
+    run.tell(2, tokens=17_000.0)
+    # Contexts of 1,700 tokens now: 28 + 17 + 17 + 2.20 = 64.20.
+    assert run.budget().over.startswith("the budget of money 50.00 is used up")
+    assert run.budget.ended == {"money": SetAside(19.2, 17.0)}
 
 
 def test_limits_that_do_not_reach_to_one_more_trial_are_told_as_they_would() -> None:

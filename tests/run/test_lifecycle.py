@@ -16,6 +16,7 @@ from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome
 from tuner.evaluation.objective import Objective
 from tuner.execution.local.inline import Inline
+from tuner.run.asking import keep_time
 from tuner.run.folder import TIMES_NOTE, earlier_seconds
 from tuner.run.lifecycle import carry_through, closed_on_error, open_study
 from tuner.study.arms import Arm
@@ -136,3 +137,17 @@ def test_what_a_killed_session_took_does_not_depend_on_the_time_of_day(tmp_path,
     later.note(TIMES_NOTE, seconds=2.0)
     later.close()
     assert earlier_seconds(read_journal(tmp_path / JOURNAL_FILE)) == pytest.approx(9.5, abs=1.0)
+
+
+def test_a_session_that_is_killed_before_its_first_trial_has_taken_its_time(tmp_path, monkeypatch):
+    study = opened(tmp_path)
+    before = (tmp_path / JOURNAL_FILE).read_text()
+    keep_time(study)  # its last line is new
+    assert (tmp_path / JOURNAL_FILE).read_text() == before
+    with monkeypatch.context() as patch:
+        begun = time.monotonic()
+        patch.setattr(time, "monotonic", lambda: begun + 60.0)
+        keep_time(study)  # and the session is killed, while it asks what is free
+    study.close()
+    assert earlier_seconds(read_journal(tmp_path / JOURNAL_FILE)) == pytest.approx(60.0, abs=1.0)
+    opened(tmp_path).close()

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tuner.config import load_config
 from tuner.core.errors import InputError
-from tuner.core.run_files import QUERIES_FILE
+from tuner.core.found import FOUND, ranks_of
+from tuner.core.journal import found_if_whole, read_per_query, write_per_query
+from tuner.core.run_files import JOURNAL_FILE, QUERIES_FILE
+from tuner.core.trial import Trial
+from tuner.retrieval.free import NOTHING_FREE
+from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import assemble
 from tuner.run.planning import make_plan
-from tuner.run.side_by_side import put_side_by_side, read_side_by_side, write_side_by_side
+from tuner.run.side_by_side import (
+    put_side_by_side,
+    put_tune_side_by_side,
+    read_side_by_side,
+    write_side_by_side,
+)
+from tuner.run.trials import trial_evaluator
 
 CORPUS = {"d1": ("Lima", "old river"), "d2": ("Oslo", "old market"), "d3": ("", "new bridge")}
 QRELS = {"q1": {"d1": 2, "d3": 0}, "q2": {"d2": 1, "d3": 1}, "q3": {"d1": 0}}
@@ -120,6 +133,66 @@ def test_a_budget_of_tokens_cuts_what_is_shown_as_it_cuts_what_is_measured(opene
         assert [passage.id for passage in row.winner.retrieved] == ["d3"]
         assert [passage.id for passage in row.baseline.retrieved] == ["d1"]
     assert next(row for row in rows if row.query_id == "q1").winner.composite == 0.0
+
+
+def test_ranks_are_of_the_whole_answer_and_scores_those_that_the_system_tells(opened):
+    rows = put_side_by_side(opened(), {"order": "down"}, {"order": "up"})
+    first = next(row for row in rows if row.query_id == "q2")
+    assert (first.winner.found, first.baseline.found) == ({"d3": 1, "d2": 2}, {"d2": 2, "d3": 3})
+    assert {(p.score, len(p.legs)) for p in first.winner.retrieved} == {(None, 0)}
+
+
+def two_trials(run_dir: Path) -> tuple[Trial, Trial]:
+    """Keep the values of two trials on two tune queries: one found the first, the other both."""
+    trials = (Trial(0, "baseline", {"order": "up"}), Trial(1, "random", {"order": "down"}))
+    for trial, values in zip(trials, ([1.0, 0.0], [0.5, 0.25]), strict=True):
+        write_per_query(run_dir / JOURNAL_FILE, trial.number, {"mrr@10": np.array(values)})
+    return trials
+
+
+def test_tune_queries_that_no_answer_was_kept_for_have_the_values_of_their_trials(opened, tmp_path):
+    import orders_of_documents
+
+    assembly = opened(holdout=0.34)
+    baseline, winner = two_trials(tmp_path)
+    orders_of_documents.asked.clear()
+    rows = put_tune_side_by_side(assembly, tmp_path, winner, baseline)
+    assert orders_of_documents.asked == []
+    assert [row.query_id for row in rows] == [query.id for query in assembly.tune_queries]
+    assert {row.part for row in rows} == {"tune"}
+    assert [row.baseline.composite for row in rows] == [1.0, 0.0]
+    assert [row.winner.composite for row in rows] == [0.5, 0.25]
+    assert not any(side.is_kept for row in rows for side in (row.winner, row.baseline))
+    assert put_tune_side_by_side(opened(), tmp_path, winner, baseline) == ()
+
+
+def test_tune_queries_have_the_answers_that_are_kept(opened, tmp_path):
+    import orders_of_documents
+
+    (tmp_path / "answers").mkdir()
+    assembly = opened(holdout=0.34)
+    kept = Remembered(assembly.retriever, tmp_path / "answers", is_paid=True)
+    assembly = replace(assembly, retriever=kept)
+    baseline, winner = two_trials(tmp_path)
+    kept.retrieve(assembly.tune_queries, {"order": "down"})
+    orders_of_documents.asked.clear()
+    rows = put_tune_side_by_side(assembly, tmp_path, winner, baseline)
+    assert orders_of_documents.asked == []
+    assert [row.winner.is_kept for row in rows] == [True, True]
+    assert [row.baseline.is_kept for row in rows] == [False, False]
+    assert {tuple(p.id for p in row.winner.retrieved) for row in rows} == {("d3", "d2", "d1")}
+
+
+def test_a_trial_keeps_at_which_ranks_it_found_what_is_relevant(opened, tmp_path):
+    assembly = opened()
+    values = trial_evaluator(assembly, NOTHING_FREE)({"order": "down"}).per_query
+    write_per_query(tmp_path / JOURNAL_FILE, 3, values)
+    found = found_if_whole(tmp_path / JOURNAL_FILE, 3)
+    ranks = {q.id: ranks_of(value) for q, value in zip(assembly.tune_queries, found, strict=True)}
+    # "down" is d3, d2, d1: q1 wants d1, q2 wants d2 and d3, and nothing is relevant to q3.
+    assert ranks == {"q1": ((3,), 3), "q2": ((1, 2), 3), "q3": ((), 3)}
+    assert set(read_per_query(tmp_path / JOURNAL_FILE, 3)) == set(values) - {FOUND}
+    assert found_if_whole(tmp_path / JOURNAL_FILE, 4) is None
 
 
 def test_what_is_written_is_read_back_and_whole(opened, tmp_path):

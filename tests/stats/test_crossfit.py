@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import InputError
-from tuner.stats import widened_by
+from tuner.stats import widened_by, widened_by_both_ways
 from tuner.stats.selection import best_means
 
 
@@ -86,3 +86,32 @@ def test_a_gain_without_spread_widens_nothing():
 def test_what_is_no_parts_is_refused(gains, part_of, said):
     with pytest.raises(InputError, match=said):
         widened_by(gains, part_of, choose=best_means, seed=0)
+
+
+def test_a_second_way_to_a_claim_widens_the_interval_as_a_second_test_does():
+    random = np.random.default_rng(3)
+    gain, change = random.normal(size=(2, 400))
+
+    def second(values, drawn):
+        return np.ones(len(drawn), dtype=np.intp)
+
+    def factor(own, other, margin):
+        rows = [np.stack([np.zeros(400), one]) for one in (own, other)]
+        given = {"choose": second, "margin": margin, "seed": 0, "resamples": 8_000}
+        return widened_by_both_ways(*rows, halves(400), **given)
+
+    # A change so small that no margin is ever in question: two independent tests. Of the second way
+    # only those count that gain more than it: P(either > c) = .025 at 1 - sqrt(.975), c = 2.24.
+    assert factor(gain, 1e-3 * change, 1.0) == pytest.approx(2.24 / 1.96, abs=0.04)
+    # A margin of 0 is shown only where it is better anyway, and so is no further way.
+    assert factor(gain, change, 0.0) == pytest.approx(1.0, abs=0.05)
+    # The same values: the second way is the first one, but never gains more.
+    assert factor(gain, gain, 1.0) == pytest.approx(1.0, abs=0.05)
+
+
+def test_both_ways_need_at_least_what_the_parts_dependence_needs():
+    noise = np.random.default_rng(1).normal(size=200)
+    gains = np.stack([np.zeros(200), noise, -noise])
+    given = {"choose": best_means, "seed": 0, "resamples": 2_000}
+    (alone,) = widened_by(gains, halves(200), **given)
+    assert widened_by_both_ways(gains, gains, halves(200), margin=0.01, **given) == alone

@@ -260,6 +260,23 @@ def test_time_that_is_up_in_an_outage_leaves_the_study_for_later(
     assert not any(trial.error for trial in read_journal(path).trials.values())
 
 
+def test_a_baseline_without_an_answer_is_asked_again_though_a_limit_is_reached(
+    toy: ModuleType,
+) -> None:
+    study, service = toy.create(None, 12), Service(toy)
+
+    def evaluate(params: Params) -> Outcome:
+        service.asked += 1
+        if service.asked == 1:
+            raise REFUSED
+        return toy.evaluate(params)  # type: ignore[no-any-return]
+
+    limit = lambda: OVER if any(trial.is_told for trial in study.trials) else GO  # noqa: E731
+    assert run_study(study, Inline(), evaluate, limit=limit, probe=lambda _: None) == "finished"
+    assert [trial.number for trial in study.trials if trial.is_told] == [0, 1]
+    assert service.asked == 3
+
+
 def test_an_outcome_that_says_it_is_the_system_counts_as_well(toy: ModuleType) -> None:
     study = toy.create(None, 12)
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from tuner.backends.gp import Gp
 from tuner.backends.tpe import Tpe
 from tuner.core.errors import InputError
+from tuner.core.profile import Alternative, Profile
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import ArmRecord
 from tuner.core.trial import Outcome, Race, Trial, TrialState
 from tuner.evaluation.objective import Objective
 from tuner.study.arms import Arm
-from tuner.study.pareto import front, front_record, knee, scaled, swept
+from tuner.study.pareto import front, front_record, knee, points_of, scaled, swept
 from tuner.study.spec import StudySpec
 from tuner.study.study import Study
 
@@ -52,7 +53,7 @@ def test_the_front_holds_who_is_not_beaten():
         Trial(7, "arm", {"x": 7}, TrialState.FAILED, error="no"),
         trial(8, 0.9, 900, shared_from=0, state=TrialState.SHARED),
     ]
-    assert [one.number for one in front(trials, OBJECTIVE.goals)] == [0, 1, 3]
+    assert [one.trial.number for one in front(trials, OBJECTIVE.goals)] == [0, 1, 3]
     assert front(trials[6:8], OBJECTIVE.goals) == []
     records = front_record(trials, OBJECTIVE.pareto, OBJECTIVE.goals)
     assert [record["trial"] for record in records] == [0, 1, 3]
@@ -60,6 +61,57 @@ def test_the_front_holds_who_is_not_beaten():
     assert [record["is_knee"] for record in records] == [False, True, False]
     assert records[1]["goals"] == {"composite": 0.8, "context_tokens": 300}
     assert front_record(trials, (), OBJECTIVE.goals) == ()
+
+
+def answered(number, quality, tokens, *others):
+    """Return a trial whose answer tells of other settings, too."""
+    alternatives = tuple(
+        Alternative({"x": number, "k": place}, {"ndcg@10": q, "context_tokens": t})
+        for place, (q, t) in enumerate(others)
+    )
+    profile = Profile({"x": number}, 10, quality, alternatives=alternatives)
+    return replace(trial(number, quality, tokens), profile=profile)
+
+
+def test_the_front_holds_what_answers_tell_of_other_settings():
+    trials = [
+        trial(0, 0.85, 500),
+        answered(1, 0.9, 900, (0.8, 300), (0.85, 500)),  # the last is a twin of 0
+        answered(2, 0.7, 400, (0.5, 100)),  # the trial itself is beaten by an alternative of 1
+        replace(answered(3, 0.9, 900, (0.95, 50)), violation=0.5),
+        replace(answered(4, 0.9, 900, (0.95, 50)), shared_from=3, state=TrialState.SHARED),
+    ]
+    found = front(trials, OBJECTIVE.goals)
+    assert [(one.trial.number, one.place) for one in found] == [(1, 0), (0, 0), (1, 1), (2, 1)]
+    records = front_record(trials, OBJECTIVE.pareto, OBJECTIVE.goals)
+    assert records[2]["params"] == {"x": 1, "k": 0}
+    assert records[2]["goals"] == {"composite": 0.8, "context_tokens": 300}
+    assert sum(record["is_knee"] for record in records) == 1
+
+
+def test_a_point_keeps_what_is_the_same_for_the_whole_answer():
+    timed = answered(1, 0.9, 900, (0.8, 300))
+    timed = replace(timed, metrics={**timed.metrics, "latency_p95_ms": 5.0})
+    own, other = points_of([timed])
+    assert (own.metrics, own.params) == (timed.metrics, timed.params)
+    expected = {"ndcg@10": 0.8, "context_tokens": 300, "latency_p95_ms": 5.0}
+    assert (other.metrics, other.params) == (expected, {"x": 1, "k": 0})
+    assert (other.as_trial.metrics, other.as_trial.params) == (expected, {"x": 1, "k": 0})
+
+
+def test_a_search_takes_a_trial_for_the_best_that_its_answer_tells_of():
+    history = [answered(0, 0.9, 900, (0.7, 300)), trial(1, 0.5, 100)]
+    told = swept(history, OBJECTIVE.goals, seed=1)
+    weights = np.random.default_rng([1, 2]).dirichlet(np.ones(2))
+    # Scaled by hand: quality (1, .5, 0), tokens (0, .75, 1)
+    scalars = []
+    for parts in [(1.0, 0.0), (0.5, 0.75), (0.0, 1.0)]:
+        weighted = weights * parts
+        scalars.append(weighted.min() + 0.05 * weighted.sum())
+    assert told[0].objective == pytest.approx(max(scalars[:2]))
+    assert told[1].objective == pytest.approx(scalars[2])
+    # No one point stands for the others, so nobody has goals.
+    assert [one.goals for one in told] == [(), ()]
 
 
 def test_the_knee_is_farthest_from_the_line_between_the_ends():
@@ -134,7 +186,7 @@ def test_nobody_on_the_front_beats_another_and_everybody_else_is_beaten_or_a_twi
     def is_beaten(by, one):
         return by != one and by[0] >= one[0] and by[1] <= one[1]
 
-    kept = {found[one.number] for one in front(trials, OBJECTIVE.goals)}
+    kept = {found[one.trial.number] for one in front(trials, OBJECTIVE.goals)}
     assert kept == {one for one in found if not any(is_beaten(by, one) for by in found)}
     assert len(front(trials, OBJECTIVE.goals)) == len(kept)
 

@@ -254,7 +254,9 @@ backends: [{kind: tpe, trials: 4}]
 
 
 @pytest.mark.parametrize("kind", ["database", pytest.param("server", marks=pytest.mark.slow)])
-def test_mlflow_loads_the_champion_and_it_answers(study, store_uri, request, tmp_path, kind):
+def test_mlflow_loads_the_champion_and_it_answers(
+    study, store_uri, request, tmp_path, monkeypatch, kind
+):
     import mlflow
 
     with warnings.catch_warnings():
@@ -269,14 +271,8 @@ def test_mlflow_loads_the_champion_and_it_answers(study, store_uri, request, tmp
     registry = Registry(uri, f"served-by-{kind}")
     registry.set_alias(CHAMPION, 1)
 
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(uri)
-    try:
-        model = mlflow.pyfunc.load_model(
-            f"models:/served-by-{kind}@champion", dst_path=str(tmp_path)
-        )
-    finally:
-        mlflow.set_tracking_uri(before)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    model = mlflow.pyfunc.load_model(f"models:/served-by-{kind}@champion", dst_path=str(tmp_path))
     answer, other = model.predict(["Who wrote the charter of Lisfen?", "Where is Lisfen?"])
     assert answer["query"] == "Who wrote the charter of Lisfen?"
     assert len(answer["ids"]) == len(other["ids"]) == 3

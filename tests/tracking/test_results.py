@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import mlflow
 import pytest
 from mlflow import MlflowClient
 
 from tuner.tracking.mlflow.quiet import Timeouts
 from tuner.tracking.mlflow.results import query_table
 from tuner.tracking.mlflow.tracker import Mlflow
+from tuner.tracking.mlflow.trial_table import trial_table
 
 NOTE = "mlflow.note.content"
 VERDICT = {"outcome": "deploy", "sentence": "Deploy: it is better."}
@@ -76,17 +76,15 @@ def test_a_table_has_the_worst_losses_first_and_what_is_undefined_last():
     assert undefined[3:6] == [None, None, 0.5]
 
 
-def test_mlflow_reads_the_queries_as_a_table_and_a_second_sync_does_not_double_it(ended, store_uri):
+def test_mlflow_reads_the_queries_as_a_table_and_a_second_sync_does_not_double_it(
+    ended, store_uri, monkeypatch
+):
     run_id = ended()
     assert ended() == run_id
     client = MlflowClient(store_uri)
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(store_uri)  # the client asks this store, whatever its own
-    try:
-        experiment_id = tracker_experiment(store_uri)
-        found = client.load_table(experiment_id, "per_query.json", run_ids=[run_id])
-    finally:
-        mlflow.set_tracking_uri(before)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)  # which it asks, whatever its own
+    experiment_id = tracker_experiment(store_uri)
+    found = client.load_table(experiment_id, "per_query.json", run_ids=[run_id])
     assert list(found["query_id"]) == ["lost", "won", "undefined"]
     assert list(found["winner retrieved"]) == [["d1", "d2"]] * 3
     tag = client.get_run(run_id).data.tags["mlflow.loggedArtifacts"]
@@ -212,3 +210,14 @@ def test_a_report_with_the_stores_password_is_masked(study, store_uri):
     text = Path(client.download_artifacts(tracker.run_id, "report.html")).read_text()
     assert text.count("me:***@host") == 2
     assert "word" not in text
+
+
+def test_the_trials_are_a_table_best_first(study):
+    table = trial_table(study.header, study.trials)
+    assert table["columns"] == [
+        *("trial", "arm", "state", "objective", "max_hops", "graph_weight", "mode", "deep"),
+        *("recall@10", "ndcg@10", "mrr@10", "seconds", "error"),
+    ]
+    # What breaks a constraint comes after all that does not, and what failed at the end.
+    assert [cells[0] for cells in table["data"]] == [5, 1, 0, 4, 3, 2]
+    assert table["data"][-1][-1] == "TimeoutError: no answer in 600 s"

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tuner.verdict.by_judge import ByJudge
+from tuner.verdict.measured import Measured
 from tuner.verdict.ruling import THE_WINNER, read_record
-from tuner.verdict.verdict import Guardrail, Measured, decide
+from tuner.verdict.verdict import Guardrail, decide
 from tuner.verdict.words import retold
 
 PEOPLE, OTHERS = 60, 540

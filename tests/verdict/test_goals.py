@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tuner.core.journal import of_alternative, read_per_query, write_per_query
+from tuner.core.profile import Alternative, Profile
 from tuner.core.study_record import Standing, StudySummary
 from tuner.core.trial import Trial, TrialState
 from tuner.evaluation.objective import Objective
@@ -113,21 +115,59 @@ def test_a_point_is_beaten_only_by_more_than_chance(tmp_path):
 
     def kept(trials):
         chance = chance_of(objective, tmp_path / "journal.jsonl", trials)
-        return [one.number for one in front(trials, objective.goals, chance)]
+        return [one.trial.number for one in front(trials, objective.goals, chance)]
 
     assert kept(trials[:2]) == [1, 0]
     assert kept(trials) == [2]
-    assert [one.number for one in front(trials[:2], objective.goals)] == [1]
+    assert [one.trial.number for one in front(trials[:2], objective.goals)] == [1]
     # What a damaged file held is not known, and a finished search is not lost for it.
     (tmp_path / "trials" / "0.npz").write_bytes(b"PK damaged")
     assert kept(trials) == [2]
     assert kept(trials[:2]) == [1]
 
 
+def test_alternatives_of_answers_are_beaten_by_no_less_than_trials(tmp_path):
+    (tmp_path / "trials").mkdir()
+    rng = np.random.default_rng(1)
+    base = rng.normal(0.5, 0.2, 50)
+    noise = rng.normal(0.0, 0.1, 50)
+    noise -= noise.mean()
+    near, far = base + 0.001 + noise, base + 0.1 + noise  # one standard error is 0.014
+    tokens = np.full(50, 100.0)
+    found = {
+        "ndcg@10": base,
+        "context_tokens": tokens,
+        of_alternative(1, "composite"): near,
+        of_alternative(1, "context_tokens"): tokens,
+        of_alternative(2, "composite"): far,
+        of_alternative(2, "context_tokens"): tokens,
+    }
+    journal = tmp_path / "journal.jsonl"
+    write_per_query(journal, 0, found)
+    objective = replace(OBJECTIVE, pareto=GOALS[:2])
+
+    def kept(*others):
+        metrics = [{"ndcg@10": float(one.mean()), "context_tokens": 100.0} for one in others]
+        alternatives = tuple(Alternative({"k": n}, one) for n, one in enumerate(metrics))
+        profile = Profile({}, 3, 0.5, alternatives=alternatives)
+        one = replace(trial(0, float(base.mean()), 100.0), profile=profile)
+        return [
+            point.place
+            for point in front([one], objective.goals, chance_of(objective, journal, [one]))
+        ]
+
+    assert kept(near) == [1, 0]  # what is better by chance beats nothing
+    assert kept(near, far) == [2]
+    # Whoever reads a trial's values finds its own.
+    assert read_per_query(journal, 0).keys() == {"ndcg@10", "context_tokens"}
+    (tmp_path / "trials" / "0.npz").write_bytes(b"PK damaged")
+    assert kept(near) == [1]  # what a damaged file held is not known
+
+
 def test_no_point_is_beaten_by_a_latency_that_cannot_be_compared(tmp_path):
     def kept(*trials):
         chance = chance_of(OBJECTIVE, tmp_path / "journal.jsonl", trials)
-        return [one.number for one in front(trials, OBJECTIVE.goals, chance)]
+        return [one.trial.number for one in front(trials, OBJECTIVE.goals, chance)]
 
     assert kept(trial(0, 0.5, 100, 10.0), trial(1, 0.5, 100, 30.0)) == [0]
     assert kept(trial(0, 0.5, 100, 10.0), trial(1, 0.5, 100, 11.0)) == [0, 1]

@@ -80,6 +80,27 @@ def test_the_same_configurations_again_are_no_further_look(tmp_path):
     assert looked_at("winner", "baseline", asked=range(25, 75)) == (4, True)
 
 
+def test_looks_at_single_queries_by_one_configuration_are_one_look_together(tmp_path):
+    def looked_at(*configurations, asked):
+        of = {"study": "s", "dataset": "d", "fingerprint": "f"}
+        return count_look(tmp_path, queries(*asked), configurations=configurations, **of)
+
+    for number in range(4):
+        looked_at("tried", asked=[number])
+    looked_at("other", asked=[4])
+    # A tenth of 50 is 5: `tried` was asked 4, and `other` 1.
+    assert looked_at("winner", asked=range(50)).count == 0
+    looked_at("tried", "beside", asked=[5])
+    assert looked_at("another", asked=range(50)).count == 2  # `tried` with 5, and the winner
+    for number in range(5):
+        looked_at("pair", "of it", asked=[number])
+    # `tried`, the pair as one, the winner and `another`.
+    assert looked_at("last", asked=range(50)).count == 4
+    # Asked one by one, and then at once: the same answers.
+    few = looked_at("tried", asked=range(4))
+    assert (few.is_new, looked_at("tried", asked=range(5)).is_new) == (False, True)
+
+
 def test_what_became_of_a_look_is_told(tmp_path):
     def told(*configurations):
         asked, of = queries(1, 2, 3), {"study": "s", "dataset": "d", "fingerprint": "f"}
@@ -95,8 +116,8 @@ def test_what_became_of_a_look_is_told(tmp_path):
     assert first.startswith("remembered")
     today = time.strftime("%Y-%m-%d")
     assert second == (
-        f"they had been looked at once before, last on {today}: each look makes a false winner "
-        "likelier"
+        "they had been looked at once before for other configurations, last on "
+        f"{today}: each look makes a false winner likelier"
     )
     path.unlink()
     path.mkdir()

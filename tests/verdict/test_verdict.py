@@ -11,9 +11,10 @@ from tuner.core.profile import Profile
 from tuner.core.trial import Trial, TrialState
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.measured import Measured
 from tuner.verdict.outcome import Rail
-from tuner.verdict.ruling import confidence
-from tuner.verdict.verdict import Guardrail, Measured, decide
+from tuner.verdict.ruling import CaveatKind, confidence
+from tuner.verdict.verdict import Guardrail, decide
 from tuner.verdict.winner import choose_winner
 
 ALTERNATING = np.tile([0.0, 0.02], 50)
@@ -157,6 +158,13 @@ def test_a_second_look_is_said():
     assert "last on 2026-11-28 by the study nightly" in verdict.sentence
     assert "in up to 7.5 % of cases, not in 2.5 %" in verdict.sentence
     assert (verdict.looks, verdict.seen_before) == (2, 100)
+
+
+def test_a_baseline_against_itself_is_warned_of_no_look():
+    same = measured("old", np.full(100, 0.5))
+    verdict = decide(same, same, looks=EarlierLooks(9, 100, 100, "nightly", "2026-11-28"))
+    assert verdict.sentence == "Keep the baseline: no configuration did better than it."
+    assert verdict.looks == 9
 
 
 def test_an_overlap_with_an_earlier_holdout_is_said():
@@ -644,3 +652,19 @@ def test_intervals_stay_within_what_a_composite_can_be():
         assert one.interval[1] == 1.0
         assert one.interval[0] >= -1.0
     assert "+1.000" in within.sentence
+
+
+def test_losses_too_rare_to_be_there_are_told_until_one_is_seen() -> None:
+    gain = 0.015 + 0.01 * np.tile([1.0, -1.0], 50)
+    kinds = [
+        {caveat.kind for caveat in found.caveats}
+        for found in (
+            decide(measured("new", 0.5 + change), measured("old", np.full(change.size, 0.5)))
+            for change in (gain, np.r_[gain, gain], np.r_[gain, gain, gain, gain, gain, -0.3])
+        )
+    ]
+    # .015 / .515 is one query in 34: absent from 100 in .971^100 = 5 %, from 200 in .3 %.
+    assert CaveatKind.RARE_LOSSES in kinds[0]
+    assert CaveatKind.RARE_LOSSES not in kinds[1] | kinds[2]
+    many = decide(measured("new", 0.5 - gain), measured("old", np.full(100, 0.5)))
+    assert all(caveat.kind is not CaveatKind.RARE_LOSSES for caveat in many.caveats)

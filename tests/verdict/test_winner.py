@@ -10,7 +10,7 @@ import pytest
 from tuner.core.trial import Trial, TrialState
 from tuner.stats import bootstrap_corrected
 from tuner.verdict.few_queries import decide_without_holdout
-from tuner.verdict.verdict import Measured
+from tuner.verdict.measured import Measured
 from tuner.verdict.winner import choose_winner, winner_rule
 
 

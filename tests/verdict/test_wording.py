@@ -14,6 +14,7 @@ from tuner.verdict.by_judge import ByJudge
 from tuner.verdict.caveats import caveat_of_parts, caveats_of_failures
 from tuner.verdict.few_queries import decide_without_holdout
 from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.measured import Measured
 from tuner.verdict.outcome import Rail
 from tuner.verdict.ruling import (
     THE_WINNER,
@@ -24,7 +25,7 @@ from tuner.verdict.ruling import (
     Ruling,
     read_record,
 )
-from tuner.verdict.verdict import Guardrail, Measured, decide
+from tuner.verdict.verdict import Guardrail, decide
 from tuner.verdict.words import retold, tell, weakened
 
 QUICK = {"draws": 0}
@@ -140,6 +141,8 @@ HELD_OUT = {
     "better, looked at once": lambda: against(GAIN, looks=EarlierLooks(1, 41, 100, **LOOKS)),
     "better, looked at often": lambda: against(GAIN, looks=EarlierLooks(4, 100, 100, **LOOKS)),
     "better, memory damaged": lambda: against(GAIN, looks=EarlierLooks(0, 0, 100, unreadable=2)),
+    "better, rare losses": lambda: against(noise(0.015, 0.01, 100)),
+    "better, copies of queries": lambda: against(GAIN, together=np.arange(100) % 60),
     "cheaper": lambda: against(noise(-0.004, 0.01, 100), tokens=(FAST, FULL)),
     "cheaper, compared": lambda: against(
         noise(-0.004, 0.01, 100), tokens=(FAST, FULL), names=COMPARED
@@ -303,22 +306,33 @@ SAID = {
     "better, looked at once": (
         "Deploy: the winner is better by 0.060 in the composite on 100 held-out queries (95 % "
         "interval +0.058 to +0.062). (41 of the 100 held-out queries were looked at once "
-        "before, last on 2026-11-28 by the study nightly: by now chance deploys what is no "
-        "better in up to 5 % of cases, not in 2.5 %. For a decision that matters, take fresh "
-        "queries.)"
+        "before for other configurations, last on 2026-11-28 by the study nightly: by now "
+        "chance deploys what is no better in up to 5 % of cases, not in 2.5 %. For a decision "
+        "that matters, take fresh queries.)"
     ),
     "better, looked at often": (
         "Deploy: the winner is better by 0.060 in the composite on 100 held-out queries (95 % "
-        "interval +0.058 to +0.062). (All 100 held-out queries were looked at 4 times before, "
-        "last on 2026-11-28 by the study nightly: by now chance deploys what is no better in up"
-        " to 12.5 % of cases, not in 2.5 %. These queries are spent: label new ones, and "
-        "compare on them alone (tuner compare … --set dataset.path=NEW --queries all).)"
+        "interval +0.058 to +0.062). (All 100 held-out queries were looked at 4 times before "
+        "for other configurations, last on 2026-11-28 by the study nightly: by now chance deploys "
+        "what is no better in up to 12.5 % of cases, not in 2.5 %. These queries are spent: label "
+        "new ones, and compare on them alone (tuner compare … --set dataset.path=NEW --queries "
+        "all).)"
     ),
     "better, memory damaged": (
         "Deploy: the winner is better by 0.060 in the composite on 100 held-out queries (95 % "
         "interval +0.058 to +0.062). (2 lines of holdouts.jsonl cannot be read, so these "
         "queries may have been looked at more often than is known: restore that file from a "
         "copy.)"
+    ),
+    "better, rare losses": (
+        "Deploy: the winner is better by 0.015 in the composite on 100 held-out queries (95 % "
+        "interval +0.013 to +0.017). (No query lost as much as 0.25. A loss of 0.5 on one query "
+        "in 34 would undo the gain, and 100 held-out queries hold none of these in 5 % of cases.)"
+    ),
+    "better, copies of queries": (
+        "Deploy: the winner is better by 0.060 in the composite on 60 held-out queries (95 % "
+        "interval +0.055 to +0.065). (Of 100 held-out queries, those with the same text or of one "
+        "group count as one: 60 in all.)"
     ),
     "cheaper": (
         "Deploy: the winner is as good in the composite (-0.004 on 100 held-out queries, 95 % "

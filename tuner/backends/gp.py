@@ -60,13 +60,13 @@ FIT_STEPS = 50
 class Gp:
     """Fits a Gaussian process and suggests where the expected improvement is greatest.
 
-    The first ``initial`` scored trials are an even grid, and what that leaves of them is spread
-    evenly. Objectives below the median are taken for the median. ``margin`` is by how much, in
-    standard deviations of the objective, a point should improve on the best. Trials under way count
-    as the mean, so that workers look at different places. Failed trials are not learnt from; those
-    that break the objective's constraints count as the worst finished one; while all do, the
-    smallest violation is sought instead. Where trials have several ``goals``, each has a model of
-    its own, and the expected growth of their front's hypervolume is sought.
+    The first ``initial`` scored trials are an even grid from its middle on, and what that leaves of
+    them is spread evenly. Objectives below the median are taken for the median. ``margin`` is by
+    how much, in standard deviations of the objective, a point should improve on the best. Trials
+    under way count as the mean, so that workers look at different places. Failed trials are not
+    learnt from; those that break the objective's constraints count as the worst finished one; while
+    all do, the smallest violation is sought instead. Where trials have several ``goals``, each has
+    a model of its own, and the expected growth of their front's hypervolume is sought.
     """
 
     budget: int

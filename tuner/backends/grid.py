@@ -34,8 +34,9 @@ MOST_LISTED = 50_000
 class Grid:
     """Walks an even grid of at most ``coarse`` points, then closer levels around the best.
 
-    Levels lie in the middles of equal parts of a range; with ``edges``, from end to end. ``levels``
-    fixes those of some parameters: ``{"max_hops": [1, 2, 3], "top_k": 4}``; nothing between them is
+    Levels lie in the middles of equal parts of a range; with ``edges``, from end to end. Choices
+    come before second levels of numbers: one that is left out would never be seen. ``levels`` fixes
+    those of some parameters: ``{"max_hops": [1, 2, 3], "top_k": 4}``; nothing between them is
     tried. The order is a seeded shuffle. After the grid, the parameters take turns: two values
     around the best point's, all else as it is there, ever closer to it. How many trials there are
     has no part in which they are.

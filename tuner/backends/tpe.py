@@ -23,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from tuner.backends.base import check_budget
 from tuner.backends.points import Point, pick_unseen, point_of, scored_trials, spread_unseen
 from tuner.core.checks import check_whole
+from tuner.core.logs import adopt
 from tuner.core.space import Categorical, Integer, Parameter, Real, SearchSpace
 from tuner.core.trial import Params, Scalar, Trial
 
@@ -143,6 +144,7 @@ class _Sampling:
         self.distributions = _distributions(space)
         self.groups = _groups(space)
         level = optuna.logging.get_verbosity()
+        adopt()
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # It announces every new study.
         try:
             self.study = optuna.create_study(

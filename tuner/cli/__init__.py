@@ -11,10 +11,13 @@ import click
 
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, TunerError
+from tuner.core.logs import DEFAULT, LEVELS, VARIABLE, written
 from tuner.core.shown import shown
 
 COMMANDS = (
     "abtest",
+    "answers",
+    "ask",
     "bench",
     "check",
     "compare",
@@ -23,6 +26,7 @@ COMMANDS = (
     "evaluate",
     "export",
     "history",
+    "init",
     "knobs",
     "nightly",
     "plan",
@@ -34,6 +38,7 @@ COMMANDS = (
     "score",
     "sync",
     "ui",
+    "watch",
 )
 """Each command; ``tuner run`` is the click command called ``command`` of ``tuner.cli.run``."""
 
@@ -74,11 +79,22 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="graphrag-tuner", prog_name="tuner")
-def tuner() -> None:
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default=DEFAULT,
+    envvar=VARIABLE,
+    show_default=True,
+    show_envvar=True,
+    help="Which log lines, ours and libraries', go to standard error.",
+)
+@click.pass_context
+def tuner(context: click.Context, log_level: str) -> None:
     """Tune GraphRAG retrieval: search parameters in parallel, keep every trial.
 
     Start with:  tuner run configs/graphrag.yaml
     """
+    context.with_resource(written(log_level))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
 
 def print_levels(levels: Sequence[Level], choice: Params | Policy) -> None:
     """Print a row for each load, then the stages of the first and of the heaviest one."""
-    shown = "by query type" if isinstance(choice, Policy) else shown_params(choice)
+    shown = choice.told if isinstance(choice, Policy) else shown_params(choice)
     times = [f"{name} ms" for name in _TIMES]
     table = new_table("", "queries", "failed", "QPS", *times, no_wrap=True)
     for level in levels:

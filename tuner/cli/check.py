@@ -38,23 +38,23 @@ def command(config: str, settings: tuple[str, ...], probe: int | None, as_json: 
     from rich.table import Table
 
     from tuner.cli.console import console
+    from tuner.run.earlier import gather
     from tuner.run.estimate import facts_of
     from tuner.run.estimate import probe as probed
     from tuner.run.free import checked, expected
     from tuner.run.inspection import spread
     from tuner.run.tunable import check_can_tune
-    from tuner.run.warm_start import gather
 
     assembly = load_shown(config, settings, to_run=True)
     check_can_tune(assembly)
-    gather(assembly, say=unsaid)
+    starts = gather(assembly, say=unsaid).asked
     not_asked, settled = NOT_ASKED.format(config=config), expected(assembly)
     found = None
     if probe is not None:
         with showing("probe"):
-            found = probed(assembly, probe)
+            found = probed(assembly, probe, starts)
             settled = checked(assembly, spread(assembly.tune_queries, probe))
-    facts = facts_of(assembly, settled)
+    facts = facts_of(assembly, settled, starts)
     if as_json:
         asked = {"queries_asked": assembly.ledger.calls}
         system = not_asked if found is None else {**found.to_record(), **asked}

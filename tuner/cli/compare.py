@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from tuner.cli.completion import parameters
 from tuner.cli.options import (
+    baseline_is_default,
     config_argument,
     have_ready,
     load_shown,
@@ -26,7 +28,9 @@ from tuner.core.json_text import json_text
 @click.option(
     "--a",
     "first",
+    callback=baseline_is_default,
     metavar="JSON|FILE|RUN_DIR",
+    shell_complete=parameters,
     help="What runs today. Default: the configuration's baseline. What is left out of JSON or of a "
     "file is filled up as `tuner evaluate --params` does.",
 )
@@ -34,6 +38,7 @@ from tuner.core.json_text import json_text
     "--b",
     "second",
     metavar="JSON|FILE|RUN_DIR",
+    shell_complete=parameters,
     help="What might replace it: parameters as JSON, a YAML file such as best.yaml, or a run "
     "directory.",
 )

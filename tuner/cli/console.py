@@ -24,8 +24,10 @@ class Tables:
 
     def print(self, what: RenderableType = "") -> None:
         """Print a table, or a line."""
-        drawn = self.console.render(Text(what) if isinstance(what, str) else what)
-        self.console.print(Segments(_cleaned(drawn)), end="")
+        drawn = _cleaned(self.console.render(Text(what) if isinstance(what, str) else what))
+        self.console.print(
+            Segments(drawn if self.console.is_terminal else _unpadded(drawn)), end=""
+        )
 
 
 def console() -> Tables:
@@ -50,6 +52,12 @@ def new_table(*columns: str, words: Collection[str] = ("",), no_wrap: bool = Fal
 def plain_console(*, width: int | None = None) -> Console:
     """Return a console to which square brackets and colons are letters like any other."""
     return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def _unpadded(drawn: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield the same without the blanks that fill a line up to its table's width."""
+    text = "".join(segment.text for segment in drawn if not segment.control)
+    yield Segment("\n".join(line.rstrip(" ") for line in text.split("\n")))
 
 
 def _cleaned(drawn: Iterable[Segment]) -> Iterator[Segment]:

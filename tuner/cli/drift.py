@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import configs_and_runs
 from tuner.cli.options import FiniteRange, check_plot, note
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_ALARM, InputError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("drift", short_help="Look for a loss of quality; exit code 20 on an alarm.")
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=configs_and_runs)
 @click.option("--experiment", metavar="NAME", help="Read the runs of an MLflow experiment.")
 @click.option("--uri", default="sqlite:///mlflow.db", show_default=True, help="The MLflow store.")
 @click.option(

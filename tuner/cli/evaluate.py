@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import parameters
 from tuner.cli.options import (
+    baseline_is_default,
     config_argument,
     have_ready,
     load_shown,
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 @config_argument
 @click.option(
     "--params",
+    callback=baseline_is_default,
     metavar="JSON|FILE",
+    shell_complete=parameters,
     help="Parameters as JSON, such as '{\"top_k\": 10}', or a YAML file such as best.yaml. "
     "Default: the configuration's baseline. A parameter that is left out has the baseline's "
     "value where `space:` does not name it; else the retriever's default, which for a function, "
@@ -131,6 +135,6 @@ def _shown(choice: Choice, where: str) -> list[str]:
     rows = [("any other", choice.default), *choice.types.items()]
     width = max(len(name) for name, _ in rows)
     return [
-        f"by query type  {where}",
+        f"{choice.told}  {where}",
         *(f"  {name:<{width}}  {shown_params(params)}" for name, params in rows),
     ]

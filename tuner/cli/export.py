@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from tuner.cli.completion import run_dirs
 from tuner.cli.out import echo
 
 
 @click.command("export", short_help="Write a study for Optuna's dashboard and plots.")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("run_dir", type=click.Path(path_type=Path), shell_complete=run_dirs)
 @click.option(
     "--optuna",
     "storage",

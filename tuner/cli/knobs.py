@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.completion import retrievers
 from tuner.cli.out import echo
 from tuner.core import registry
 from tuner.core.errors import InputError, Problem
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("knobs", short_help="Show what a kind of retriever can be tuned by.")
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=retrievers)
 @click.option(
     "--set",
     "settings",
@@ -83,12 +84,13 @@ def command(kind: str | None, settings: tuple[str, ...], as_json: bool) -> None:
 
 def _print_space(knobs: Sequence[Knob]) -> None:
     from tuner.retrieval.knobs import constraints_of
+    from tuner.setup.yaml_text import in_one_line
 
     echo("\nspace:")
     for line in _space_lines(knobs):
         echo(line)
     if constraints := constraints_of(knobs):
-        echo(f"space_constraints: {_in_one_line(constraints)}")
+        echo(f"space_constraints: {in_one_line(constraints)}")
 
 
 def _print_kinds(*, as_json: bool) -> None:
@@ -177,13 +179,12 @@ def _is_unvalued(knob: Knob) -> bool:
 
 
 def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
-    import yaml
-
     from tuner.retrieval.knobs import space_of
+    from tuner.setup.yaml_text import in_one_line, key_text
 
     space = space_of(knobs)
     for knob in knobs:
-        name = yaml.safe_dump(knob.name).split("\n")[0]
+        name = key_text(knob.name)
         stage = "   # an index for each value" if knob.stage == "index" else ""
         if _is_unvalued(knob):
             yield f"  # {name}: {{type: …}}{stage}"
@@ -193,12 +194,4 @@ def _space_lines(knobs: Sequence[Knob]) -> Iterator[str]:
             remark = "choose low and high" if is_open else "it has this value only"
             yield f"  # {name}: {knob.kind}, {knob.default} by default; {remark}"
             continue
-        yield f"  {name}: {_in_one_line(space[knob.name])}{stage}"
-
-
-def _in_one_line(value: Any) -> str:
-    import yaml
-
-    return yaml.safe_dump(
-        value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000
-    ).strip()
+        yield f"  {name}: {in_one_line(space[knob.name])}{stage}"

@@ -77,7 +77,7 @@ def command(config: str, settings: tuple[str, ...], day: str | None, quiet: bool
 
 
 def _follow(session: Session, progress: Progress) -> Callable[[Event], None]:
-    progress.follow(session.study.header.arms, session.study.trials)
+    progress.follow(session.study.shown_arms, session.study.trials)
     return progress.show
 
 

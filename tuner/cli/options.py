@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.shown import counted
@@ -19,8 +20,9 @@ from tuner.run.progress import progress_for
 
 _WRITE = 'write for example \'{"graph_weight": 0.6, "top_k": 10}\''
 _PICTURES = (".pdf", ".png", ".svg")
+BASELINE = "baseline"
 
-config_argument = click.argument("config", metavar="CONFIG")
+config_argument = click.argument("config", metavar="CONFIG", shell_complete=files)
 
 set_option = click.option(
     "--set",
@@ -29,6 +31,15 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="Override one value, such as study.seed=7. May be repeated.",
 )
+
+
+def baseline_is_default(
+    ctx: click.Context,  # noqa: ARG001  # click's signature
+    param: click.Parameter,  # noqa: ARG001
+    value: str | None,
+) -> str | None:
+    """Take the word ``baseline`` for an option's default, where that is the baseline."""
+    return None if value is not None and value.strip() == BASELINE else value
 
 
 class FiniteRange(click.FloatRange):

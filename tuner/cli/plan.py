@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import run_dirs
 from tuner.cli.options import FiniteRange
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
@@ -19,7 +20,7 @@ _SHARE = FiniteRange(0.0, 1.0, min_open=True, max_open=True)
 
 
 @click.command("plan", short_help="Say how many queries show which difference.")
-@click.argument("run_dir", required=False, type=click.Path(path_type=Path))
+@click.argument("run_dir", required=False, type=click.Path(path_type=Path), shell_complete=run_dirs)
 @click.option(
     "--sd",
     type=FiniteRange(0.0, min_open=True),
@@ -100,6 +101,11 @@ def _print(plan: QueryPlan) -> None:
             echo(
                 f"The system differed from itself by {spread.run_shift:.4f} when asked again, "
                 "which no number of queries takes away."
+            )
+        if spread.widened > 1.0:
+            echo(
+                f"All queries decide, part by part: as the parts depend on each other, intervals "
+                f"are {spread.widened:.3g} times as wide, which is counted here."
             )
     by = f"alpha {plan.alpha:.4g}, power {plan.power:g}"
     kind = "queries" if share is None else "held-out queries"

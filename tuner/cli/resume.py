@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import run_dirs
 from tuner.core.steps import START
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume", short_help="Go on with a study: interrupted, or with more trials.")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("run_dir", type=click.Path(path_type=Path), shell_complete=run_dirs)
 @click.option(
     "--trials",
     multiple=True,

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 @click.option(
     "--name", help="The name of the study, with which the name of its run directory begins."
 )
+@click.option(
+    "--watch",
+    "is_watched",
+    is_flag=True,
+    help="Serve the study's live page, as `tuner watch` does.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(
@@ -29,6 +35,7 @@ def command(
     settings: tuple[str, ...],
     workers: int | None,
     name: str | None,
+    is_watched: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -36,6 +43,10 @@ def command(
 
     After Ctrl-C nothing is lost: `tuner resume RUN_DIR` goes on. Exit codes: 0 done, 1 failed (too
     many failed trials), 2 bad input, 130 interrupted.
+
+    With --watch a page shows the trials as they are told. Its address, which goes to standard
+    error, holds a token. After the study has ended and its result is printed, the page stays until
+    Ctrl-C; the exit code is the study's. A study that is interrupted ends its page.
     """
     if workers is not None:
         settings = (*settings, f"execution.workers={workers}")
@@ -52,4 +63,4 @@ def command(
         check_can_tune(assembly)
         return begin(assembly, say=progress.say)
 
-    return tune(begun, quiet=quiet, as_json=as_json)
+    return tune(begun, quiet=quiet, as_json=as_json, is_watched=is_watched)

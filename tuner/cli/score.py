@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.dataset.options import relevant_from_option
 from tuner.cli.options import note
 from tuner.cli.out import echo
@@ -27,8 +28,14 @@ _OF_DATASET = ""
 @click.option(
     "--qrels", metavar="QRELS", help="The file of judgements. Default: those of --dataset."
 )
+@click.option(
+    "--people",
+    metavar="FILE",
+    help="A file of people's judgements of some of the queries, drawn at random. Those of --qrels "
+    "or --dataset are then a judge's, and count for what they are worth beside people's.",
+)
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="A run file. May be repeated.")
-@click.argument("more_runs", nargs=-1, metavar="[RUN]...")
+@click.argument("more_runs", nargs=-1, metavar="[RUN]...", shell_complete=files)
 @click.option(
     "--metrics",
     multiple=True,
@@ -96,6 +103,7 @@ _OF_DATASET = ""
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     qrels: str | None,
+    people: str | None,
     runs: tuple[str, ...],
     more_runs: tuple[str, ...],
     metrics: tuple[str, ...],
@@ -127,30 +135,47 @@ def command(
     from tuner.cli import score_tables as tables
     from tuner.datasets import open_dataset
     from tuner.metrics import listed
+    from tuner.scoring.by_people import read_people
     from tuner.scoring.records import score_record, write_scores
     from tuner.scoring.run_files import inputs_of, read_files, read_groups
-    from tuner.scoring.scores import compare_with_first, remarks_of, score_runs, sentence
+    from tuner.scoring.scores import (
+        compare_with_first,
+        remarks_of,
+        score_by_both,
+        score_runs,
+        sentence,
+    )
 
     paths = [*runs, *more_runs]
     names = listed(",".join(metrics))
     _check_options(paths, names, compare, per_query)
     _check_dataset_options(qrels, dataset_path, tokenizer, by_type)
+    if people is not None and (aggregates or by_type is not None):
+        option = "--aggregates" if aggregates else "--by-type"
+        raise InputError(f"{option} is of one kind of labels: leave out {option} or --people")
     scale = _scale(relevant_from, max_grade)
     dataset = None if dataset_path is None else open_dataset(dataset_path, scale=scale)
     files = read_files(qrels, paths, dataset=dataset, relevant_from=relevant_from)
-    scores = score_runs(
-        files.grades,
-        {run.name: run.answers for run in files.runs},
-        names,
-        undefined="zero" if undefined == "zero" else "skip",
-        inputs=inputs_of(
+    labels = None
+    if people is not None:
+        labels = read_people(people, files.grades, relevant_from=relevant_from)
+        for line in labels.told(len(files.grades)):
+            note(line)
+    answers = {run.name: run.answers for run in files.runs}
+    given: dict[str, Any] = {
+        "undefined": "zero" if undefined == "zero" else "skip",
+        "inputs": inputs_of(
             files,
             dataset,
             tokenizer=tokenizer,
             discount=None if discount is None else _numbers(discount),
             scale=scale,
         ),
-    )
+    }
+    if labels is None:
+        scores = score_runs(files.grades, answers, names, **given)
+    else:
+        scores = score_by_both(labels, answers, names, **given)
     source = dataset if by_type == _OF_DATASET else by_type
     groups = {} if source is None else read_groups(source, scores.query_ids)
     comparisons = compare_with_first(scores) if compare else ()
@@ -159,7 +184,9 @@ def command(
     if per_query is not None and per_query != _ON_SCREEN:
         write_scores(Path(per_query), scores)
     if as_json:
-        record = score_record(scores, comparisons, files, groups, undefined, per_query is not None)
+        record = score_record(
+            scores, comparisons, files, groups, undefined, per_query is not None, labels
+        )
         echo(json_text(record, indent=2))
         return
     echo(_queries_line(scores, undefined))

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from tuner.cli.completion import run_dirs
 from tuner.cli.out import echo
 from tuner.core.errors import InputError, TunerError
 
 
 @click.command("sync", short_help="Write to MLflow what it lacks of a study.")
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("run_dir", type=click.Path(path_type=Path), shell_complete=run_dirs)
 @click.option("--uri", help="The MLflow store, instead of the study's own.")
 def command(run_dir: Path, uri: str | None) -> None:
     """Write to MLflow what it lacks of the study in RUN_DIR; run it as often as you like."""

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tuner.cli.console import console, new_table
 from tuner.cli.out import echo
-from tuner.core.shown import figure
+from tuner.core.shown import counted, figure
 from tuner.core.study_facts import types_found, whole_params
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Params
@@ -50,7 +50,9 @@ def _table(header: StudyHeader, summary: StudySummary) -> Table:
 
 def _front(front: Sequence[Mapping[str, Any]]) -> Table:
     table = new_table("", *front[0]["goals"], "parameters", words=("", "parameters"))
-    table.title, table.title_justify = f"Pareto front: {len(front)} of the trials", "left"
+    trials = len({point["trial"] for point in front})
+    of_them = "" if trials == len(front) else f"{counted(len(front), 'setting')} of "
+    table.title, table.title_justify = f"Pareto front: {of_them}{trials} of the trials", "left"
     for point in front:
         label = f"{point['arm']} #{point['trial']}{' (knee)' if point['is_knee'] else ''}"
         figures = [f"{value:.4g}" for value in point["goals"].values()]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
 from tuner.core.run_files import REPORT_FILE
-from tuner.core.steps import Phases, duration
+from tuner.core.steps import START, Phases, duration
 from tuner.core.study_facts import NextStep, StudyFacts, asked_told, spent_told, study_facts
 from tuner.report import write_study_report
+from tuner.report.live.beside import PageBeside, page_beside
 from tuner.run.progress import Progress, progress_for
 
 if TYPE_CHECKING:
@@ -21,37 +23,62 @@ if TYPE_CHECKING:
 _EXIT_CODES = {"finished": EXIT_DONE, "failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}
 
 
-def tune(opened: Callable[[Progress, Phases], Session], *, quiet: bool, as_json: bool) -> int:
-    """Open a session, run it, print how it ended, and return the exit code."""
-    with progress_for(quiet=quiet) as progress:
-        phases = Phases(progress.step)
-        session = opened(progress, phases)
-        if not quiet:
-            from tuner.run.planning import (
-                decided_by_clock,  # it takes long, and the clock runs here
-            )
+def tune(
+    opened: Callable[[Progress, Phases], Session],
+    *,
+    quiet: bool,
+    as_json: bool,
+    is_watched: bool = False,
+) -> int:
+    """Open a session, run it, print how it ended, and return the exit code.
 
-            progress.say(_headline(session))
-            if (remark := decided_by_clock(session.assembly.config)) is not None:
-                progress.say(remark)
-        progress.follow(session.study.header.arms, session.study.trials)
-        tuned = session.run(
-            on_event=progress.show,
-            say=progress.say,
-            phases=phases,
-            write_report=write_study_report,
-            watch=progress.watch,
-        )
-    if as_json:
-        echo(json_text(_record(tuned), indent=2))
-    else:
-        _print(tuned, session)
+    ``is_watched`` serves the study's page meanwhile, and until Ctrl-C after it has ended.
+    """
+    with ExitStack() as page_open:
+        page: PageBeside | None = None
+        with progress_for(quiet=quiet) as progress:
+            phases = Phases(progress.step)
+            session = opened(progress, phases)
+            if is_watched:
+                with phases.phase(START):
+                    page = page_open.enter_context(page_beside(session.run_dir))
+                progress.say(_watched_at(page, session))
+            if not quiet:
+                from tuner.run.planning import (
+                    decided_by_clock,  # it takes long, and the clock runs here
+                )
+
+                progress.say(_headline(session))
+                if (remark := decided_by_clock(session.assembly.config)) is not None:
+                    progress.say(remark)
+            progress.follow(session.study.shown_arms, session.study.trials)
+            tuned = session.run(
+                on_event=progress.show,
+                say=progress.say,
+                phases=phases,
+                write_report=write_study_report,
+                watch=progress.watch,
+            )
+        if as_json:
+            echo(json_text(_record(tuned), indent=2))
+        else:
+            _print(tuned, session)
+        # Who has interrupted the study wants to leave.
+        if page is not None and tuned.summary.state != "interrupted":
+            echo(f"the page stays at {page.address}  (Ctrl-C ends it)", err=True)
+            page.stay()
     return _EXIT_CODES[tuned.summary.state]
+
+
+def _watched_at(page: PageBeside | None, session: Session) -> str:
+    if page is None:
+        return f"no page to watch, its process has ended; try: tuner watch {session.run_dir}"
+    return f"watch at {page.address}"
 
 
 def _headline(session: Session) -> str:
     header = session.study.header
-    arms = ", ".join(f"{arm.name} {arm.budget}" for arm in header.arms)
+    arms = ", ".join(f"{arm.name} {arm.budget}" for arm in session.study.shown_arms)
     data = header.dataset
     if not data:
         return f"study {header.name}: {arms} trials of a system that measures itself"
@@ -119,7 +146,7 @@ def _exhausted(tuned: Tuned, session: Session) -> list[str]:
     why = "" if tuned.summary.ended_by else ": it has no further point to try"
     return [
         f"{arm.name:<14} {session.asked(arm.name)} of {arm.budget} trials{why}"
-        for arm in session.study.header.arms
+        for arm in session.study.shown_arms
         if session.asked(arm.name) < arm.budget
     ]
 

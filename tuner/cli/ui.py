@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import configs_and_runs
 from tuner.cli.out import echo
 from tuner.core.errors import InputError
 from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 @click.command("ui", short_help="Open MLflow's pages on a study's store.")
-@click.argument("where", required=False, metavar="[CONFIG|RUN_DIR]")
+@click.argument(
+    "where", required=False, metavar="[CONFIG|RUN_DIR]", shell_complete=configs_and_runs
+)
 @click.option("--uri", help="The MLflow store, instead of the one that CONFIG names.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on.")
 @click.option(

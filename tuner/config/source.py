@@ -97,6 +97,15 @@ def read_source(path: str | Path) -> Source:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InputError("not valid UTF-8", file=file, line=line) from error
+    return source_of(text, file)
+
+
+def source_of(text: str, file: str) -> Source:
+    """Read YAML that stands, or will stand, in a file.
+
+    Raises:
+        InputError: as ``read_source``.
+    """
     data, lines = _parse(text, file)
     if not isinstance(data, dict):
         raise InputError(
@@ -118,7 +127,7 @@ def with_overrides(source: Source, settings: Sequence[str]) -> Source:
         if not separator or not path.strip():
             raise InputError(f"--set {setting}: write it as key=value, such as study.seed=7")
         value, _ = _parse(text, f"--set {setting}")
-        key = _set(data, path.strip().split("."), value, setting)
+        key = _set(data, _steps(data, path.strip().split(".")), value, setting)
         overridden[key] = setting
     return replace(source, data=data, overridden=overridden)
 
@@ -238,6 +247,23 @@ def _integer(text: str) -> int:
 
 def _line(mark: Any) -> int | None:
     return None if mark is None else mark.line + 1
+
+
+def _steps(data: dict[str, Any], path: list[str]) -> list[str]:
+    """Join the parts of a path that are one name with dots, such as a parameter's."""
+    known = data.get("space")
+    names = {name for name in known if "." in name} if isinstance(known, dict) else set()
+    steps: list[str] = []
+    target: Any = data
+    while path:
+        if isinstance(target, dict):
+            names |= {name for name in target if "." in name}
+        ends = range(len(path), 1, -1)
+        length = next((end for end in ends if ".".join(path[:end]) in names), 1)
+        step, path = ".".join(path[:length]), path[length:]
+        steps.append(step)
+        target = target.get(step) if isinstance(target, dict) else None
+    return steps
 
 
 def _set(data: dict[str, Any], path: list[str], value: Any, setting: str) -> Key:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tuner.core.shown import counted
+
 TRIALS = "trials"
 TIMED_IN_TRIALS = "timed_in_trials"
 DEAD_KNOBS = "dead_knobs"
@@ -53,6 +55,12 @@ SPENT_ON: Mapping[str, tuple[str, ...]] = {
     "evaluation": (EVALUATION,),
 }
 
+# The parts of it that come after the search.
+AFTER_THE_SEARCH = ("held-out queries", "verdict")
+# What reads again what was answered in trials, or to score the held-out queries: nothing is saved
+# by that.
+READ_AGAIN = (VERDICT, SIDE_BY_SIDE, DEAD_KNOBS)
+
 # What asks queries one at a time for its own sake; in any other, one that is asked alone is timed.
 _ALONE = (LATENCY, QUERY_TIME, PROBE)
 
@@ -77,12 +85,15 @@ def calls_sentence(asked: Mapping[str, int]) -> str:
     '900 queries asked in trials'
     >>> calls_sentence({"evaluation": 20, "timed": 21})
     '41 queries asked: 20 to evaluate, 21 to time queries'
+    >>> calls_sentence({"evaluation": 1})
+    '1 query asked: 1 to evaluate'
     """
     besides = {purpose: asked.get(purpose, 0) for purpose in PURPOSES}
     parts = [f"{count:,} {PURPOSES[purpose]}" for purpose, count in besides.items() if count]
     total, told = sum(besides.values()), ", ".join(parts)
     if TRIALS not in asked:
-        return f"{total:,} queries asked: {told}" if parts else ""
+        return f"{counted(total, 'query', 'queries')} asked: {told}" if parts else ""
+    in_trials = f"{counted(asked[TRIALS], 'query', 'queries')} asked in trials"
     if not parts:
-        return f"{asked[TRIALS]:,} queries asked in trials" if asked[TRIALS] else ""
-    return f"{asked[TRIALS]:,} queries asked in trials, {total:,} besides: {told}"
+        return in_trials if asked[TRIALS] else ""
+    return f"{in_trials}, {total:,} besides: {told}"

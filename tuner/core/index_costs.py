@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tuner.core.money import total
 from tuner.core.shown import counted
 from tuner.core.steps import INDEX, duration
 from tuner.core.trial import IndexUse, Trial
@@ -111,7 +112,7 @@ def index_costs(trials: Iterable[Trial]) -> IndexCosts | None:
         seconds=seconds + sum(use.seconds for use in built),
         megabytes=sum(use.megabytes for use in uses.values()),
         tokens=sum(tokens) if tokens else None,
-        money=sum(money) if money else None,
+        money=total(money) if money else None,
     )
 
 

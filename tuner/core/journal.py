@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ import numpy as np
 
 from tuner.core.errors import InputError
 from tuner.core.files import whole
+from tuner.core.found import FOUND
 from tuner.core.json_text import read_as
 from tuner.core.rankings import FloatArray
+from tuner.core.run_files import TRIALS_DIR
 from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Trial, TrialState
 
@@ -27,6 +29,8 @@ RETRIED = "retried"
 # The kind of the note that a study goes on with more trials: its arms from there on, and what of
 # the configuration is another one.
 AMENDED = "amended"
+# With this begin the names of values of settings beside the one that a trial was told with.
+_ALTERNATIVES = "alternatives/"
 
 
 @dataclass(frozen=True)
@@ -84,27 +88,85 @@ def read_journal(path: Path) -> JournalContent:
     Raises:
         InputError: no such file, no header, or a line that cannot be right, with file and line.
     """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the journal: {error.strerror}", file=str(path)) from error
-    *lines, torn = raw.split(b"\n")
-    reading = _Reading(str(path))
-    for number, line in enumerate(lines, start=1):
-        reading.add(number, line)
-    if reading.header is None:
-        raise InputError("holds no study: it ends before its first line", file=str(path))
-    return JournalContent(
-        reading.header,
-        reading.trials,
-        tuple(reading.notes),
-        len(torn),
-        reading.all_suspects(),
-        str(path),
-        tuple(reading.superseded),
-        tuple(reading.stages),
-        tuple(reading.session_seconds),
-    )
+    reader = JournalReader(path)
+    reader.read()
+    return reader.content()
+
+
+class JournalReader:
+    """Reads a journal again and again, each time only what was written since.
+
+    Attributes:
+        touched: the number of the trial of each line so far that asked, told or reopened one.
+        beginnings: how often it had to begin anew, as the file is another one than before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.beginnings = 0
+        self._reading = _Reading(str(path))
+        self._lines = self._offset = self._torn_bytes = 0
+        self._last = b""
+
+    @property
+    def touched(self) -> Sequence[int]:
+        """Return the trials that lines were of, in the order of the lines."""
+        return self._reading.touched
+
+    def read(self) -> bool:
+        """Read what was written since the last time; say whether there was anything.
+
+        Raises:
+            InputError: no such file, or a line that cannot be right, with file and line.
+        """
+        try:
+            with self.path.open("rb") as stream:
+                back = len(self._last)
+                stream.seek(self._offset - back)
+                raw = stream.read()
+                if raw[:back] != self._last:  # cut shorter than was read, or another study's
+                    self._begin_anew()
+                    back = 0
+                    stream.seek(0)
+                    raw = stream.read()
+        except OSError as error:
+            message = f"cannot read the journal: {error.strerror}"
+            raise InputError(message, file=str(self.path)) from error
+        *lines, torn = raw[back:].split(b"\n")
+        for line in lines:
+            self._reading.add(self._lines + 1, line)
+            self._lines += 1
+            self._last = line + b"\n"
+            self._offset += len(self._last)
+        self._torn_bytes = len(torn)
+        return bool(lines)
+
+    def content(self) -> JournalContent:
+        """Return what was read so far.
+
+        Raises:
+            InputError: no header was read.
+        """
+        reading = self._reading
+        if reading.header is None:
+            raise InputError("holds no study: it ends before its first line", file=str(self.path))
+        return JournalContent(
+            reading.header,
+            dict(reading.trials),
+            tuple(reading.notes),
+            self._torn_bytes,
+            reading.all_suspects(),
+            str(self.path),
+            tuple(reading.superseded),
+            tuple(reading.stages),
+            tuple(reading.session_seconds),
+        )
+
+    def _begin_anew(self) -> None:
+        self.beginnings += 1
+        self._reading = _Reading(str(self.path))
+        self._lines = self._offset = self._torn_bytes = 0
+        self._last = b""
 
 
 def write_per_query(path: Path, number: int, values: Mapping[str, FloatArray]) -> str:
@@ -123,6 +185,15 @@ def write_per_query(path: Path, number: int, values: Mapping[str, FloatArray]) -
     return f"{file.parent.name}/{file.name}"
 
 
+def of_alternative(place: int, name: str) -> str:
+    """Return the name under which values of a trial's nth alternative are written, from 1 on.
+
+    >>> of_alternative(2, "recall@10")
+    'alternatives/2/recall@10'
+    """
+    return f"{_ALTERNATIVES}{place}/{name}"
+
+
 def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
     """Read the per-query values of a trial, by metric; ``{}`` where none were kept.
 
@@ -131,6 +202,36 @@ def read_per_query(path: Path, number: int) -> dict[str, FloatArray]:
     Raises:
         InputError: the file is damaged, as a disk may leave it after a power cut.
     """
+    values = _read_values(path, number)
+    return {
+        name: row
+        for name, row in values.items()
+        if name != FOUND and not name.startswith(_ALTERNATIVES)
+    }
+
+
+def found_if_whole(path: Path, number: int) -> FloatArray | None:
+    """Read where a trial found what is relevant, shape (queries,), as ``core.found`` writes it.
+
+    None where that was not kept, as of a system that measures itself, or is damaged.
+    """
+    try:
+        return _read_values(path, number).get(FOUND)
+    except InputError:
+        return None
+
+
+def alternative_if_whole(path: Path, number: int, place: int) -> dict[str, FloatArray]:
+    """Read the values of a trial's nth alternative, from 1 on; ``{}`` where that cannot be."""
+    begin = of_alternative(place, "")
+    try:
+        values = _read_values(path, number)
+    except InputError:
+        return {}
+    return {n.removeprefix(begin): row for n, row in values.items() if n.startswith(begin)}
+
+
+def _read_values(path: Path, number: int) -> dict[str, FloatArray]:
     file = per_query_path(path, number)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as values:
@@ -164,7 +265,7 @@ def _row(values: FloatArray) -> FloatArray:
 
 def per_query_path(path: Path, number: int) -> Path:
     """Return the file, beside the journal at ``path``, for a trial's per-query values."""
-    return path.parent / "trials" / f"{number}.npz"
+    return path.parent / TRIALS_DIR / f"{number}.npz"
 
 
 @dataclass
@@ -180,6 +281,7 @@ class _Reading:
     superseded: list[Trial] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     session_seconds: list[float] = field(default_factory=list)
+    touched: list[int] = field(default_factory=list)
 
     def all_suspects(self) -> frozenset[int]:
         """Return those of earlier runs and, unless it ended, of the last; none that was told."""
@@ -226,6 +328,7 @@ class _Reading:
             for number in record["trials"]:
                 self.superseded.append(self.trials[number])
                 self.trials[number] = self.trials[number].reopened()
+                self.touched.append(number)
         elif kind == AMENDED and self.header is not None:
             arms = read_as(tuple[ArmRecord, ...], record["arms"], "arms")
             self.header = amended_header(self.header, arms, record.get("config", {}))
@@ -237,6 +340,7 @@ class _Reading:
         if trial.number != len(self.trials):
             raise ValueError(f"trial {trial.number} where {len(self.trials)} is next")
         self.trials[trial.number] = trial
+        self.touched.append(trial.number)
 
     def _told(self, record: Mapping[str, Any]) -> None:
         trial = Trial.from_record(record)
@@ -246,6 +350,7 @@ class _Reading:
         if asked.params != trial.asked or asked.arm != trial.arm:
             raise ValueError(f"trial {trial.number} was asked with other params or arm")
         self.trials[trial.number] = trial
+        self.touched.append(trial.number)
 
 
 def _header(record: Mapping[str, Any]) -> StudyHeader:

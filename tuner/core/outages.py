@@ -20,6 +20,7 @@ _NAMED = frozenset(
         "httpx.RemoteProtocolError",
         "httpx.TimeoutException",
         "neo4j.exceptions.ServiceUnavailable",
+        "neo4j.exceptions.SessionExpired",
         "openai.APIConnectionError",
         "redis.exceptions.ConnectionError",
         "redis.exceptions.TimeoutError",

@@ -27,6 +27,20 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Another setting than the chosen one that no setting of the same answer beats in every goal.
+
+    Attributes:
+        params: all parameters.
+        metrics: as a trial with them would have them, but for what is the same for all settings of
+            one answer, such as the size of an index.
+    """
+
+    params: Mapping[str, Scalar]
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Profile:
     """How the free parameters of a trial were chosen.
 
@@ -36,6 +50,7 @@ class Profile:
         highest: the best objective among them, which chance flatters.
         curves: one for each free parameter.
         luck: by how much the choice is expected to flatter ``highest``.
+        alternatives: settings beside the chosen one, where several goals are sought.
     """
 
     asked: Mapping[str, Scalar]
@@ -43,3 +58,4 @@ class Profile:
     highest: float
     curves: tuple[Curve, ...] = ()
     luck: float = 0.0
+    alternatives: tuple[Alternative, ...] = ()

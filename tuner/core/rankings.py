@@ -77,6 +77,46 @@ class Legs:
 
 
 @dataclass(frozen=True, eq=False)
+class ByCount:
+    """How answers grow with what a system counts, where that is not documents.
+
+    Such as passages, of which a document may have several, and several documents one.
+
+    Attributes:
+        ranks: shape of the rankings' ``documents``: from how many passages on each document is
+            returned, ascending along a row; 0 fills.
+        context_tokens: shape (queries, passages + 1), tokens of the whole context with so many
+            passages, from 0 on; a row that ends earlier goes on with its last value. None where the
+            system does not tell.
+    """
+
+    ranks: IntArray
+    context_tokens: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, ranks: Sequence[Sequence[int]], contexts: Sequence[Sequence[float]] | None
+    ) -> ByCount:
+        """Return it from lists, one a query; each of ``contexts`` has a value for no passage."""
+        width = max(map(len, ranks), default=0)
+        filled = np.zeros((len(ranks), width), dtype=np.int64)
+        for row, own in enumerate(ranks):
+            filled[row, : len(own)] = own
+        if contexts is None:
+            return cls(filled)
+        tokens = np.zeros((len(ranks), max(map(len, contexts), default=1)))
+        for row, sums in enumerate(contexts):
+            tokens[row, : len(sums)] = sums
+            tokens[row, len(sums) :] = sums[-1]
+        return cls(filled, tokens)
+
+    def first(self, count: int, width: int) -> ByCount:
+        """Return what is left of it with so many passages, in so many columns."""
+        tokens = self.context_tokens
+        return ByCount(self.ranks[:, :width], None if tokens is None else tokens[:, : count + 1])
+
+
+@dataclass(frozen=True, eq=False)
 class Rankings:
     """Answers to ``len(query_ids)`` queries, best document first.
 
@@ -99,6 +139,7 @@ class Rankings:
         tokens: shape of ``documents``, those of each passage, or None; ``context_tokens`` is their
             sum.
         legs: what the answers were mixed from, where that was wanted and the system tells.
+        by_count: how the answers grow with what the system counts, where that is not documents.
     """
 
     query_ids: Sequence[str]
@@ -113,6 +154,7 @@ class Rankings:
     paths: Sequence[Sequence[RelationPath]] | None = None
     tokens: FloatArray | None = None
     legs: Legs | None = None
+    by_count: ByCount | None = None
 
     @property
     def depth(self) -> int:
@@ -122,8 +164,24 @@ class Rankings:
     def first(self, count: int) -> Rankings:
         """Return the first documents of each ranking, as a system that returns so many would.
 
-        What each passage's tokens are has to be known for those of the contexts to be.
+        What each passage's tokens are has to be known for those of the contexts to be. Where the
+        system counts passages, so many of these.
         """
+        if self.by_count is None:
+            return self._columns(count)
+        is_kept = (self.documents != NO_DOCUMENT) & (self.by_count.ranks <= count)
+        width = int(is_kept.sum(axis=1).max(initial=0))
+        cut, left = self._columns(width), self.by_count.first(count, width)
+        contexts = left.context_tokens
+        return replace(
+            cut,
+            documents=np.where(is_kept[:, :width], cut.documents, NO_DOCUMENT),
+            context_tokens=None if contexts is None else contexts[:, -1],
+            tokens=None,
+            by_count=left,
+        )
+
+    def _columns(self, count: int) -> Rankings:
         if count >= self.depth:
             return self
         tokens = None if self.tokens is None else self.tokens[:, :count]
@@ -147,7 +205,7 @@ class Rankings:
         is_kept = (self.documents != NO_DOCUMENT) & (self.scores >= least)
         is_kept = np.logical_and.accumulate(is_kept, axis=1)  # scores never rise along a ranking
         width = int(is_kept.sum(axis=1).max(initial=0))
-        cut, is_kept = self.first(width), is_kept[:, :width]
+        cut, is_kept = self._columns(width), is_kept[:, :width]
         tokens = None if cut.tokens is None else np.where(is_kept, cut.tokens, 0.0)
         return replace(
             cut,

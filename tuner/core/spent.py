@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
-from tuner.core.calls import SPENT_ON, TRIALS
+from tuner.core.calls import AFTER_THE_SEARCH, READ_AGAIN, SPENT_ON, TRIALS
 from tuner.core.ledger import NOTHING_ASKED, Asked
+from tuner.core.money import priced, total
 from tuner.core.shown import counted
 from tuner.core.steps import duration
 
@@ -34,7 +35,8 @@ class Cost:
         >>> Cost(per_query=0.01, per_1000_tokens=0.5).of(Asked(sent=3, answered=2, tokens=4000.0))
         2.03
         """
-        return self.per_query * asked.sent + self.per_1000_tokens * asked.tokens / 1000.0
+        of_tokens = priced(self.per_1000_tokens, asked.tokens / 1000.0)
+        return total([priced(self.per_query, asked.sent), of_tokens])
 
 
 @dataclass(frozen=True)
@@ -48,16 +50,30 @@ class SpentOn:
 
 
 @dataclass(frozen=True)
+class SetAside:
+    """What a limit had to leave when it ended a search, in queries or in money.
+
+    ``verdict`` is what was set aside for the verdict, and ``trial`` what a further trial might have
+    taken.
+    """
+
+    verdict: float
+    trial: float
+
+
+@dataclass(frozen=True)
 class Spent:
     """What a study has spent so far, in all its sessions.
 
     Attributes:
         parts: by what on: baseline, search, held-out queries, verdict, probing, indexes; only those
             on which something was spent.
-        kept: queries that were not sent, since their answers were kept.
+        kept: queries that were not sent, since their answers were kept; but for answers that the
+            verdict, or the look for parameters without effect, only reads again.
         computed: settings of free parameters that were looked at beyond those that were asked.
         money: in all; None where no cost is known.
         limits: what may be spent: minutes, query_evaluations, money; only those that are limited.
+        aside: of the limit that ended the search, where it is of queries or of money.
     """
 
     parts: tuple[SpentOn, ...] = ()
@@ -65,6 +81,7 @@ class Spent:
     computed: int = 0
     money: float | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
+    aside: Mapping[str, SetAside] = field(default_factory=dict)
 
     @property
     def queries(self) -> int:
@@ -121,10 +138,35 @@ class Spent:
         told = []
         if self.kept:
             queries = counted(self.kept, "query", "queries")
-            told.append(f"{queries} not asked again, as their answers were kept")
+            answers = "its answer was" if self.kept == 1 else "their answers were"
+            told.append(f"{queries} not asked again, as {answers} kept")
         if self.computed:
             told.append(f"{counted(self.computed, 'setting', 'settings')} computed, not asked")
         return "; ".join(told)
+
+    @property
+    def unspent(self) -> str:
+        """Return what a limit that ended the search has left, and why; empty where none did.
+
+        >>> parts = (SpentOn("search", 80, 0.0, 8.0), SpentOn("held-out queries", 8, 0.0, 0.8))
+        >>> aside = {"money": SetAside(verdict=1.5, trial=1.0)}
+        >>> Spent(parts, money=8.8, limits={"money": 10}, aside=aside).unspent
+        'money 1.20: of 1.50 set aside for the verdict it took 0.80, and a trial may take 1.00'
+        """
+        return "; ".join(self._unspent(name, aside) for name, aside in self.aside.items())
+
+    def _unspent(self, name: str, aside: SetAside) -> str:
+        after = [part for part in self.parts if part.name in AFTER_THE_SEARCH]
+        if name == "money":
+            left = f"money {amount(max(total([self.limits[name], -(self.money or 0.0)]), 0.0))}"
+            took, write = total(part.money or 0.0 for part in after), amount
+        else:
+            left = f"{max(self.limits[name] - self.queries, 0.0):,.0f} queries"
+            took, write = sum(part.queries for part in after), "{:,.0f}".format
+        return (
+            f"{left}: of {write(aside.verdict)} set aside for the verdict it took {write(took)}, "
+            f"and a trial may take {write(aside.trial)}"
+        )
 
     def to_metrics(self) -> dict[str, float]:
         """Return the figures by the names that trackers and scripts know them by."""
@@ -218,8 +260,8 @@ def spent_on(
         parts.append(SpentOn(counted(indexes, "index", "indexes"), 0, 0.0, index_money))
     return Spent(
         tuple(parts),
-        sum(asked.kept for asked in by_purpose.values()),
+        sum(asked.kept for name, asked in by_purpose.items() if name not in READ_AGAIN),
         computed,
-        None if cost is None else sum(part.money or 0.0 for part in parts),
+        None if cost is None else total(part.money or 0.0 for part in parts),
         dict(limits or {}),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.rankings import NO_DOCUMENT, IntArray, Legs, Rankings
+from tuner.core.rankings import NO_DOCUMENT, ByCount, FloatArray, IntArray, Legs, Rankings
 
 
 def stacked(parts: Sequence[Rankings], order: IntArray) -> Rankings:
@@ -49,7 +49,25 @@ def stacked(parts: Sequence[Rankings], order: IntArray) -> Rankings:
         tokens=rows("tokens"),
         spans=rows("spans"),
         legs=_legs([part.legs for part in parts], places, order),
+        by_count=_by_count([part.by_count for part in parts], order),
     )
+
+
+def _by_count(parts: Sequence[ByCount | None], order: IntArray) -> ByCount | None:
+    each = [part for part in parts if part is not None]
+    if len(each) < len(parts):
+        return None
+    told = [part.context_tokens for part in each if part.context_tokens is not None]
+    return ByCount(
+        _rows([part.ranks for part in each], order, 0),
+        _rows(_as_wide(told), order) if len(told) == len(each) else None,
+    )
+
+
+def _as_wide(contexts: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return rows that go on with their last value, as wide as the widest."""
+    width = max(one.shape[1] for one in contexts)
+    return [np.pad(one, ((0, 0), (0, width - one.shape[1])), mode="edge") for one in contexts]
 
 
 def _legs(parts: Sequence[Legs | None], places: Sequence[IntArray], order: IntArray) -> Legs | None:

@@ -183,6 +183,7 @@ def spent_told(summary: StudySummary) -> list[tuple[str, str]]:
     lines = [
         ("spent", spent.in_all(summary.seconds_in_all)),
         ("spent on", spent.by_part),
+        ("unspent", spent.unspent if summary.state == "finished" else ""),
         ("saved", spent.saved),
     ]
     return [(label, words) for label, words in lines if words]

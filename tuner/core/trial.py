@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tuner.core.json_text import read_as
+from tuner.core.money import total
 from tuner.core.profile import Profile
 from tuner.core.profile import Scalar as Scalar  # the address by which all know it
 from tuner.core.rankings import FloatArray
@@ -109,7 +110,7 @@ def together(uses: Iterable[IndexUse | None]) -> IndexUse | None:
         megabytes=sum(use.megabytes for use in parts),
         documents=max(use.documents for use in parts),
         tokens=sum(tokens) if tokens else None,
-        money=sum(money) if money else None,
+        money=total(money) if money else None,
         is_new=any(use.is_new for use in parts),
         parts=parts,
     )

@@ -25,6 +25,7 @@ __all__ = [
     "Evidence",
     "builtin_names",
     "cut_queries",
+    "format_of",
     "open_dataset",
     "split_queries",
 ]
@@ -128,11 +129,15 @@ def _load(format: str) -> DatasetFormat:
     return cast(DatasetFormat, registry.load("datasets", format))
 
 
+def format_of(place: Path) -> str | None:
+    """Return the name of the first format that recognises a path; None: none does."""
+    return next((kind for kind in registry.kinds("datasets") if _load(kind).detect(place)), None)
+
+
 def _detect(place: Path) -> DatasetFormat:
+    if (found := format_of(place)) is not None:
+        return _load(found)
     formats = {kind: _load(kind) for kind in registry.kinds("datasets")}
-    for reader in formats.values():
-        if reader.detect(place):
-            return reader
     broken = json_problems(place)
     if broken:
         raise InputError(

@@ -195,6 +195,11 @@ class Dataset:
             raise InputError(f"data set {self.name!r}: no query was selected")
         return replace(self, queries=queries)._of_its_queries().with_scale(self.scale)
 
+    def relevant(self, query_id: str) -> tuple[str, ...]:
+        """Return the documents that are relevant for a query; empty where none was judged so."""
+        grades = self.qrels.get(query_id, {})
+        return tuple(id_ for id_, grade in grades.items() if grade >= self.scale.relevant_from)
+
     def summary(self) -> DatasetSummary:
         """Count what the data set holds, and its queries by type and by difficulty."""
         grades = [grade for judged in self.qrels.values() for grade in judged.values()]

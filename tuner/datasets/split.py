@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from tuner.core.corpus import Query
 from tuner.core.errors import InputError, did_you_mean
+from tuner.datasets.together import together
 
 STRATIFY_FIELDS = ("query_type", "difficulty")
 
@@ -19,7 +20,7 @@ Stratum = tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Unit:
-    """Queries that stay together: a group, or a single query without one."""
+    """Queries that stay together: a group, copies of one text, or a single query."""
 
     query_ids: tuple[str, ...]
     stratum: Stratum
@@ -42,9 +43,10 @@ def split_queries(
     every stratum and every parent gets its exact share rounded up or down, and strata too rare
     for a whole query are pooled: what they lack singly is handed out within their parent.
 
-    **Groups.** Queries with the same non-empty ``group`` stay together, in the stratum that most
-    of them belong to. What a group takes above or below a stratum's share is carried over to the
-    next one, so that the total differs by at most half of the largest group.
+    **Groups.** Queries with the same non-empty ``group`` stay together, and so do those with the
+    same text (``together``), in the stratum that most of them belong to. What a group takes above
+    or below a stratum's share is carried over to the next one, so that the total differs by at most
+    half of the largest group.
 
     Worked example: 3 easy, 2 hard, holdout 0.5: total round(2.5) = 3; exact shares 1.5 and 1.0;
     whole parts 1 and 1; the one left goes to the easy ones: 2 and 1.
@@ -118,15 +120,20 @@ def _check(queries: Sequence[Query], holdout: float, stratify_by: Sequence[str])
 
 def _units(ordered: Sequence[Query], stratify_by: Sequence[str], seed: int) -> list[_Unit]:
     """Return the units in the order in which they are drawn."""
-    members: defaultdict[tuple[bool, str], list[Query]] = defaultdict(list)
-    for query in ordered:
-        # The flag keeps a group named like a query's id apart from that query.
-        members[bool(query.group), query.group or query.id].append(query)
+    members: defaultdict[int, list[Query]] = defaultdict(list)
+    for number, query in zip(together(ordered).tolist(), ordered, strict=True):
+        members[number].append(query)
     units = [
-        _Unit(tuple(q.id for q in group), _stratum(group, stratify_by), _draw(seed, *key))
-        for key, group in members.items()
+        _Unit(tuple(q.id for q in group), _stratum(group, stratify_by), _draw(seed, *_key(group)))
+        for group in members.values()
     ]
     return sorted(units, key=lambda unit: (unit.draw, unit.query_ids))
+
+
+def _key(group: Sequence[Query]) -> tuple[bool, str]:
+    """Return what a unit is drawn by; the flag keeps a group named like a query's id apart."""
+    named = min((query.group for query in group if query.group), default="")
+    return bool(named), named or group[0].id
 
 
 def _stratum(group: Sequence[Query], stratify_by: Sequence[str]) -> Stratum:

@@ -13,6 +13,7 @@ from tuner.datasets.items import peek_keys
 from tuner.datasets.lines import ProblemLog
 from tuner.datasets.openie import Openie, read_openie_corpus
 from tuner.datasets.texts import read_corpus, read_graph
+from tuner.evalset.graph_folders import read_graph_folder
 
 _CORPUS = "corpus.jsonl"
 
@@ -20,15 +21,18 @@ _CORPUS = "corpus.jsonl"
 def open_corpus(path: str | Path) -> Corpus:
     """Read a ``corpus.jsonl``, a folder that holds one, or the corpus of any known data set.
 
-    HippoRAG's OpenIE results will do too. ``triples.jsonl`` and ``entities.jsonl`` beside it are
-    read as well; questions and judgements are not looked at, and need not be there. A file may
-    have another name, as long as it holds JSON lines ``{"_id", "title", "text"}``.
+    HippoRAG's OpenIE results will do too, and so will a folder of Microsoft GraphRAG or LightRAG.
+    ``triples.jsonl`` and ``entities.jsonl`` beside it are read as well; questions and judgements
+    are not looked at, and need not be there. A file may have another name, as long as it holds JSON
+    lines ``{"_id", "title", "text"}``.
 
     Raises:
         InputError: nothing is there, or its content is wrong, with file and line.
     """
     place = Path(path).expanduser()
     log = ProblemLog()
+    if place.is_dir() and (graph := read_graph_folder(place)) is not None:
+        return replace(graph, fingerprint=corpus_fingerprint(graph))
     if place.is_dir():
         file = only_variant(variants(place, _CORPUS), log)
         if file is None and not log.problems():

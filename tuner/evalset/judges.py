@@ -17,6 +17,7 @@ from tuner.core import registry
 from tuner.core.checks import is_number, is_whole
 from tuner.core.errors import InputError, OutageError, TunerError, one_line, refuse
 from tuner.core.json_text import digest_of
+from tuner.core.money import priced, total
 from tuner.retrieval.adapters.event_loop import run_concurrently
 from tuner.retrieval.adapters.http.connection import NotThereError, Service, connect
 from tuner.retrieval.adapters.http.headers import read_headers, url_problems
@@ -274,7 +275,7 @@ class ChatJudge:
         if self.price is None:
             return 0.0
         read = size_of(self._prompt(query, passages)) / BYTES_A_TOKEN
-        return (read * self.price[0] + TOKENS_A_GRADE * len(passages) * self.price[1]) / 1e6
+        return _money(self.price, read, TOKENS_A_GRADE * len(passages))
 
     def ask(self, asked: Sequence[tuple[str, Sequence[str]]], take: Take) -> list[TunerError]:
         """Ask the model for several queries at once."""
@@ -335,7 +336,7 @@ class ChatJudge:
         )
         money = None
         if self.price is not None and is_whole(told.get("prompt_tokens")):
-            money = (read * self.price[0] + written * self.price[1]) / 1e6
+            money = _money(self.price, read, written)
         try:
             text = answer["choices"][0]["message"]["content"]
             values = json.loads(re.findall(r"\[[^\[\]]*\]", text)[-1])
@@ -346,6 +347,10 @@ class ChatJudge:
         if problem := self.scale.problem(values, count):
             return Answer(None, money, (read, written), f"{self.model} {problem}")
         return Answer(tuple(map(float, values)), money, (read, written))
+
+
+def _money(price: tuple[float, float], read: float, written: float) -> float:
+    return total([priced(price[0], read), priced(price[1], written)]) / 1e6
 
 
 def size_of(*texts: str) -> int:

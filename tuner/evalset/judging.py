@@ -14,9 +14,11 @@ from typing import Any
 
 from tuner.core.errors import InputError, TunerError
 from tuner.core.json_text import digest_of
+from tuner.core.kept_lines import add_kept, make_ready
+from tuner.core.money import is_passed, total
 from tuner.core.steps import Advance, Say, unheard
 from tuner.evalset.judges import Answer, Judge, Scale, size_of
-from tuner.evalset.kept_answers import KeptAnswer, add_answer, make_ready, read_answers
+from tuner.evalset.kept_answers import KeptAnswer, read_answers
 from tuner.evalset.sheets import Row
 from tuner.stats.agreement import Agreement, cohen_kappa
 
@@ -178,6 +180,7 @@ class _Session:
         self.tries: dict[str, int] = {}
         self.money, self.is_priced = 0.0, False
         self.most, self.most_a_byte = 0.0, 0.0  # that an answer, and a byte asked, has cost
+        self.prices, self.sizes = set[float](), set[int]()
         self.tokens = (0, 0)
         self.asked = 0
         others = torn = 0
@@ -231,13 +234,13 @@ class _Session:
             return [], []
         if self.plan.budget is None:
             return list(todo[:AT_ONCE]), list(todo)
-        left = self.plan.budget - self.money
         some: list[Asking] = []
-        together = 0.0
+        together = self.money
         for asking in todo[:AT_ONCE]:
-            together += self._may_cost(asking)
+            together = total([together, self._may_cost(asking)])
+            is_spent = self.money >= self.plan.budget
             # Before the first answer nobody knows what one costs: one alone is asked.
-            if left <= 0 or together > left or (some and not self.most):
+            if is_spent or is_passed(self.plan.budget, by=together) or (some and not self.most):
                 break
             some.append(asking)
         if not some:
@@ -254,9 +257,11 @@ class _Session:
     def _may_cost(self, asking: Asking) -> float:
         """Return the most that an answer may cost, by those so far and by the judge's prices.
 
-        A longer request costs more than the dearest so far, and a shorter one perhaps no less.
+        A longer request costs more than the dearest so far, and a shorter one perhaps no less;
+        unless requests of different sizes all cost the same.
         """
-        by_size = self.most_a_byte * asking.size
+        is_flat = len(self.prices) == 1 < len(self.sizes)
+        by_size = 0.0 if is_flat else self.most_a_byte * asking.size
         return max(self.most, by_size, self.judge.may_cost(*asking.asked))
 
     def _ask(self, some: Sequence[Asking]) -> None:
@@ -296,8 +301,10 @@ class _Session:
             self.tries[key] = self.tries.get(key, 0) + 1
         self.known[key] = answer
         if answer.money is not None:
-            self.money += answer.money
+            self.money = total([self.money, answer.money])
             self.most = max(self.most, answer.money)
+            self.prices.add(answer.money)
+            self.sizes.add(size)
             self.most_a_byte = max(self.most_a_byte, answer.money / size if size else 0.0)
             self.is_priced = True
         read, written = answer.tokens
@@ -316,7 +323,7 @@ class _Session:
             problem=answer.problem,
             size=asking.size,
         )
-        add_answer(self.file, kept)
+        add_kept(self.file, kept)
 
     def _graded(self, rows: Sequence[Row]) -> Graded:
         found: tuple[dict[tuple[str, str], int], ...] = ({}, {})

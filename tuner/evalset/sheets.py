@@ -97,23 +97,36 @@ def write_sheet(
     Raises:
         InputError: the file is there already, or cannot be written.
     """
-    own = [name for name in COLUMNS if name not in ("grade", "comment")]
-    values = [{} for _ in rows] if cells is None else list(cells)
+    text = sheet_text(rows, extra=extra, cells=cells)
     try:
-        with Path(path).open("x", encoding="utf-8-sig", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([*own, *extra])
-            for row, filled in zip(rows, values, strict=True):
-                texts = {name: getattr(row, name) for name in own} | dict(filled)
-                writer.writerow(
-                    protect(_shown(name, texts.get(name, "")), is_id=name in _ID_COLUMNS)
-                    for name in (*own, *extra)
-                )
+        with Path(path).open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
     except FileExistsError as error:
         message = "is there already, and may hold grades; name another file, or remove it"
         raise InputError(message, file=str(path)) from error
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def sheet_text(
+    rows: Sequence[Row],
+    *,
+    extra: Sequence[str] = ("grade", "comment"),
+    cells: Iterable[Mapping[str, str]] | None = None,
+) -> str:
+    """Return what ``write_sheet`` writes, byte order mark and all."""
+    own = [name for name in COLUMNS if name not in ("grade", "comment")]
+    values = [{} for _ in rows] if cells is None else list(cells)
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow([*own, *extra])
+    for row, filled in zip(rows, values, strict=True):
+        texts = {name: getattr(row, name) for name in own} | dict(filled)
+        writer.writerow(
+            protect(_shown(name, texts.get(name, "")), is_id=name in _ID_COLUMNS)
+            for name in (*own, *extra)
+        )
+    return f"\ufeff{table.getvalue()}"
 
 
 def read_sheet(path: str | Path, *, needs: Sequence[str] = ("grade",)) -> Sheet:

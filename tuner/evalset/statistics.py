@@ -201,14 +201,7 @@ def _unknown(
 
 def relevant_documents(dataset: Dataset) -> dict[str, list[str]]:
     """Return query id -> the documents with a grade of at least 1."""
-    return {
-        query.id: [
-            id_
-            for id_, grade in dataset.qrels[query.id].items()
-            if grade >= dataset.scale.relevant_from
-        ]
-        for query in dataset.queries
-    }
+    return {query.id: list(dataset.relevant(query.id)) for query in dataset.queries}
 
 
 def near_duplicate_queries(

@@ -11,6 +11,7 @@ import numpy as np
 
 from tuner.core.corpus import Document, Query
 from tuner.core.errors import MetricError, Problem, TunerError, did_you_mean
+from tuner.core.found import FOUND, found_at
 from tuner.core.grades import DEFAULT_SCALE, GradeScale
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.trial import IndexUse, Outcome, Params, Scalar
@@ -50,6 +51,7 @@ class Evaluator:
         counts_tokens: whether contexts are counted here even if the retriever reports their tokens.
         fixed: parameters that every evaluation takes besides its own.
         budget_tokens: where rankings are cut before they are measured, or None.
+        tells_ranks: whether outcomes tell, as ``FOUND``, at which ranks they have what is relevant.
     """
 
     retriever: Retriever
@@ -62,6 +64,7 @@ class Evaluator:
     counts_tokens: bool = False
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     budget_tokens: int | None = None
+    tells_ranks: bool = False
 
     @classmethod
     def build(
@@ -234,6 +237,8 @@ class Evaluator:
             per_query[source] = sources[source]
         if GRAPH_USED in sources:  # always: an answer without the graph must not go unseen
             per_query[GRAPH_USED] = sources[GRAPH_USED]
+        if self.tells_ranks:
+            per_query[FOUND] = found_at(judged.hits)
         return Outcome(metrics=self.means(per_query), per_query=per_query)
 
     def means(self, per_query: Mapping[str, FloatArray]) -> dict[str, float]:

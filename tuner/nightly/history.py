@@ -11,6 +11,7 @@ from typing import Any
 from tuner.config import load_config
 from tuner.core.errors import InputError
 from tuner.core.files import save_plot
+from tuner.core.run_files import JOURNAL_FILE
 from tuner.nightly.records import NIGHTS_FILE, Promotion, Records, read_records, studies_in
 
 
@@ -42,12 +43,16 @@ class Row:
 
 @dataclass(frozen=True)
 class History:
-    """The nights of one study, and every move of its champion."""
+    """The nights of one study, and every move of its champion.
+
+    ``run_dirs`` are those of the nights' studies that are still there, oldest first.
+    """
 
     study: str
     rows: tuple[Row, ...]
     promotions: tuple[Promotion, ...]
     unreadable: int = 0
+    run_dirs: tuple[Path, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return it as a JSON-ready mapping."""
@@ -110,7 +115,15 @@ def _history(records: Records) -> History:
         tuple(rows[night] for night in sorted(rows)),
         tuple(records.promotions),
         records.unreadable,
+        _run_dirs(records),
     )
+
+
+def _run_dirs(records: Records) -> tuple[Path, ...]:
+    """Return the run directory of each night's latest attempt, where it was not deleted since."""
+    latest = {night.night: records.runs_dir / night.run_dir for night in records.nights}
+    ordered = [latest[day] for day in sorted(latest)]
+    return tuple(path for path in ordered if (path / JOURNAL_FILE).is_file())
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""One night, in order: lock, champion, data, warm start, study, verdict, promotion, drift, report.
+"""One night, in order: lock, champion, data, start, study, verdict, promotion, drift, report.
 
 A night that was killed goes on with its study when it is called again on the same date. On a later
 date the study stays as it is: its trials help that night's search.
@@ -36,10 +36,10 @@ from tuner.nightly.spending import Spending, remember_part, warmed
 from tuner.nightly.summary import Said, nothing_to_do, outcome_of, reason_of, summarise_night
 from tuner.report import write_study_report
 from tuner.run.assembly import Assembly, assemble
+from tuner.run.earlier import Earlier
 from tuner.run.planning import make_plan
 from tuner.run.session import Session, Watch, begin, reopen
 from tuner.run.tunable import check_can_tune
-from tuner.run.warm_start import Earlier
 from tuner.study.loop import Event
 from tuner.study.results import BASELINE_ARM
 from tuner.tracking.registry import Registry

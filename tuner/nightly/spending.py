@@ -27,20 +27,21 @@ from tuner.core.trial import Params
 from tuner.nightly.data import judged_part, params_key, part_of
 from tuner.nightly.records import Look, Night, Part, Records
 from tuner.run.assembly import Assembly
-from tuner.run.warm_start import SAME, STARTING_POINTS, Earlier, gather
+from tuner.run.earlier import SAME, STARTING_POINTS, Earlier, gather
 from tuner.stats.multiple import alpha_of_look, levels_of_looks
 from tuner.verdict.looks import SHARE_THAT_COUNTS, query_digest
-from tuner.verdict.verdict import Measured
+from tuner.verdict.measured import Measured
 
 # So many trials tell a search where to look; the model of a Gaussian process costs their cube.
 MOST_EARLIER_TRIALS = 300
+NIGHTS = "earlier nights"
 
 
 def warmed(assembly: Assembly, records: Records, *, say: Say) -> Earlier:
     """Return what the search starts from: the trials of the latest nights on the same data.
 
     Where there are none, since the data changed, the best of the latest nights before are asked
-    again. What was configured as a warm start comes first.
+    again. What the configuration starts from comes first.
     """
     earlier = gather(assembly, say=say)
     found: list[str] = []
@@ -70,17 +71,17 @@ def warmed(assembly: Assembly, records: Records, *, say: Say) -> Earlier:
             break
     if found:
         nights = counted(len(found), "earlier night")
-        say(f"warm start: {trials} trials of {nights} on the same data")
+        say(f"{NIGHTS}: {counted(trials, 'trial')} of {nights} on the same data to learn from")
         return gather(_from(assembly, [*assembly.config.start_from, *found]), say=unsaid)
     again = tuple(starts.values())[:STARTING_POINTS]
     if again:
         best = "best configuration is" if len(again) == 1 else f"{len(again)} best are"
         say(
-            f"warm start: the data changed, so of {counted(nights_before, 'earlier night')} the "
+            f"{NIGHTS}: the data changed, so of {counted(nights_before, 'earlier night')} the "
             f"{best} asked again, and nothing else is taken over"
         )
     elif reason:
-        say(f"warm start: nothing is taken over from earlier nights: {reason}")
+        say(f"{NIGHTS}: nothing is taken over from them: {reason}")
     return replace(earlier, starts=(*earlier.starts, *again))
 
 

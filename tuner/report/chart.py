@@ -21,13 +21,15 @@ Value = str | int | float | bool | None
 class Axis:
     """One axis. Positions are plain numbers; ``ticks`` names some of them, as on a log scale.
 
-    ``zero`` draws a line at 0, on the other side of which the sign changes.
+    ``zero`` draws a line at 0, on the other side of which the sign changes. ``of`` is the field of
+    a trial that it shows, by its key in ``study_data``; empty for what is no field.
     """
 
     title: str
     ticks: tuple[tuple[float, str], ...] = ()
     span: tuple[float, float] | None = None
     zero: bool = False
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Series:
     Attributes:
         x, y: positions on the axes.
         texts: what to show of each point when it is pointed at; empty for none.
+        trials: the number of the trial that each point is, so that figures can follow each other;
+            of these the page itself knows what to show.
         low, high: where the intervals of ``form="intervals"`` begin and end, along x, and the
             ranges of ``form="bars"``; along y those of ``form="band"``.
         place: which of the arms it is, by which arms differ in colour and symbol.
@@ -51,6 +55,7 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     place: int = 0
+    trials: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -66,19 +71,33 @@ class Series:
         x, y, texts = zip(*points, strict=True)
         return cls(name, form, role, x, y, texts, place=place)
 
+    @classmethod
+    def of_trials(
+        cls,
+        name: str,
+        form: Form,
+        role: Role,
+        points: Iterable[tuple[float, float, int]],
+        *,
+        place: int = 0,
+    ) -> Series:
+        """Return the series of trials, each with x, y and its number."""
+        x, y, trials = zip(*points, strict=True)
+        return cls(name, form, role, x, y, place=place, trials=trials)
+
 
 @dataclass(frozen=True)
 class Cells:
     """A grid of values: ``x_edges`` has a number more than ``values`` has columns; None is empty.
 
-    ``title`` says what a value is.
+    ``title`` says what a value is, ``trials`` of which trial each is.
     """
 
     title: str
     x_edges: tuple[float, ...]
     y_edges: tuple[float, ...]
     values: tuple[tuple[float | None, ...], ...]
-    texts: tuple[tuple[str, ...], ...]
+    trials: tuple[tuple[int | None, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,12 @@ def overlay(
     along: str,
     places: Sequence[int],
     level: float | None = None,
+    is_own: bool = True,
 ) -> Chart:
     """Draw curves of the best so far over each other, with the baseline as a level line.
 
     ``along`` says which trials the axis counts; ``places`` are those of the curves' colours.
+    ``is_own``: the trials are those of the study that the page is about.
     """
     series: list[Series] = []
     rows: list[tuple[Value, ...]] = []
@@ -85,6 +87,7 @@ def overlay(
                     for count, trial in ends
                 ),
                 place=place,
+                trials=tuple(trial.number for _, trial in ends) if is_own else (),
             )
         )
         rows += [(label, count, trial.number, trial.objective) for count, trial in ends]
@@ -161,80 +164,3 @@ def _table(review: Review, arms: Sequence[tuple[str, Sequence[Trial]]]) -> Table
     columns = ("arm", "trials", "best objective", "found after", "stopped early", "failed")
     caption = f"{counted(len(review.trials), 'trial')} in all, the baseline's included"
     return Table(caption, columns, tuple(rows), frozenset(columns[1:]))
-
-
-# What must be the same for two objectives to be comparable, and what to call it.
-_SAME = {"dataset": "data set", "split": "split of the queries", "objective": "objective"}
-
-
-def beside(review: Review, others: Sequence[Review]) -> Section:
-    """Tabulate the studies, and lay their searches over each other."""
-    studies = [review, *others]
-    labels = _labels(studies)
-    columns = (
-        "study",
-        "verdict",
-        "held out",
-        "baseline, held out",
-        "tune",
-        "baseline, tune",
-        "trials",
-        "parameters",
-    )
-    table = Table(
-        "Objective of winner and baseline, on the held-out queries and on the tune queries",
-        columns,
-        tuple(_study_row(label, one) for label, one in zip(labels, studies, strict=True)),
-        frozenset(columns[2:7]),
-        frozenset({0}),
-    )
-    curves = [(label, one.trials) for label, one in zip(labels, studies, strict=True)]
-    # Before any figure: what must not be held against each other.
-    blocks: list[Block] = [
-        Text(f"{label} differs in {', '.join(differ)}: its figures cannot be held against these.")
-        for label, one in zip(labels[1:], others, strict=True)
-        if (differ := _differences(review, one))
-    ]
-    blocks.append(table)
-    if any(trial.is_scored for _, trials in curves for trial in trials):
-        chart = overlay(
-            "compared",
-            "Best objective so far, by study",
-            "All trials of a study count, whichever arm asked for them and the baseline's too, in "
-            "the order in which they were asked for. On the tune queries of each study.",
-            curves,
-            along="trials of the study",
-            places=range(len(curves)),
-        )
-        blocks.append(Charts("compared", (chart,)))
-    lead = "This study beside others."
-    return Section("compared", "Studies side by side", lead, tuple(blocks))
-
-
-def _study_row(label: str, review: Review) -> tuple[str, ...]:
-    chosen, baseline = review.chosen, review.baseline
-    outcome = review.verdict.get("outcome", f"none ({review.summary.state})")
-    return (
-        label,
-        outcome,
-        shown(None if chosen is None else chosen.holdout_objective),
-        shown(None if baseline is None else baseline.holdout_objective),
-        shown(None if chosen is None else chosen.tune_objective),
-        shown(None if baseline is None else baseline.tune_objective),
-        f"{sum(trial.is_told for trial in review.trials):,}",
-        MISSING if chosen is None else shown_params(chosen.params),
-    )
-
-
-def _labels(studies: Sequence[Review]) -> list[str]:
-    """Return the names of the run directories, numbered where they are the same."""
-    names = [one.run_dir.resolve().name or one.header.name for one in studies]
-    return [
-        name if names.count(name) == 1 else f"{name} ({number})"
-        for number, name in enumerate(names, start=1)
-    ]
-
-
-def _differences(review: Review, other: Review) -> list[str]:
-    mine, theirs = review.header.fingerprints, other.header.fingerprints
-    return [called for name, called in _SAME.items() if mine.get(name) != theirs.get(name)]

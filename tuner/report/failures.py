@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tuner.core.shown import counted, shortened
 from tuner.core.trial import Trial, TrialState
+from tuner.report.failing_region import Region, failing_region
 from tuner.report.parts import Block, Section, Table, Text, shown_params
 from tuner.report.review import Review
 from tuner.study.failures import by_cause, reason_of
@@ -42,6 +43,8 @@ def section(review: Review) -> Section:
     failed = [trial for trial in review.trials if trial.state is TrialState.FAILED]
     if failed:
         blocks += _reasons(failed)
+        if (region := failing_region(review.trials)) is not None:
+            blocks.append(Text(_told(region, review)))
     else:
         blocks.append(Text("No trial failed."))
     broken = sum(trial.is_scored and not trial.is_feasible for trial in review.trials)
@@ -49,6 +52,14 @@ def section(review: Review) -> Section:
         text = f"{counted(broken, 'trial')} broke a constraint of the objective: never chosen"
         blocks.append(Text(f"{text} while another keeps them all."))
     return Section("failures", "Failures", "What went wrong, how often, and why?", tuple(blocks))
+
+
+def _told(region: Region, review: Review) -> str:
+    """Say where trials fail, and whether what is chosen lies there."""
+    if review.chosen is None:
+        return region.sentence
+    where = "in" if region.holds(review.chosen.params) else "outside"
+    return f"{region.sentence} The {review.called} lies {where} this region."
 
 
 def _reasons(failed: Sequence[Trial]) -> list[Block]:

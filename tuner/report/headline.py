@@ -12,6 +12,7 @@ from tuner.core.steps import duration
 from tuner.core.study_facts import NextStep, StudyFacts, indexes_to_tell, study_facts
 from tuner.core.study_record import StudySummary
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
+from tuner.report.failing_region import failing_region
 from tuner.report.parts import (
     LONGEST_VALUE,
     Headline,
@@ -46,6 +47,8 @@ def headline(review: Review) -> Headline:
     outcome = review.verdict["outcome"]
     tone, mark = _OUTCOMES.get(outcome, ("none", "–"))
     sentence, caveat = _told(review.verdict)
+    if (region := failing_region(review.trials)) is not None:
+        caveat = f"{caveat} {region.sentence}".lstrip()
     following = _next_step(review, found)
     worse = [one["goal"] for one in review.summary.goals if one["reading"] == "worse"]
     called = outcome.capitalize()
@@ -175,10 +178,10 @@ def _facts(review: Review, found: StudyFacts) -> tuple[tuple[str, str, str], ...
     facts += _price(review, found)
     summary = review.summary
     told = sum(trial.is_told for trial in review.trials)
-    arms = ", ".join(review.arms)
     failed = f"{summary.failed_trials:,} failed"
     if summary.failed_trials:
         failed += f" ({as_percent(summary.failed_share)})"
+    arms = ", ".join(review.arms) or "the baseline alone"
     facts.append(("trials", f"{told:,}", f"{arms}; {failed}"))
     if data:
         size = f"{data.get('documents', 0):,} documents"

@@ -14,9 +14,10 @@ from tuner.core.shown import as_percent, joined
 from tuner.core.space import Categorical, Parameter, SearchSpace
 from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Params, Trial
-from tuner.report.chart import Axis, Chart, Numbers, chart_of_rows
+from tuner.report.chart import Axis, Chart, Numbers, Value, chart_of_rows
 from tuner.report.curves import computed_trials
-from tuner.report.parts import Block, Charts, Items, Section, Text
+from tuner.report.marginals import Movement, movement, sampled
+from tuner.report.parts import Block, Charts, Items, Section, Table, Text, shown
 from tuner.report.review import Review
 
 # From fewer distinct trials a forest learns nothing.
@@ -29,11 +30,15 @@ POINTS = 11
 
 @dataclass(frozen=True)
 class Importance:
-    """A parameter's share of what moves the objective, and the range of it over the forests."""
+    """A parameter's share of what moves the objective, and the range of it over the forests.
+
+    ``moves`` says which way and how far it moves the objective.
+    """
 
     share: float
     low: float
     high: float
+    moves: Movement | None = None
 
 
 def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, Importance]:
@@ -78,13 +83,18 @@ def importances(header: StudyHeader, trials: Sequence[Trial]) -> dict[str, Impor
     drawn = [
         _forest_shares(columns, worths, widths, rows, seed=number) for number in range(FORESTS)
     ]
-    shares = np.array([one for one in drawn if one is not None])
-    if not len(shares):  # no tree found a difference
+    seen = [one for one in drawn if one is not None]
+    if not seen:  # no tree found a difference
         return {}
+    shares = np.array([one.shares for one in seen])
+    moves = [
+        movement(parameter, np.array([one.marginals[place] for one in seen]))
+        for place, parameter in enumerate(varied.values())
+    ]
     mean, low, high = shares.mean(axis=0), shares.min(axis=0), shares.max(axis=0)
     found = {
-        name: Importance(*map(float, figures))
-        for name, *figures in zip(varied, mean, low, high, strict=True)
+        name: Importance(float(share), float(least), float(most), how)
+        for name, how, share, least, most in zip(varied, moves, mean, low, high, strict=True)
     }
     return dict(sorted(found.items(), key=lambda one: -one[1].share))
 
@@ -112,6 +122,14 @@ def _columns(parameter: Parameter, name: str, params: Params) -> list[float]:
     return [float(number == parameter.index(value)) for number in range(parameter.count)]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What a tree or a forest says of each parameter: its share, and its marginal."""
+
+    shares: FloatArray
+    marginals: tuple[FloatArray, ...]
+
+
 def _forest_shares(
     columns: FloatArray,
     worths: FloatArray,
@@ -119,7 +137,7 @@ def _forest_shares(
     of_trials: Sequence[IntArray],
     *,
     seed: int,
-) -> FloatArray | None:
+) -> _Seen | None:
     """Return the shares by a forest on trials drawn anew; None where it saw no difference.
 
     ``of_trials`` says which rows tell of each trial.
@@ -138,12 +156,15 @@ def _forest_shares(
         fractions = _tree_fractions(tree.tree_, widths)
         if fractions is not None:
             found.append(fractions)
-    mean = np.mean(found, axis=0) if found else np.zeros(1)
+    mean = np.mean([one.shares for one in found], axis=0) if found else np.zeros(1)
     total = float(mean.sum())
-    return mean / total if total > 0.0 else None
+    if total <= 0.0:
+        return None
+    marginals = zip(*(one.marginals for one in found), strict=True)
+    return _Seen(mean / total, tuple(np.mean(each, axis=0) for each in marginals))
 
 
-def _tree_fractions(tree: Any, widths: Sequence[int]) -> FloatArray | None:
+def _tree_fractions(tree: Any, widths: Sequence[int]) -> _Seen | None:
     """Return how much of a tree's variance over the space each parameter explains alone.
 
     ``widths`` says how many columns each has. The tree is constant on the boxes of its leaves, so
@@ -171,12 +192,13 @@ def _tree_fractions(tree: Any, widths: Sequence[int]) -> FloatArray | None:
     variance = volumes @ (values - mean) ** 2
     if variance <= 0.0:
         return None
-    alone = []
-    for (is_within, sizes), side in zip(cells, sides, strict=True):
+    alone, marginals = [], []
+    for (is_within, sizes), side, width in zip(cells, sides, widths, strict=True):
         weights = np.divide(values * volumes, side, out=np.zeros_like(side), where=side > 0.0)
-        alone.append(sizes @ (weights @ is_within - mean) ** 2)
-    shares: FloatArray = np.array(alone) / variance
-    return shares
+        marginal = weights @ is_within
+        alone.append(sizes @ (marginal - mean) ** 2)
+        marginals.append(sampled(marginal, sizes, is_choice=width > 1))
+    return _Seen(np.array(alone) / variance, tuple(marginals))
 
 
 def _cells(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -195,6 +217,7 @@ def _cells(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
 # A parameter whose whole range lies below this share hardly moves the objective.
 LITTLE = 0.1
 MOST_NAMED = 5
+_MARKS = ("+", "−", "∩", "∪")
 SHARES = tuple((n / 10, f"{n * 10} %") for n in range(11))
 
 
@@ -207,7 +230,7 @@ def section(review: Review, found: Mapping[str, Importance]) -> Section:
     """Rank the parameters, and name dead knobs and whatever else is odd about the system."""
     blocks: list[Block] = []
     if found:
-        blocks.append(Charts("importance", (_chart(found),)))
+        blocks += [Charts("importance", (_chart(found),)), _directions(found)]
     else:
         blocks.append(
             Text(
@@ -224,10 +247,7 @@ def section(review: Review, found: Mapping[str, Importance]) -> Section:
 
 
 def _chart(found: Mapping[str, Importance]) -> Chart:
-    described = {
-        name: f"{name} {as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})"
-        for name, one in found.items()
-    }
+    described = {name: _described(name, one) for name, one in found.items()}
     return chart_of_rows(
         "importance",
         "Importance of the parameters",
@@ -235,15 +255,61 @@ def _chart(found: Mapping[str, Importance]) -> Chart:
         " each fitted to trials drawn anew; the thin lines span all of them.",
         Axis("share", SHARES, span=(0.0, 1.03 * max(one.high for one in found.values()))),
         [
-            (f"{name}  {as_percent(one.share)}", one.share, one.low, one.high, described[name])
+            (
+                f"{name}  {_mark(one)}{as_percent(one.share)}",
+                *(one.share, one.low, one.high),
+                described[name],
+            )
             for name, one in found.items()
         ],
         Numbers(
-            ("parameter", "share", "low", "high"),
-            tuple((name, one.share, one.low, one.high) for name, one in found.items()),
+            ("parameter", "share", "low", "high", "sign", "moves", "moves_low", "moves_high"),
+            tuple(
+                (name, one.share, one.low, one.high, *_moves(one)) for name, one in found.items()
+            ),
         ),
         description="; ".join(described.values()),
         form="bars",
+    )
+
+
+def _directions(found: Mapping[str, Importance]) -> Table:
+    """Say of each parameter which way it moves the objective, and how far."""
+    columns = ("parameter", "share", "which way", "moves the objective by", "range")
+    rows = tuple(
+        (
+            name,
+            f"{as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})",
+            f"{_mark(one)}{one.moves.words}",
+            shown(one.moves.size),
+            f"{shown(one.moves.low)} to {shown(one.moves.high)}",
+        )
+        for name, one in found.items()
+        if one.moves is not None
+    )
+    caption = (
+        "From its worst to its best value, the other parameters averaged over the whole space: + "
+        "more is better, − less is better, ∩ best inside its range, ∪ best at the ends. Ranges "
+        "span the forests; where these do not agree on a direction, none is named"
+    )
+    return Table(caption, columns, rows, frozenset(columns[3:]))
+
+
+def _mark(one: Importance) -> str:
+    return f"{one.moves.sign} " if one.moves is not None and one.moves.sign in _MARKS else ""
+
+
+def _moves(one: Importance) -> tuple[Value, ...]:
+    moves = one.moves
+    return (None,) * 4 if moves is None else (moves.sign, moves.size, moves.low, moves.high)
+
+
+def _described(name: str, one: Importance) -> str:
+    share = f"{as_percent(one.share)} ({as_percent(one.low)} to {as_percent(one.high)})"
+    if one.moves is None:
+        return f"{name} {share}"
+    return (
+        f"{name} {share}, {one.moves.words}; from worst to best it moves by {shown(one.moves.size)}"
     )
 
 

@@ -108,6 +108,12 @@ def _rank(index: _Index) -> tuple[bool, float, float, int]:
     return (False, max(best.violation, 0.0), -(best.objective or 0.0), first)
 
 
+def index_parameters(review: Review) -> list[str]:
+    """Return the parameters of the index; none where the system has one index only."""
+    indexes = _indexes(review.trials)
+    return _names(review, indexes) if indexes else []
+
+
 def _names(review: Review, indexes: Sequence[_Index]) -> list[str]:
     """Return the parameters of the index.
 

@@ -10,17 +10,33 @@ import gzip
 import hashlib
 import html
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.report.chart import DARK, LIGHT, LOOK, Axis, Chart, Series, color_name, dash, symbol
+from tuner.report.chart import (
+    ARMS,
+    DARK,
+    LIGHT,
+    LOOK,
+    Axis,
+    Chart,
+    Series,
+    color_name,
+    dash,
+    symbol,
+)
 from tuner.report.parts import Page
 
 LINE_PX = 15
 
 
 def figure(chart: Chart) -> dict[str, Any]:
-    """Return ``{"data": …, "layout": …}`` as plotly takes it, JSON-ready."""
+    """Return ``{"data": …, "layout": …}`` as plotly takes it, and ``links``, JSON-ready.
+
+    ``links`` says which fields of a trial the axes show, and what each trace of ``data`` stands
+    for. Where ``customdata`` are numbers of trials, the page says what to show of each.
+    """
     data = [] if chart.cells is None else [_heatmap(chart)]
     data += [_trace(series) for series in chart.series]
     # Dragging scrolls the page, as it must on a phone.
@@ -31,7 +47,13 @@ def figure(chart: Chart) -> dict[str, Any]:
         "yaxis": _axis(chart.y),
         "showlegend": chart.has_legend,
     }
-    return {"data": data, "layout": layout}
+    roles = [] if chart.cells is None else ["cells"]
+    roles += [series.role if series.form == "points" else series.form for series in chart.series]
+    return {
+        "data": data,
+        "layout": layout,
+        "links": {"x": chart.x.of, "y": chart.y.of, "roles": roles},
+    }
 
 
 def safe(text: str) -> str:
@@ -48,11 +70,14 @@ def _trace(series: Series) -> dict[str, Any]:
     texts = [wrapped(text) for text in series.texts]
     trace: dict[str, Any] = {
         "name": safe(series.name),
-        "x": list(series.x),
-        "y": list(series.y),
-        "hovertext": texts,
-        "hoverinfo": "text" if texts else "skip",
+        "x": list(map(_short, series.x)),
+        "y": list(map(_short, series.y)),
+        "hoverinfo": "text" if texts or series.trials else "skip",
     }
+    if texts:
+        trace["hovertext"] = texts
+    if series.trials:
+        trace["customdata"] = list(series.trials)
     marker: dict[str, Any] = {
         "color": color,
         "symbol": symbol(series.role, series.place)[0],
@@ -115,8 +140,8 @@ def _heatmap(chart: Chart) -> dict[str, Any]:
         **LOOK["heatmap"],
         "x": list(cells.x_edges),
         "y": list(cells.y_edges),
-        "z": [list(row) for row in cells.values],
-        "hovertext": [[wrapped(text) for text in row] for row in cells.texts],
+        "z": [[None if z is None else _short(z) for z in row] for row in cells.values],
+        "customdata": [list(row) for row in cells.trials],
         "colorbar": {
             "title": {"text": safe(cells.title), "side": "right"},
             "thickness": 12,
@@ -137,7 +162,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
     if axis.ticks:
         view["tickmode"] = "array"
         view["tickvals"] = [position for position, _ in axis.ticks]
-        view["ticktext"] = [safe(label) for _, label in axis.ticks]
+        view["ticktext"] = [safe(label).replace("\n", "<br>") for _, label in axis.ticks]
     return view
 
 
@@ -153,17 +178,46 @@ def wrapped(text: str, width: int = 60) -> str:
     return "<br>".join(safe(one) for one in [*lines, line])
 
 
+def _short(position: float) -> float:
+    """Return a position in as many digits as a figure can show."""
+    return float(f"{position:.7g}")
+
+
 _FOLDER = Path(__file__).with_name("page")
 # Plotly's bundle of flat figures, as npm's plotly.js-cartesian-dist-min ships it: a third of the
 # whole of plotly, and packed a seventh; the page's script unpacks it.
 _PLOTLY = _FOLDER / "plotly-cartesian.min.js"
+# The page's own script and style, in parts: each sees what those before it declare.
+SCRIPTS = (
+    *("store.js", "filters.js", "figures.js", "axes.js", "surface.js", "explore.js"),
+    *("parallel.js", "table.js", "trial.js", "indexes.js"),
+    *("beside.js", "queries.js", "query_detail.js", "query_tools.js", "query_list.js"),
+)
+STYLES = ("style.css", "explore.css", "queries.css")
+# What a page has besides that is served while its study runs.
+LIVE_SCRIPTS = ("live.js",)
+LIVE_STYLES = ("live.css",)
 
 
-def to_html(page: Page) -> str:
-    """Return the page as HTML.
+@dataclass(frozen=True)
+class Served:
+    """What a page needs that is brought up to date: see ``tuner.report.live.watched``.
+
+    ``trials`` is how many told ones it is made of, ``said`` how the study stands, in a sentence.
+    """
+
+    stage: str
+    position: int
+    trials: int
+    said: str
+
+
+def to_html(page: Page, served: Served | None = None) -> str:
+    """Return the page as HTML, as a file or ``served``.
 
     Every text is escaped by the template, and within data by ``script_json``. The policy in the
-    page's head lets only its own scripts run, by their hashes, and nothing be fetched.
+    page's head lets only its own scripts run, by their hashes, with what these load from the folder
+    beside the page, and nothing be fetched; a page that is served may ask where it came from.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -175,32 +229,52 @@ def to_html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    plotly, script = _PLOTLY.read_bytes(), (_FOLDER / "figures.js").read_bytes()
-    scripts = (plotly, script) if page.groups else ()
-    # No time in it: the same study gives the same page.
-    packed = base64.b64encode(gzip.compress(plotly, mtime=0)).decode()
-    allowed = " ".join(f"'sha256-{_digest(one)}'" for one in scripts) or "'none'"
-    policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
+    plotly, script = _PLOTLY.read_bytes(), page_script(is_served=served is not None)
 
     def figure_json(chart: Chart) -> Markup:
         return Markup(script_json(figure(chart)))
 
     return environment.get_template("report.html.j2").render(
         page=page,
-        policy=Markup(policy),
-        style=Markup((_FOLDER / "style.css").read_text(encoding="utf-8")),
-        plotly=Markup(packed),
-        script=Markup(script.decode()),
+        policy=Markup(policy_of(page, served)),
+        served=served,
+        style=Markup("".join(map(_text, STYLES if served is None else (*STYLES, *LIVE_STYLES)))),
+        plotly=Markup(packed(plotly)),
+        script=Markup(script),
+        study=Markup(packed(_json(page.study).encode())) if page.study else None,
+        queries=Markup(packed(_json(page.queries).encode())) if page.queries else None,
         light=LIGHT,
         dark=DARK,
-        palettes_json=Markup(script_json({"light": LIGHT, "dark": DARK})),
+        look_json=Markup(script_json(_look())),
         figure_json=figure_json,
         charts_folder=page.charts_folder,
         color_name=color_name,
         symbol=symbol,
+    )
+
+
+def _look() -> dict[str, Any]:
+    """Return what the page's script needs to draw as this file does."""
+    symbols = [symbol("arm", place)[0] for place in range(ARMS)]
+    own = {name: LOOK[name] for name in ("layout", "axis", "heatmap", "light", "dark")}
+    return {**own, "symbols": symbols}
+
+
+def policy_of(page: Page, served: Served | None = None) -> str:
+    """Return what a page may do: run its own scripts, and, ``served``, ask where it came from."""
+    script = page_script(is_served=served is not None).encode()
+    # The own script last: a page without figures needs no plotly, one without a study neither.
+    has_script = page.has_script or served is not None
+    scripts = ((_PLOTLY.read_bytes(),) if page.groups else ()) + ((script,) if has_script else ())
+    allowed = " ".join(f"'sha256-{_digest(one)}'" for one in scripts) or "'none'"
+    if page.queries:
+        # What the page's script loads, and nothing that stands in a text: files have no hash where
+        # the page was opened from a disk, as their integrity cannot be checked there.
+        allowed += " 'strict-dynamic'"
+    asking = "" if served is None else "connect-src 'self'; "
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; {asking}"
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -210,8 +284,29 @@ def script_json(value: Any) -> str:
     >>> script_json("</script>")
     '"\\\\u003c/script\\\\u003e"'
     """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _json(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def packed(content: bytes) -> str:
+    """Return bytes packed, as text that can stand in a script element; `unpacked` reads it there.
+
+    No time is in it: the same study gives the same page.
+    """
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def page_script(*, is_served: bool = False) -> str:
+    """Return the page's script: its parts in one function, of which nothing is seen outside."""
+    parts = (*SCRIPTS, *LIVE_SCRIPTS) if is_served else SCRIPTS
+    return f'(function () {{\n"use strict";\n{"".join(map(_text, parts))}}})();\n'
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def _digest(script: bytes) -> str:

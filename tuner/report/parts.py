@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
+from tuner.core.run_files import REPORT_DATA_DIR
 from tuner.core.shown import shortened
 from tuner.core.trial import Scalar
 from tuner.report.chart import Chart
@@ -96,7 +97,23 @@ class Queries:
     cards: tuple[QueryCard, ...]
 
 
-Block = Text | Items | Command | Table | Charts | Queries
+@dataclass(frozen=True)
+class Trials:
+    """All trials, to look through: the page's script makes it of the study's data."""
+
+    kind: ClassVar[str] = "trials"
+
+
+@dataclass(frozen=True)
+class AllQueries:
+    """The place of the list of all queries, which the page's script fills."""
+
+    kind: ClassVar[str] = "all_queries"
+    title: str
+    text: str
+
+
+Block = Text | Items | Command | Table | Charts | Queries | Trials | AllQueries
 
 
 @dataclass(frozen=True)
@@ -128,7 +145,11 @@ class Headline:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole report."""
+    """The whole report; ``study`` is what its script knows of the study, see ``study_data``.
+
+    ``queries`` is what it knows of the queries, see ``query_data``; more of them is in the folder
+    ``data_folder`` beside the page.
+    """
 
     title: str
     subtitle: str
@@ -136,12 +157,20 @@ class Page:
     sections: tuple[Section, ...]
     footer: str = ""
     charts_folder: str = "figures"
+    data_folder: str = REPORT_DATA_DIR
+    study: Mapping[str, Any] = field(default_factory=dict)
+    queries: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[Charts, ...]:
         """Return all groups of charts, in their order."""
         blocks = (block for section in self.sections for block in section.blocks)
         return tuple(block for block in blocks if isinstance(block, Charts))
+
+    @property
+    def has_script(self) -> bool:
+        """Say whether anything on the page needs a script."""
+        return bool(self.groups or self.study or self.queries)
 
 
 def shown(value: Scalar, like: float | None = None) -> str:

@@ -9,11 +9,10 @@ from itertools import pairwise
 from tuner.core.shown import shortened
 from tuner.core.space import Categorical, Integer, Parameter
 from tuner.core.study_record import Standing
-from tuner.core.trial import Scalar, Trial, TrialState
+from tuner.core.trial import Scalar, Trial
 from tuner.report.chart import Axis, Role, Series, spread
-from tuner.report.parts import shown, shown_param, shown_params
+from tuner.report.parts import shown_param
 from tuner.report.review import Review
-from tuner.study.failures import reason_of
 
 # A range with more values than this is cut into so many equal cells.
 CELLS = 10
@@ -44,16 +43,17 @@ def axis(name: str, parameter: Parameter, placed: Sequence[float] = ()) -> Axis:
     low, high = min(found), max(found)
     # A little more, so that no mark is cut.
     room = 0.04 * (high - low) or 0.5
-    span = (low - room, high + room)
+    span, of = (low - room, high + room), f"param:{name}"
     if isinstance(parameter, Categorical):
         labels = [cut(shown_param(choice)) for choice in parameter.choices]
-        return Axis(name, tuple((float(n), label) for n, label in enumerate(labels)), span)
+        ticks = tuple((float(n), label) for n, label in enumerate(labels))
+        return Axis(name, ticks, span, of=of)
     if isinstance(parameter, Integer) and parameter.count <= CELLS:
-        return Axis(name, tuple(_levels(parameter)), span)
+        return Axis(name, tuple(_levels(parameter)), span, of=of)
     if parameter.scale == "log":
         ticks = _log_ticks(10**low, 10**high)
-        return Axis(f"{name} (log scale)", ticks, span)
-    return Axis(name, span=span)
+        return Axis(f"{name} (log scale)", ticks, span, of=of)
+    return Axis(name, span=span, of=of)
 
 
 def edges(parameter: Parameter) -> list[float]:
@@ -101,7 +101,6 @@ def _is_same(choice: Scalar, value: Scalar) -> bool:
 # More points than this hide each other; all of them stand in the CSV files.
 MOST_POINTS = 500
 BEST_POINTS = 100
-LONGEST_REASON = 200
 
 
 def worth(trial: Trial) -> float:
@@ -119,17 +118,6 @@ def shown_trials(trials: Sequence[Trial], limit: int = MOST_POINTS) -> list[Tria
     return best + [rest[n] for n in spread(len(rest), limit - len(best))]
 
 
-def trial_text(trial: Trial) -> str:
-    """Describe a trial for those who point at it."""
-    if trial.state is TrialState.FAILED:
-        reason = shortened(reason_of(trial), LONGEST_REASON)
-        return f"{trial.arm} #{trial.number} failed: {reason}; {shown_params(trial.params)}"
-    about = f"{trial.arm} #{trial.number}: {shown(trial.worth)}"
-    if trial.race is not None:
-        about += f" (estimate after {trial.race.queries} queries)"
-    return f"{about}; {shown_params(trial.params)}"
-
-
 def marked(review: Review) -> list[tuple[str, Role, Standing]]:
     """Return what every figure marks, the chosen one last so that it lies on top."""
     found: list[tuple[str, Role, Standing]] = []
@@ -141,9 +129,9 @@ def marked(review: Review) -> list[tuple[str, Role, Standing]]:
 
 
 def crossed(lost: Sequence[tuple[float, Trial]], heights: Sequence[float]) -> list[Series]:
-    """Return the failed trials as crosses at these heights, with their reasons."""
+    """Return the failed trials as crosses at these heights."""
     if not lost:
         return []
     kept = spread(len(lost), MOST_POINTS)
-    points = ((lost[n][0], heights[n], trial_text(lost[n][1])) for n in kept)
-    return [Series.of("failed", "points", "failed", points)]
+    points = ((lost[n][0], heights[n], lost[n][1].number) for n in kept)
+    return [Series.of_trials("failed", "points", "failed", points)]

@@ -12,6 +12,7 @@ from tuner.evaluation.system_metrics import largest_difference
 from tuner.report.chart import Axis, Chart, Numbers, chart_of_rows
 from tuner.report.parts import (
     MISSING,
+    AllQueries,
     Block,
     Charts,
     Queries,
@@ -37,8 +38,11 @@ LONGEST_TEXT = 400
 LONGEST_TITLE = 120
 
 
-def section(review: Review) -> Section:
-    """Compare within each query type, and show what was retrieved where it changed most."""
+def section(review: Review, listed: int = 0) -> Section:
+    """Compare within each query type, and show what was retrieved where it changed most.
+
+    ``listed`` is how many queries the page's list of all of them has; with 0 there is none.
+    """
     title = "Where it wins and loses"
     lead = "Which queries does the change help, which does it hurt, and what was retrieved then?"
     if not review.rows:
@@ -62,7 +66,15 @@ def section(review: Review) -> Section:
     if review.rows[0].part == "tune":
         text = "No query was held out, so these are the queries that chose the winner."
         blocks.insert(0, Text(text, True))
+    if listed:
+        blocks.append(AllQueries(f"All {counted(listed, 'query', 'queries')}", _ABOUT_ALL))
     return Section("queries", title, lead, tuple(blocks))
+
+
+_ABOUT_ALL = (
+    "Open one to see what both retrieved. j and k, or the arrows, go down and up, Enter opens, and "
+    "Escape closes."
+)
 
 
 def changes(review: Review) -> Numbers:
@@ -88,9 +100,16 @@ def _missing(review: Review) -> str:
     if not review.header.dataset:
         return "The system measures itself, so its queries are not known here."
     if review.summary.baseline is None:
-        return "There is no baseline to compare with, query by query."
+        return (
+            "There is no baseline to compare with, query by query, so there is no list of queries. "
+            "Name one in the configuration, as baseline: {…}, in the next study."
+        )
     if review.summary.winner is None:
-        return "Queries are compared at the end of a study, when the winner is known."
+        # Texts of queries and answers are not in the journal; a report asks nothing for them.
+        return (
+            "Queries are compared at the end of a study, when the winner is known: the list of "
+            "queries is made then."
+        )
     return "No answers of winner and baseline were kept."
 
 

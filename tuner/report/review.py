@@ -14,7 +14,7 @@ from typing import Any
 from tuner.core.errors import TunerError
 from tuner.core.journal import OPENINGS, JournalContent, read_journal, read_per_query
 from tuner.core.rankings import FloatArray
-from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, TABLE_FILE
+from tuner.core.run_files import CONFIG_FILE, JOURNAL_FILE, TABLE_FILE, TUNE_QUERIES_FILE
 from tuner.core.space import SearchSpace
 from tuner.core.study_record import Standing, StudyHeader, StudySummary
 from tuner.core.trial import Trial
@@ -23,6 +23,7 @@ from tuner.report.chart import arm_places
 from tuner.run.folder import SUMMARY_NOTE, journal_in, last_summary
 from tuner.run.side_by_side import Passage, Side, SideBySide, read_side_by_side, write_side_by_side
 from tuner.study.results import BASELINE_ARM, summarise
+from tuner.tracking.mlflow.kept_values import VALUES_FILE, unpack_values
 from tuner.tracking.mlflow.tracker import Mlflow
 
 UNFINISHED = "unfinished"
@@ -50,6 +51,16 @@ class Review:
     def space(self) -> SearchSpace:
         """Return the search space, without its constraints."""
         return SearchSpace.from_mapping(self.header.space)
+
+    @cached_property
+    def tune_rows(self) -> tuple[SideBySide, ...]:
+        """Return winner and baseline on the tune queries, in the order of the trials' values.
+
+        Empty where they were not compared there.
+        """
+        if not self.rows or self.rows[0].part == "tune":
+            return self.rows
+        return read_side_by_side(self.run_dir, name=TUNE_QUERIES_FILE)
 
     @property
     def chosen(self) -> Standing | None:
@@ -149,18 +160,33 @@ def read_review(run_dir: Path, *, source: str = "") -> Review:
     Raises:
         InputError: not a run directory, or a broken one.
     """
-    path = journal_in(run_dir)
-    content = read_journal(path)
-    summary = None if _goes_on(content) else last_summary(content)
+    content = read_journal(journal_in(run_dir))
+    return review_of(run_dir, content, source=source)
+
+
+def review_of(run_dir: Path, content: JournalContent, *, source: str = "") -> Review:
+    """Return the study of a run directory whose journal was read; see ``read_review``."""
+    summary = summary_so_far(content)
     trials = tuple(content.trials.values())
-    if summary is None:
-        times = [trial.told_at for trial in trials if trial.told_at is not None]
-        seconds = max([content.header.created_at, *times]) - content.header.created_at
-        summary = summarise(UNFINISHED, content.header, trials, seconds=seconds)
     was_compared = summary.winner is not None and summary.baseline is not None
     rows = read_side_by_side(run_dir) if was_compared else ()
     found = source or f"run directory {run_dir}"
     return Review(run_dir, content.header, trials, summary, rows, found)
+
+
+def summary_so_far(content: JournalContent) -> StudySummary:
+    """Return how a study ended; of one without an end, what there is, ``"unfinished"``.
+
+    Raises:
+        InputError: the summary is damaged.
+    """
+    summary = None if _goes_on(content) else last_summary(content)
+    if summary is not None:
+        return summary
+    trials = tuple(content.trials.values())
+    times = [trial.told_at for trial in trials if trial.told_at is not None]
+    seconds = max([content.header.created_at, *times]) - content.header.created_at
+    return summarise(UNFINISHED, content.header, trials, seconds=seconds)
 
 
 def _goes_on(content: JournalContent) -> bool:
@@ -201,6 +227,8 @@ def fetch_study(uri: str, run_id: str, folder: Path) -> Path:
     with suppress(TunerError):
         table = json.loads(Mlflow.fetch(uri, run_id, TABLE_FILE, folder).read_bytes())
         write_side_by_side(folder, rows_of(table))
+    with suppress(TunerError):  # nor has one that an earlier version wrote
+        unpack_values(Mlflow.fetch(uri, run_id, VALUES_FILE, folder), folder)
     return folder
 
 

@@ -25,7 +25,6 @@ from tuner.report.places import (
     marked,
     place,
     shown_trials,
-    trial_text,
     worth,
 )
 from tuner.report.review import Review
@@ -71,9 +70,6 @@ def surface(
             in_cells.setdefault((row, column), []).append(trial)
     best = {at: max(found, key=worth) for at, found in in_cells.items()}
     values = {at: trial.worth for at, trial in best.items()}
-    texts = {
-        at: f"best of {len(in_cells[at])} here: {trial_text(trial)}" for at, trial in best.items()
-    }
     lost = [(at, t) for t in failed if (at := _at(parameters, t.params)) is not None]
     tried = {(cell(y_edges, y), cell(x_edges, x)) for (x, y), _ in (*placed, *computed, *lost)}
     without = sum(None not in at and at not in best for at in tried)
@@ -103,7 +99,13 @@ def surface(
             tuple(x_edges),
             tuple(y_edges),
             tuple(tuple(values.get((row, column)) for column in columns) for row in rows),
-            tuple(tuple(texts.get((row, column), "") for column in columns) for row in rows),
+            tuple(
+                tuple(
+                    best[row, column].number if (row, column) in best else None
+                    for column in columns
+                )
+                for row in rows
+            ),
         ),
         height=24,
     )
@@ -145,16 +147,19 @@ def _series(
     lost: Sequence[tuple[Place, Trial]],
 ) -> tuple[Series, ...]:
     numbers = {trial.number for trial in shown_trials([trial for _, trial in placed])}
-    dots = [at for at, trial in placed if trial.number in numbers]
-    xs, ys = tuple(x for x, _ in dots), tuple(y for _, y in dots)
-    trials = Series("trials", "points", "trials", xs, ys)
+    dots = [(x, y, trial.number) for (x, y), trial in placed if trial.number in numbers]
+    trials = [Series.of_trials("trials", "points", "trials", dots)] if dots else []
     marks = [
-        Series(called, "points", role, at[:1], at[1:], (f"{called}: {shown_params(one.params)}",))
+        Series(
+            *(called, "points", role, at[:1], at[1:]),
+            (f"{called}: {shown_params(one.params)}",),
+            trials=(one.trial,),
+        )
         for called, role, one in marked(review)
         if (at := _at(parameters, one.params)) is not None
     ]
     crosses = crossed([(x, t) for (x, _), t in lost], [y for (_, y), _ in lost])
-    return (*((trials,) if dots else ()), *crosses, *marks)
+    return (*trials, *crosses, *marks)
 
 
 MOST_SLICES = 12
@@ -231,6 +236,7 @@ def _slice(review: Review, known: Sequence[Trial], failed: Sequence[Trial], name
             (at,),
             (standing.tune_objective,),
             (f"{called}: {name} {shown_param(standing.params[name])}",),
+            trials=(standing.trial,),
         )
         for called, role, standing in marked(review)
         if name in standing.params and (at := place(parameter, standing.params[name])) is not None
@@ -256,7 +262,7 @@ def _slice(review: Review, known: Sequence[Trial], failed: Sequence[Trial], name
         "",
         f"objective against {name}; {review.called}: {value}",
         axis(name, parameter, positions),
-        Axis("objective", span=y),
+        Axis("objective", span=y, of="objective"),
         (*lines, *dots, *crosses, *marks),
         curve_numbers(found[1])
         if found is not None and lines
@@ -290,13 +296,13 @@ def by_arm(
         roles: dict[Role, str] = {"arm": arm, "stopped": f"{arm}, stopped early"}
         for role, name in roles.items():
             mine = [
-                (at, height, trial_text(trial))
+                (at, height, trial.number)
                 for (at, trial), height in zip(points, heights, strict=True)
                 if trial.arm == arm and (trial.race is not None) == (role == "stopped")
             ]
             if mine:
                 place = review.arm_places[arm]
-                series.append(Series.of(name, "points", role, mine, place=place))
+                series.append(Series.of_trials(name, "points", role, mine, place=place))
     return series
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuner.core.trial import Trial
-from tuner.report.chart import Axis, Chart, Numbers, Series
+from tuner.report.chart import Axis, Chart, Numbers, Series, Value
 from tuner.report.parts import (
     MISSING,
     Block,
@@ -20,6 +20,7 @@ from tuner.report.parts import (
 from tuner.report.places import marked, shown_trials
 from tuner.report.review import Review
 from tuner.report.slices import by_arm
+from tuner.study.pareto import Point, points_of
 
 # Of each kind of cost the first that was measured, with its title and the name of its figure.
 _COSTS = (
@@ -61,18 +62,26 @@ def cheapest_best(points: Sequence[tuple[float, float]]) -> list[int]:
 
 def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name: str) -> Chart:
     known = [
-        (trial, trial.metrics[cost], quality)
-        for trial in scored
-        if trial.metrics.get(cost, float("nan")) == trial.metrics.get(cost)
-        and (quality := review.composite(trial)) is not None
+        (point, point.metrics[cost], quality)
+        for point in points_of(scored)
+        if point.metrics.get(cost, float("nan")) == point.metrics.get(cost)
+        and (quality := review.composite(point.as_trial)) is not None
     ]
-    feasible = [one for one in known if one[0].is_feasible] or known
+    feasible = [one for one in known if one[0].trial.is_feasible] or known
     best = [feasible[n] for n in cheapest_best([(price, value) for _, price, value in feasible])]
-    on_front = {trial.number for trial, _, _ in best}
-    numbers = {trial.number for trial in shown_trials([trial for trial, _, _ in known])} | on_front
-    points = [one for one in known if one[0].number in numbers]
-    along = [(price, value, _text(trial, price, value, cost)) for trial, price, value in best]
+    on_front = {(point.trial.number, point.place) for point, _, _ in best}
+    own = [one for one in known if not one[0].place]
+    numbers = {trial.number for trial in shown_trials([point.trial for point, _, _ in own])}
+    numbers |= {number for number, _ in on_front}
+    points = [one for one in own if one[0].trial.number in numbers]
+    along = [(price, value, _text(point, price, value, cost)) for point, price, value in best]
     front = [Series.of("Pareto front", "steps", "front", along)] if len(best) > 1 else []
+    told = [
+        (price, value, _text(point, price, value, cost))
+        for point, price, value in known
+        if point.place and point.trial.number in numbers
+    ]
+    others = [Series.of("computed from their answers", "points", "trials", told)] if told else []
     marks = []
     for label, role, standing in marked(review):
         trial = review.trial(standing)
@@ -80,7 +89,8 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
         price = standing.tune_metrics.get(cost)
         if quality is not None and price is not None:
             text = f"{label}: {shown(quality)} for {shown(price)} {cost}"
-            marks.append(Series(label, "points", role, (price,), (quality,), (text,)))
+            here = ((price,), (quality,), (text,))
+            marks.append(Series(label, "points", role, *here, trials=(standing.trial,)))
     scale = "composite" if review.weights else "objective"
     return Chart(
         f"quality-by-{name}",
@@ -88,24 +98,35 @@ def _chart(review: Review, scored: Sequence[Trial], cost: str, called: str, name
         "The line is the best that was found at so much or less: it rises at the trials that no "
         "other beats in both. "
         f"{_reading(review, cost)}",
-        f"{len(best)} of {len(known)} trials are on the front",
-        Axis(called),
-        Axis(f"{scale}, before any price" if review.is_priced else scale),
+        f"{len(best)} of {len(known)} {'settings' if told else 'trials'} are on the front",
+        Axis(called, of=f"metric:{cost}"),
+        Axis(
+            f"{scale}, before any price" if review.is_priced else scale,
+            of="composite" if review.is_priced else "objective",
+        ),
         (
-            *by_arm(review, [(p, t) for t, p, _ in points], [value for _, _, value in points]),
+            *others,
+            *by_arm(review, [(p, one.trial) for one, p, _ in points], [v for _, _, v in points]),
             *front,
             *marks,
         ),
         Numbers(
             ("trial", "arm", cost, scale, "objective", "is_on_front"),
-            tuple((t.number, t.arm, p, v, t.objective, t.number in on_front) for t, p, v in known),
+            tuple(
+                _row(one, p, v, (one.trial.number, one.place) in on_front) for one, p, v in known
+            ),
         ),
     )
 
 
-def _text(trial: Trial, price: float, value: float, cost: str) -> str:
-    about = f"{trial.arm} #{trial.number}: {shown(value)} for {shown(price)} {cost}"
-    return f"{about}; {shown_params(trial.params)}"
+def _row(point: Point, price: float, value: float, is_on_front: bool) -> tuple[Value, ...]:
+    objective = None if point.place else point.trial.objective
+    return point.trial.number, point.trial.arm, price, value, objective, is_on_front
+
+
+def _text(point: Point, price: float, value: float, cost: str) -> str:
+    number = f"{point.trial.arm} #{point.trial.number}{', computed' if point.place else ''}"
+    return f"{number}: {shown(value)} for {shown(price)} {cost}; {shown_params(point.params)}"
 
 
 def _reading(review: Review, cost: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from tuner.core.corpus import Corpus, Query
+from tuner.core.feature_rule import Seen
 from tuner.core.rankings import Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance, unheard
@@ -19,13 +20,18 @@ from tuner.retrieval.knobs import Knob as Knob  # the address by which outside k
 
 KINDS = {
     "command": "tuner.retrieval.adapters.command:Command",
+    "cypher": "tuner.retrieval.adapters.cypher:Cypher",
     "function": "tuner.retrieval.adapters.function:Function",
     "graph_retriever": "tuner.retrieval.adapters.graph_retriever:GraphRetriever",
+    "haystack": "tuner.retrieval.adapters.frameworks.haystack:Haystack",
     "http": "tuner.retrieval.adapters.http:Http",
     "hybrid": "tuner.retrieval.hybrid:Hybrid",
+    "langchain": "tuner.retrieval.adapters.frameworks.langchain:LangChain",
     "lightrag": "tuner.retrieval.adapters.lightrag:Lightrag",
+    "llama_index": "tuner.retrieval.adapters.frameworks.llama_index:LlamaIndex",
     "ms_graphrag": "tuner.retrieval.adapters.ms_graphrag:MsGraphrag",
     "ms_graphrag_local": "tuner.retrieval.adapters.ms_graphrag_local:MsGraphragLocal",
+    "neo4j_graphrag": "tuner.retrieval.adapters.frameworks.neo4j_graphrag:Neo4jGraphrag",
     "runs": "tuner.retrieval.adapters.runs:Runs",
 }
 """Each retriever by its name in a configuration."""
@@ -144,6 +150,16 @@ def identity(retriever: Retriever, params: Params) -> str:
     return retriever.identity(params) if isinstance(retriever, OverIndexes) else ""
 
 
+def features_of(retriever: Retriever, queries: Sequence[Query], params: Params) -> Seen:
+    """Return what a retriever can tell of queries before it answers them; nothing where it cannot.
+
+    Each feature has shape (queries,), NaN where it is not known of one.
+    """
+    if isinstance(retriever, TellsFeatures):
+        return retriever.features_of(queries, params)
+    return {}
+
+
 def pin(retriever: Retriever, params: Params, *, holder: Path, why: str) -> None:
     """Keep the index that parameters describe, where a retriever has several.
 
@@ -188,6 +204,18 @@ class TellsLegs(Protocol):
 
     def telling_legs(self) -> Retriever:
         """Return the same retriever, with answers that carry their legs."""
+        ...
+
+
+@runtime_checkable
+class TellsFeatures(Protocol):
+    """A retriever that tells, as numbers, what it sees in a query before it answers it.
+
+    A policy by features looks at it.
+    """
+
+    def features_of(self, queries: Sequence[Query], params: Params) -> Seen:
+        """Return features by name, each of shape (queries,); ``params`` tell which index."""
         ...
 
 

@@ -49,7 +49,7 @@ def _ranked_at(free: FreeKnobs, rankings: Rankings, params: Params) -> Rankings:
             )
         count = min(counts, default=rankings.depth)
         return mixed(free.mixing, rankings, rankings.legs, params, count)
-    return rankings.first(min(counts, default=rankings.depth))
+    return rankings.first(min(counts)) if counts else rankings
 
 
 def shares_of(mixing: Mixing, legs: Legs, params: Mapping[str, Scalar]) -> Scores:
@@ -102,6 +102,7 @@ def mixed(
         spans=spans,
         tokens=tokens,
         graph_used=used,
+        by_count=None,
     )
 
 

@@ -7,7 +7,7 @@ answer at other values is computed in one place for all retrievers alike, see
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -91,15 +91,38 @@ class FreeKnobs:
         cutoffs: an answer with a value of these is what scores at least so much of one with a
             smaller value, as for ``min_score``. They are asked with their smallest value, and the
             answers carry scores.
+        branches: what is free with some values of other parameters, where these decide it; else
+            empty. Made by ``of_branches``: the fields above then tell of all of them together.
     """
 
     prefixes: tuple[str, ...] = ()
     mixing: Mixing | None = None
     cutoffs: tuple[str, ...] = ()
+    branches: tuple[tuple[Mapping[str, Scalar], FreeKnobs], ...] = ()
+
+    @classmethod
+    def of_branches(cls, branches: Sequence[tuple[Mapping[str, Scalar], FreeKnobs]]) -> FreeKnobs:
+        """Return what is free where other parameters decide it, in a branch for each of these."""
+        each = [free for _, free in branches]
+        return cls(
+            tuple(dict.fromkeys(name for free in each for name in free.prefixes)),
+            next((free.mixing for free in each if free.mixing is not None), None),
+            tuple(dict.fromkeys(name for free in each for name in free.cutoffs)),
+            tuple(branches),
+        )
+
+    def at(self, params: Mapping[str, Scalar]) -> FreeKnobs:
+        """Return what is free where the other parameters are these."""
+        for values, free in self.branches:
+            if all(_is_same(params.get(name), value) for name, value in values.items()):
+                return free
+        return NOTHING_FREE if self.branches else self
 
     @property
     def weights(self) -> tuple[str, ...]:
         """Return the parameters that mix legs."""
+        if self.branches:
+            return tuple(dict.fromkeys(n for _, free in self.branches for n in free.weights))
         return () if self.mixing is None else self.mixing.parameters
 
     @property
@@ -118,7 +141,12 @@ class FreeKnobs:
         )
 
     def only(self, names: Collection[str]) -> FreeKnobs:
-        """Return what is left where only these are free; legs are mixed by all or by none."""
+        """Return what is left where only these are free; legs are mixed by all or by none.
+
+        Of branches: what is not free in one any more is free in none.
+        """
+        if self.branches:
+            return self._branches_only(set(names))
         mixing = self.mixing
         if mixing is not None and not set(mixing.parameters) <= set(names):
             mixing = None
@@ -127,6 +155,24 @@ class FreeKnobs:
             mixing,
             tuple(name for name in self.cutoffs if name in names),
         )
+
+    def _branches_only(self, left: set[str]) -> FreeKnobs:
+        while True:
+            branches = [(values, free.only(left)) for values, free in self.branches]
+            lost = {
+                name
+                for (_, before), (_, after) in zip(self.branches, branches, strict=True)
+                for name in before.names
+                if name in left and name not in after.names
+            }
+            if not lost:
+                return FreeKnobs.of_branches(branches)
+            left = left - lost
+
+
+def _is_same(value: Scalar, other: Scalar) -> bool:
+    # 1 and True are equal to Python, and different choices.
+    return type(value) is type(other) and value == other
 
 
 NOTHING_FREE = FreeKnobs()

@@ -25,10 +25,14 @@ class Knob:
         when: the values of other knobs beside which this one has an effect, as a space writes it.
         constraint: a constraint of a space, such as ``"start_k <= select_k"``, outside of which
             values are refused or searched in vain; empty where there is none.
+        constraint_when: the values of other knobs beside which ``constraint`` counts; empty: all.
         is_open: whether a categorical one takes other texts than its ``choices``: names that only
             the system itself can check.
         hint: what to do about a value that is not among the ``choices``; told where one is refused.
         is_guess: whether ``default`` is the middle of what is searched, since nobody tells it.
+        suggested: the range that a space to copy begins with, where more is taken.
+
+    The ``default`` of a number is None where the system does without it; then a range is suggested.
     """
 
     name: str
@@ -42,9 +46,11 @@ class Knob:
     description: str = ""
     when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
     constraint: str = ""
+    constraint_when: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
     is_guess: bool = False
     is_open: bool = False
     hint: str = ""
+    suggested: tuple[float, float] | None = None
 
 
 def knob(
@@ -164,9 +170,9 @@ def of_kind(value: Any, knob: Knob) -> Any:
     """Return a checked value in the type that the knob declares: 2.0 hops are 2 hops."""
     match knob.kind:
         case "integer":
-            return int(value)
+            return None if value is None else int(value)
         case "real":
-            return float(value)
+            return None if value is None else float(value)
         case _:
             return value
 
@@ -187,6 +193,8 @@ def _value_problem(value: Any, knob: Knob) -> str | None:
             return None
         hint = f"; {knob.hint}" if knob.hint else ""
         return f"{value!r} is not one of {', '.join(map(repr, knob.choices))}{hint}"
+    if value is None and knob.default is None:
+        return None
     if not is_number(value):
         return f"{value!r} is not a number"
     if isinstance(value, float) and not math.isfinite(value):
@@ -228,14 +236,20 @@ def _has_range(knob: Knob) -> bool:
     """Say whether a knob has several values, between ends that are known."""
     if knob.kind == "categorical":
         return len(knob.choices) > 1
-    return knob.low is not None and knob.high is not None and knob.low < knob.high
+    low, high = _range(knob)
+    return low is not None and high is not None and low < high
+
+
+def _range(knob: Knob) -> tuple[float | None, float | None]:
+    """Return the ends between which a number is searched."""
+    return knob.suggested or (knob.low, knob.high)
 
 
 def _parameter(knob: Knob, searched: Collection[str]) -> dict[str, Any]:
     when = {name: values for name, values in knob.when.items() if name in searched}
     if knob.kind == "categorical":
         return Categorical(knob.choices, when=when).to_mapping()
-    low, high = knob.low or 0, knob.high or 0  # neither is None here
+    low, high = (end or 0 for end in _range(knob))  # neither is None here
     try:
         if knob.kind == "integer":
             return Integer(int(low), int(high), scale=knob.scale, when=when).to_mapping()

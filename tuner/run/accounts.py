@@ -10,26 +10,32 @@ from tuner.config.budget import CostSection
 from tuner.core.calls import OF_TRIALS, TIMED_IN_TRIALS, TRIALS
 from tuner.core.journal import JournalContent
 from tuner.core.ledger import NOTHING_ASKED, Asked, Ledger, key_of_evaluation
+from tuner.core.money import priced, total
 from tuner.core.spent import Spent, spent_on
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Trial
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
-from tuner.run.budget import Budget, HasTrials, ReadTrials
+from tuner.run.budget import Budget, HasTrials, Need, ReadTrials
 from tuner.run.needs import keeps_answers, needed
 from tuner.study.results import BASELINE_ARM, asked_in_trials
 from tuner.study.study import Study
 
 LEDGER_DIR = "asked"
-# Below it, what was asked, and the indexes that were begun.
-_QUERIES, _INDEXES = "queries", "indexes"
+# Below it, what was asked, the indexes that were begun, and what was asked by other commands.
+_QUERIES, _INDEXES, _BESIDE = "queries", "indexes", "beside"
 
 
 def accounting(assembly: Assembly, run_dir: Path) -> Assembly:
     """Let what is asked from here on be counted in the run directory, with what was before."""
     assembly.builds.ledger = _moved(assembly.builds.ledger, run_dir / LEDGER_DIR / _INDEXES)
     return replace(assembly, ledger=_moved(assembly.ledger, run_dir / LEDGER_DIR / _QUERIES))
+
+
+def accounting_beside(assembly: Assembly, run_dir: Path) -> Assembly:
+    """Let what a further command asks for a run be counted there, apart from what the run spent."""
+    return replace(assembly, ledger=_moved(assembly.ledger, run_dir / LEDGER_DIR / _BESIDE))
 
 
 def _moved(before: Ledger, folder: Path) -> Ledger:
@@ -160,7 +166,7 @@ def _index_money(section: CostSection | None, trials: Sequence[Trial], begun: in
             if use.is_new and use.money is not None:
                 told[use.name] = use.money
     others = max(0, begun - len(told))
-    return sum(told.values()) + float(section.per_index) * others
+    return total([*told.values(), priced(float(section.per_index), others)])
 
 
 def budget_of(assembly: Assembly, study: Study, elapsed_s: Callable[[], float]) -> Budget:
@@ -177,12 +183,17 @@ def _budget(
     elapsed_s: Callable[[], float],
 ) -> Budget:
     section = assembly.config.cost
+
+    def need() -> Need:
+        baselines = (trial.params for trial in study.trials if trial.arm == BASELINE_ARM)
+        return needed(assembly, keeps=keeps_answers(assembly), baseline=next(baselines, None))
+
     return Budget(
         assembly.config.budget,
         study,
         books,
         elapsed_s,
-        lambda: needed(assembly, keeps=keeps_answers(assembly)),
+        need,
         None if section is None else section.cost,
         lambda: _index_money(section, study.trials, begun.total.sent),
         keeps_answers=isinstance(assembly.retriever, Remembered),

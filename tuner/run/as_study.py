@@ -7,12 +7,11 @@ import uuid
 from functools import partial
 
 from tuner.core.study_record import ArmRecord, StudyHeader
-from tuner.core.trial import best_trial
 from tuner.evaluation.racing import standing
 from tuner.run.assembly import Assembly
+from tuner.run.earlier import Earlier
 from tuner.run.folder import resolved_config, without_password
 from tuner.run.versions import versions
-from tuner.run.warm_start import Earlier
 from tuner.study.arms import Arm, Fixed
 from tuner.study.results import EARLIER_ARM
 from tuner.study.spec import StudySpec
@@ -46,12 +45,7 @@ def make_spec(assembly: Assembly, earlier: Earlier) -> StudySpec:
     """Return what the study is made of, with what is known from earlier ones."""
     plan = assembly.plan
     arms = [Arm(name, backend, budget) for name, backend, budget in plan.arms]
-    # The best of the earlier trials is evaluated again, to compete with the new ones.
-    best = best_trial(list(earlier.trials))
-    again = earlier.starts
-    if best is not None and best.params not in again:
-        again = (best.params, *again)
-    if again:
+    if again := earlier.asked:
         arms.insert(0, Arm(EARLIER_ARM, Fixed(again), len(again)))
     return StudySpec(
         arms,

@@ -230,9 +230,9 @@ class Assembly:
     def evaluate_by_both(
         self, choice: Params | Policy, queries: Sequence[Query]
     ) -> tuple[Outcome, Mapping[str, FloatArray]]:
-        """Evaluate once, and return the values by the judge's grades of every query as well.
+        """Evaluate once: return the outcome, and every query's values by the judge's grades.
 
-        Those are of all metrics but the graph's; none where no judge counts.
+        These, by metric, are of all that documents' labels decide; empty where no judge counts.
         """
         people = self.people
         if people is None or not people.counts or isinstance(self.retriever, Measures):

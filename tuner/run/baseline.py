@@ -48,7 +48,7 @@ def read_baseline(config: Config, knobs: Sequence[Knob]) -> tuple[Params | None,
     if any(knob.name == POLICY for knob in knobs):
         raise InputError(f"the retriever has a parameter {POLICY!r}, so a policy cannot be it")
     policy = read_policy(given, lambda params: knob_params(params, knobs))
-    return {POLICY: f"by query type ({digest_of(policy.to_record(), 6)})"}, policy
+    return {POLICY: f"{policy.told} ({digest_of(policy.to_record(), 6)})"}, policy
 
 
 def read_policy(

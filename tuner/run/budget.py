@@ -15,11 +15,16 @@ from typing import Protocol
 
 from tuner.config.budget import BudgetSection
 from tuner.core.ledger import NOTHING_ASKED, Asked, key_of_evaluation
+from tuner.core.money import is_passed, total
 from tuner.core.shown import counted
-from tuner.core.spent import Cost, amount
+from tuner.core.spent import Cost, SetAside, amount
 from tuner.core.steps import duration
 from tuner.core.trial import Trial
 from tuner.study.limit import GO, Leave
+from tuner.study.results import BASELINE_ARM
+
+# Contexts of other queries are longer than those that were seen by so much at most, on average.
+OTHER_QUERIES = 1.1
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,14 @@ class Need:
     Attributes:
         trial: queries of one trial.
         verdict: queries that are asked after the search, as far as answers are kept by then.
+        of_baseline: those among them that are asked with the baseline's parameters.
         per_index: money for one more index; 0 where no trial can need one.
     """
 
     trial: int
     verdict: int
     per_index: float = 0.0
+    of_baseline: int = 0
 
 
 class HasTrials(Protocol):
@@ -93,6 +100,7 @@ class Budget:
         need: tells what a trial and the verdict need at most.
         index_money: tells what indexes have cost so far.
         keeps_answers: whether a trial that was interrupted is not asked again what it was answered.
+        ended: the limits of queries or money that ended a search: what was set aside by then.
     """
 
     section: BudgetSection
@@ -103,6 +111,7 @@ class Budget:
     cost: Cost | None = None
     index_money: Callable[[], float] = lambda: 0.0
     keeps_answers: bool = False
+    ended: dict[str, SetAside] = field(default_factory=dict)
 
     def __call__(self) -> Leave:
         """Say whether another trial may be asked."""
@@ -195,6 +204,7 @@ class Budget:
         later = self._price(rest.sent, rest.answered) if name == "money" else rest.sent
         if is_passed(limit, by=least):
             aside = " but for what the verdict may need" if need.verdict else ""
+            self.ended[name] = self._set_aside(name, need)
             return Leave(over=f"the budget of {self._called(name)} is used up{aside}")
         is_guessed = name == "money" and self.cost is not None and self.cost.per_1000_tokens > 0
         if is_guessed and rest.answered and not any(one.answered for one in asked.values()):
@@ -207,8 +217,35 @@ class Budget:
         """Return what is spent when the next trial is told and judged, all others left aside."""
         left = self._rest_of(self.study.upcoming, need.trial, asked)
         if name == "money":
-            return self._money() + self._price(left) + need.per_index + self._price(need.verdict)
+            later = self._price(left), need.per_index, self._price_of_verdict(need, asked)
+            return total([self._money(), *later])
         return self.books.total.sent + left + need.verdict
+
+    def _set_aside(self, name: str, need: Need) -> SetAside:
+        """Return what is set aside for the verdict, and what a further trial may take."""
+        if name != "money":
+            return SetAside(need.verdict, need.trial)
+        verdict = self._price_of_verdict(need, self.books.by_key())
+        return SetAside(verdict, total([self._price(need.trial), need.per_index]))
+
+    def _price_of_verdict(self, need: Need, asked: Mapping[str, Asked]) -> float:
+        """Return what the verdict may cost: what is asked of the baseline by its own tokens.
+
+        Its contexts may be far shorter than those of trials that ask for the most of a parameter
+        that is free. On other queries they may be a little longer than on those to tune on.
+        """
+        of_it = [
+            asked.get(key_of_evaluation(trial.params), NOTHING_ASKED)
+            for trial in self.study.trials
+            if trial.arm == BASELINE_ARM
+        ]
+        known = next((one for one in of_it if one.answered), None)
+        of_baseline = self._price(need.of_baseline)
+        if known is not None and self.cost is not None:
+            tokens = OTHER_QUERIES * need.of_baseline * known.tokens / known.answered
+            own = self.cost.of(Asked(sent=need.of_baseline, tokens=tokens))
+            of_baseline = min(of_baseline, own)
+        return total([self._price(need.verdict - need.of_baseline), of_baseline])
 
     def _under_way(self, full: int, asked: Mapping[str, Asked]) -> Asked:
         """Return what trials that are under way may still ask, and what is still to be answered."""
@@ -229,7 +266,7 @@ class Budget:
     def _money(self) -> float:
         if self.cost is None:
             return 0.0
-        return self.cost.of(self.books.total) + self.index_money()
+        return total([self.cost.of(self.books.total), self.index_money()])
 
     def _price(self, queries: int, answers: int | None = None) -> float:
         """Return what so many queries cost, each with as many tokens as those of any trial.
@@ -252,11 +289,6 @@ class Budget:
         if name == "query_evaluations":
             return f"{limit:,} query evaluations"
         return f"money {amount(float(limit))}"
-
-
-def is_passed(limit: float, *, by: float) -> bool:
-    """Say whether a limit is passed by more than sums of decimal fractions are off."""
-    return by > limit * (1.0 + 1e-9)
 
 
 def _median(values: list[float]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -18,13 +17,11 @@ from tuner.evaluation.free.settings import decided_by_answer
 from tuner.retrieval.base import Measures, telling_legs
 from tuner.retrieval.free import FreeKnobs
 from tuner.run.assembly import Assembly
-from tuner.run.folder import remembering
 from tuner.verdict.winner import TypeChoice, shrunk_to_all
 
 
 def of_their_own(
     assembly: Assembly,
-    run_dir: Path,
     free: FreeKnobs,
     choices: Sequence[TypeChoice],
     winner: Trial,
@@ -40,7 +37,7 @@ def of_their_own(
     shrunk towards that over all. Their numbers follow those in ``values``, which holds the
     objective of trials on each tune query; beside each is its own.
     """
-    counting = remembering(assembly, run_dir).counting(calls.EVALUATION)
+    counting = assembly.counting(calls.EVALUATION)
     retriever = counting.retriever
     if isinstance(retriever, Measures):
         return []
@@ -89,8 +86,9 @@ def _answer(freely: FreeEvaluator, trial: Trial) -> OneByOne:
     asked = freely.asked(trial.asked)
     whole.ready(trial.asked)
     rankings = whole.retriever.retrieve(whole.queries, asked)
-    start = {**trial.asked, **freely.profiler.to_ask()}
-    return OneByOne(whole, objective, freely.space, freely.free, rankings, start)
+    start = {**trial.asked, **freely.profiler_over(whole, trial.asked).to_ask()}
+    free = freely.free.at(trial.asked)
+    return OneByOne(whole, objective, freely.space, free, rankings, start)
 
 
 def _best(answer: OneByOne, params: Params, rows: IntArray, prior_queries: float) -> Params:

@@ -8,24 +8,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tuner.core.calls import HOLDOUT, PROBE, SIDE_BY_SIDE
-from tuner.core.errors import OutageError, TunerError, one_line
+from tuner.core.calls import HOLDOUT, SIDE_BY_SIDE
+from tuner.core.errors import OutageError
 from tuner.core.journal import ENDING
-from tuner.core.outages import is_outage
 from tuner.core.rankings import FloatArray
-from tuner.core.run_files import JOURNAL_FILE
+from tuner.core.run_files import JOURNAL_FILE, TUNE_QUERIES_FILE
 from tuner.core.steps import Say
 from tuner.core.study_record import StudySummary
 from tuner.core.trial import Params, Trial
-from tuner.retrieval.base import Measures, serve_one
 from tuner.run.accounts import queries_asked, spent
+from tuner.run.asking import keep_time, probe
 from tuner.run.assembly import Assembly
 from tuner.run.inspection import remarks
 from tuner.run.judge import LevelOf, judge, judge_without_holdout, key_of, look, utilities
 from tuner.run.parts import PartsFound, ask_parts
-from tuner.run.side_by_side import SideBySide, by_query, put_side_by_side, write_side_by_side
+from tuner.run.shown_texts import shown_texts, write_passages
+from tuner.run.side_by_side import (
+    SideBySide,
+    by_query,
+    put_side_by_side,
+    put_tune_side_by_side,
+    write_side_by_side,
+)
 from tuner.study.failures import Failures
-from tuner.study.outages import is_answering
+from tuner.study.outages import answered, is_answering
 from tuner.study.pareto import front_record
 from tuner.study.results import (
     BASELINE_ARM,
@@ -259,6 +265,17 @@ class Conclusion:
             both = partial(put_side_by_side, assembly, winner.params, baseline.params)
             rows = self._answered(both)
             write_side_by_side(self.run_dir, rows)
+            others: tuple[SideBySide, ...] = ()
+            on_tune = partial(
+                put_tune_side_by_side,
+                self.assembly,  # answers from memory, or kept: nothing is asked that could count
+                self.run_dir,
+                *(self.study.trials[one.trial] for one in (winner, baseline)),
+            )
+            others = self._had(on_tune, others, "the tune queries could not be put side by side")
+            write_side_by_side(self.run_dir, others, name=TUNE_QUERIES_FILE)
+            shown = shown_texts((*rows, *others), assembly.dataset.corpus.documents)
+            write_passages(self.run_dir, shown)
             return rows
 
         return self._had(put, (), "winner and baseline could not be put side by side")
@@ -292,31 +309,14 @@ class Conclusion:
             return otherwise
 
     def _answered(self, step: Callable[[], Result]) -> Result:
-        """Do a step that asks the system; once more where it got no answer and would get one now.
+        """Do a step that asks the system, as patiently as a trial is asked.
 
         Raises:
-            OutageError: the system does not answer now either.
+            OutageError: the system does not answer.
             TunerError: it does, but not what this step asks.
         """
-        for is_last in (False, True):
-            try:
-                return step()
-            except Exception as error:
-                if not is_outage(error):
-                    raise
-                if not is_answering(self.study.trials, partial(probe, self.assembly)):
-                    said = str(error) if isinstance(error, TunerError) else one_line(error)
-                    raise OutageError(said) from error
-                if is_last:
-                    raise TunerError(str(error)) from error
-        raise AssertionError("a step ends, or is the last one")
-
-
-def probe(assembly: Assembly, params: Params) -> None:
-    """Ask one query, past what is remembered; a system that measures itself, all of it."""
-    assembly = assembly.counting(PROBE)
-    if isinstance(assembly.retriever, Measures):
-        assembly.evaluator(())(params)
-    else:
-        params = {**assembly.fixed, **params}
-        serve_one(assembly.retriever, assembly.tune_queries[0], params)
+        found = answered(
+            step, lambda: is_answering(self.study.trials, partial(probe, self.assembly))
+        )
+        keep_time(self.study)
+        return found

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import InputError
+from tuner.datasets.together import together
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.run.assembly import Assembly
 from tuner.run.judge import Choice, judge, key_of, look, measured_both
 from tuner.stats import PairedComparison, correct_holm
+from tuner.verdict.as_one import as_one
 from tuner.verdict.by_judge import compared, labels_of
 from tuner.verdict.looks import EarlierLooks, TunedOn
 from tuner.verdict.ruling import HELD_OUT, Names
@@ -86,15 +88,19 @@ def duel(
             assembly,
             [key_of(assembly, one) for one in (first, second)],
         )
+    second_by, first_by = as_one(b, a, together(queries))
     comparisons = {
         name: _directed(
             name,
             compared(
-                b.metrics[name], a.metrics[name], labels_of(b.judge, a.judge, name), seed=seed
+                second_by.metrics[name],
+                values,
+                labels_of(second_by.judge, first_by.judge, name),
+                seed=seed,
             ),
         )
-        for name in a.metrics
-        if name in b.metrics
+        for name, values in first_by.metrics.items()
+        if name in second_by.metrics
     }
     adjusted = correct_holm([comparison.p_value for comparison in comparisons.values()])
     change = np.nan_to_num(b.composite - a.composite)

@@ -24,11 +24,12 @@ from tuner.retrieval.base import Measures, at_once_of
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.wrapped.around import is_engine
 from tuner.run.assembly import Assembly
-from tuner.run.forecast import Asking, asking, searched_trials
+from tuner.run.forecast import Asking, asking, given_trials, searched_trials
 from tuner.run.free import Settled, expected
 from tuner.run.inspection import spread
 from tuner.run.planning import decided_by_clock, fitted_arms
 from tuner.run.trials import trial_evaluator
+from tuner.study.results import EARLIER_ARM
 
 Setting = tuple[Any, ...]
 
@@ -151,15 +152,19 @@ class Probe:
         return (self._built - 1) * one_s
 
 
-def facts_of(assembly: Assembly, settled: Settled) -> dict[str, Any]:
-    """Return what is known of a study and its system; ``settled`` says what of it is free."""
+def facts_of(assembly: Assembly, settled: Settled, starts: Sequence[Params] = ()) -> dict[str, Any]:
+    """Return what is known of a study and its system.
+
+    ``settled`` says what of it is free, and ``starts`` are asked before the search.
+    """
     plan, dataset = assembly.plan, assembly.dataset.summary()
     record = assembly.dataset_record()
     if "labels" in record:
         record["labels"] = record["labels"]["told"]
     size, seed = plan.space.size(), assembly.config.study.seed
-    indexes = planned_indexes(assembly)
-    asked = asking(assembly, indexes=0 if indexes is None else indexes.most)
+    indexes = planned_indexes(assembly, starts)
+    given = given_trials(assembly, starts)
+    asked = asking(assembly, starts, indexes=0 if indexes is None else indexes.most)
     grids = {
         arm.name: arm.backend.described(plan.space)
         for arm in fitted_arms(plan, assembly.baseline, assembly.config.index.budget)
@@ -180,7 +185,10 @@ def facts_of(assembly: Assembly, settled: Settled) -> dict[str, Any]:
         **({} if assembly.config.dataset is None else settled.facts),
         "metrics": ", ".join(plan.metric_names),
         **({} if indexes is None else {"indexes": indexes.sentence}),
-        "trials": {name: budget for name, _, budget in plan.arms},
+        "trials": {
+            **({EARLIER_ARM: given} if given else {}),
+            **{name: budget for name, _, budget in plan.arms},
+        },
         **({"grids": grids} if grids else {}),
         **({} if asked is None else {"queries_to_ask": asked.sentence}),
         "reproducible": decided_by_clock(assembly.config) or f"from seed {seed}",
@@ -188,15 +196,18 @@ def facts_of(assembly: Assembly, settled: Settled) -> dict[str, Any]:
     }
 
 
-def planned_indexes(assembly: Assembly) -> PlannedIndexes | None:
-    """Return how many indexes a study may build; None where no parameter of the index is tuned."""
+def planned_indexes(assembly: Assembly, starts: Sequence[Params] = ()) -> PlannedIndexes | None:
+    """Return how many indexes a study may build; None where no parameter of the index is tuned.
+
+    ``starts`` are asked before the search.
+    """
     plan, budget = assembly.plan, assembly.config.index.budget
     space = plan.space
     if not space.index:
         return None
     policy = assembly.policy
     asked = [assembly.baseline or {}] if policy is None else policy.choices
-    first = {_setting(assembly, params) for params in asked}
+    first = {_setting(assembly, params) for params in (*asked, *starts)}
     grids, trials, searched = set(first), 0, 0
     coarser: list[str] = []
     for whole, arm in zip(plan.arms, fitted_arms(plan, assembly.baseline, budget), strict=True):
@@ -236,12 +247,12 @@ def _fewer_levels(
             yield f"{name} has {joined([str(v) for v in values])} of {len(before)} levels"
 
 
-def probe(assembly: Assembly, queries: int) -> Probe:
+def probe(assembly: Assembly, queries: int, starts: Sequence[Params] = ()) -> Probe:
     """Ask the baseline, or the defaults where there is none, so many queries, and take the time.
 
     Of parameters that are free it takes the values that a trial asks with: those that tell of all.
     The built-in engine is asked all queries to tune on: it answers a batch as fast as a few. A
-    system that measures itself is asked once.
+    system that measures itself is asked once. ``starts`` are asked before the search.
 
     Raises:
         TunerError: it could not be evaluated.
@@ -266,7 +277,7 @@ def probe(assembly: Assembly, queries: int) -> Probe:
     at_once = 1 if isinstance(assembly.retriever, Measures) else at_once_of(assembly.retriever) or 1
     rounds = [math.ceil(len(part) / at_once) for part in (tuned, some)]
     plan = assembly.plan
-    indexed, indexes = indexed_in(assembly.retriever), planned_indexes(assembly)
+    indexed, indexes = indexed_in(assembly.retriever), planned_indexes(assembly, starts)
     builds_others = indexed is not None and indexes is not None and indexes.most > 1
     return Probe(
         len(some),
@@ -274,13 +285,14 @@ def probe(assembly: Assembly, queries: int) -> Probe:
         len(tuned),
         took_s if is_whole else took_s * rounds[0] / rounds[1],
         index,
-        1 + searched_trials(assembly),
+        1 + given_trials(assembly, starts) + searched_trials(assembly),
         max(1, min(plan.execution.slots, assembly.config.study.ahead + 1)),
         indexes,
         indexed.starting_s() if indexed is not None and builds_others else 0.0,
         computing_s,
         asking(
             assembly,
+            starts,
             indexes=0 if indexes is None else indexes.most,
             tokens=asked.tokens / asked.answered if asked.answered and asked.tokens else None,
         ),

@@ -16,8 +16,15 @@ from tuner.config.params import is_json
 from tuner.core.errors import InputError
 from tuner.core.files import write_whole
 from tuner.core.journal import OPENINGS, JournalContent, read_journal
-from tuner.core.json_text import without_undefined
-from tuner.core.run_files import BEST_FILE, CONFIG_FILE, JOURNAL_FILE
+from tuner.core.json_text import json_text, without_undefined
+from tuner.core.run_files import (
+    ASKED_FILE,
+    BEST_FILE,
+    CONFIG_FILE,
+    JOURNAL_FILE,
+    SO_FAR,
+    TRIALS_DIR,
+)
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.core.trial import Params
 from tuner.datasets import BUILTIN
@@ -32,7 +39,6 @@ from tuner.verdict.looks import TunedOn
 ANSWERS_DIR = "answers"
 _TIMES = ("seconds", "seconds_by_phase", "seconds_in_all", "index_wait_s")
 SUMMARY_NOTE = "summary"
-SO_FAR = "# best so far, of an interrupted study: no verdict\n"
 TIMES_NOTE = "times"  # written last, when everything that takes time is over
 
 
@@ -162,12 +168,23 @@ def write_best(
     write_whole(run_dir / BEST_FILE, f"{head}{text}")
 
 
-def write_config(path: Path, assembly: Assembly) -> None:
-    """Write the resolved configuration, for its owner's eyes only where it holds a password."""
+def write_opening(run_dir: Path, assembly: Assembly) -> None:
+    """Write what a study begins with: its resolved configuration, and the queries to tune on.
+
+    The former is for its owner's eyes only where it holds a password. The latter tell whose the
+    values by query of each trial are.
+    """
     config = assembly.config
     text = yaml.safe_dump(resolved_config(assembly), sort_keys=False, allow_unicode=True)
     is_secret = config.tracking is not None and holds_password(config.tracking.uri)
-    write_whole(path, text, mode=0o600 if is_secret else 0o644)
+    write_whole(run_dir / CONFIG_FILE, text, mode=0o600 if is_secret else 0o644)
+    if assembly.tune_queries:
+        lines = [
+            json_text({"query_id": one.id, "query": one.text, "query_type": one.query_type})
+            for one in assembly.tune_queries
+        ]
+        (run_dir / TRIALS_DIR).mkdir(exist_ok=True)
+        write_whole(run_dir / ASKED_FILE, "\n".join(lines) + "\n")
 
 
 def resolved_config(assembly: Assembly) -> dict[str, Any]:

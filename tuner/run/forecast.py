@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tuner.config import START_FROM
 from tuner.core.ledger import Asked
+from tuner.core.money import priced, total
 from tuner.core.shown import counted
 from tuner.core.spent import Cost, amount
+from tuner.core.trial import Params
 from tuner.retrieval.base import Measures
 from tuner.run.assembly import Assembly
 from tuner.run.free import expected, most_checked
@@ -28,6 +31,7 @@ class Asking:
         limits: what may be spent, as in ``BudgetSection.limits``.
         checked: queries that are asked before the search, to see what is free.
         again: queries of the searches that are repeated without each part of the queries.
+        given: how many of the trials are known points, and bests of earlier studies.
     """
 
     trials: int
@@ -39,6 +43,7 @@ class Asking:
     limits: Mapping[str, float] = field(default_factory=dict)
     checked: int = 0
     again: int = 0
+    given: int = 0
 
     @property
     def queries(self) -> int:
@@ -56,8 +61,8 @@ class Asking:
         """Return what all of it costs; None where that is not known."""
         if self.cost is None or (self.tokens is None and self.cost.per_1000_tokens):
             return None
-        indexes = self.cost.per_index * self.indexes
-        return self._price(self.queries) + indexes
+        indexes = priced(self.cost.per_index, self.indexes)
+        return total([self._price(self.queries), indexes])
 
     @property
     def sentence(self) -> str:
@@ -65,8 +70,12 @@ class Asking:
 
         >>> Asking(41, 203, 609, cost=Cost(per_query=0.01)).sentence
         '41 trials of 203 queries, and up to 609 for the verdict: 8,932 at most; money 89.32'
+        >>> Asking(4, 10, 30, given=3).sentence
+        '4 trials (3 of them by start_from) of 10 queries, and up to 30 for the verdict: 70 at most'
         """
-        trials = f"{counted(self.trials, 'trial')} of {counted(self.by_trial, 'query', 'queries')}"
+        given = f" ({self.given} of them by {START_FROM})" if self.given else ""
+        each = counted(self.by_trial, "query", "queries")
+        trials = f"{counted(self.trials, 'trial')}{given} of {each}"
         again = f", {self.again:,} to search again without each part" if self.again else ""
         checked = f", {self.checked} to check what is free" if self.checked else ""
         after = f"up to {self.verdict:,} for the verdict: {self.queries:,} at most"
@@ -104,6 +113,7 @@ class Asking:
         """Return the figures as a JSON-ready mapping."""
         return {
             "trials": self.trials,
+            **({f"trials_by_{START_FROM}": self.given} if self.given else {}),
             "queries_of_a_trial": self.by_trial,
             "queries_of_the_check": self.checked,
             "queries_of_the_verdict": self.verdict,
@@ -115,16 +125,24 @@ class Asking:
         }
 
 
-def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None) -> Asking | None:
+def asking(
+    assembly: Assembly,
+    starts: Sequence[Params] = (),
+    *,
+    indexes: int = 0,
+    tokens: float | None = None,
+) -> Asking | None:
     """Return what a study asks at most; None of a system that measures itself.
 
-    ``indexes`` are those that may be built, and ``tokens`` those of the context of one query.
+    ``starts`` are asked before the search, ``indexes`` those that may be built, and ``tokens``
+    those of the context of one query.
     """
     if isinstance(assembly.retriever, Measures):
         return None
     config, need = assembly.config, needed(assembly, keeps=may_keep(assembly))
     searched = searched_trials(assembly)
-    trials = (assembly.baseline is not None) + searched
+    given = given_trials(assembly, starts)
+    trials = (assembly.baseline is not None) + given + searched
     of_a_query = need.trial / max(len(assembly.tune_queries), 1)
     others = sum(len(assembly.tune_queries) - len(part) for part in assembly.parts)
     return Asking(
@@ -137,7 +155,13 @@ def asking(assembly: Assembly, *, indexes: int = 0, tokens: float | None = None)
         config.budget.limits,
         most_checked(assembly) if searched else 0,
         round(trials * others * of_a_query),
+        given,
     )
+
+
+def given_trials(assembly: Assembly, starts: Sequence[Params]) -> int:
+    """Return how many points are asked before the search: none where no trial is to be asked."""
+    return 0 if assembly.config.budget.trials == 0 else len(starts)
 
 
 def searched_trials(assembly: Assembly) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from tuner.core.checks import is_number
 from tuner.core.corpus import Query
 from tuner.core.errors import OutageError, one_line
 from tuner.core.journal import ENDING
-from tuner.core.outages import is_outage
 from tuner.core.policy import POLICY
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import Categorical, SearchSpace
@@ -23,12 +22,16 @@ from tuner.core.steps import Say
 from tuner.core.trial import Params, Scalar
 from tuner.evaluation.free.settings import cutoff_values, prefix_values, told_by
 from tuner.evaluation.system_metrics import CONTEXT_TOKENS, needs_latency
-from tuner.retrieval.base import Measures, free_knobs, telling_legs
+from tuner.retrieval.base import Measures, Retriever, free_knobs, telling_legs
 from tuner.retrieval.computed import answer_at, leg_problem
 from tuner.retrieval.free import NOTHING_FREE, FreeKnobs
+from tuner.run.asking import keep_time, probe
 from tuner.run.assembly import Assembly
+from tuner.run.free_branches import with_branches
+from tuner.run.free_difference import difference
 from tuner.run.inspection import spread
 from tuner.study.loop import State
+from tuner.study.outages import answered, gets_answer
 from tuner.study.study import Study
 
 # The note of a journal that says which parameters are free; a study that goes on keeps to it.
@@ -78,7 +81,8 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
         return NOTHING_FREE
     settled = noted(assembly, study.earlier.notes)
     if settled is None:
-        settled = checked(assembly, spread(assembly.tune_queries, CHECKED_QUERIES))
+        some = spread(assembly.tune_queries, CHECKED_QUERIES)
+        settled = checked(assembly, some, after=partial(keep_time, study))
         if settled.free.names or settled.refused:
             study.note(NOTE, free=list(settled.free.names), refused=dict(settled.refused))
     for sentence in settled.sentences:
@@ -90,8 +94,10 @@ def settle(assembly: Assembly, study: Study, say: Say) -> FreeKnobs:
 def most_checked(assembly: Assembly) -> int:
     """Return how many queries ``settle`` asks at most."""
     free, space = expected(assembly).free, assembly.plan.space
-    others = [len(_others(space, name, free)) for name in (*free.prefixes, *free.weights)]
-    settings = 1 + sum(others) + CHECKED_CUTOFFS * len(free.cutoffs) if free.names else 0
+    settings = 0
+    for one in [branch for _, branch in free.branches] or [free]:
+        others = [len(_others(space, name, one)) for name in (*one.prefixes, *one.weights)]
+        settings += 1 + sum(others) + CHECKED_CUTOFFS * len(one.cutoffs) if one.names else 0
     return settings * len(spread(assembly.tune_queries, CHECKED_QUERIES))
 
 
@@ -99,21 +105,36 @@ def expected(assembly: Assembly) -> Settled:
     """Return which parameters are free by what is declared of them: nothing is asked."""
     if assembly.config.free == "off":
         return Settled()
-    declared = _declared(assembly)
+    return _expected(assembly, _declared(assembly))
+
+
+def _expected(assembly: Assembly, declared: FreeKnobs) -> Settled:
     untold = (name for name in assembly.plan.space.names if name not in declared.names)
     return replace(_eligible(assembly, declared), untold=tuple(untold))
 
 
-def checked(assembly: Assembly, queries: Sequence[Query]) -> Settled:
+def checked(
+    assembly: Assembly, queries: Sequence[Query], *, after: Callable[[], object] = lambda: None
+) -> Settled:
     """Ask some queries at other values, and compare with what one answer told of them.
+
+    A value that gets no answer, though the system answers, tells against its parameter alone.
+    ``after`` is called each time that they were answered.
 
     Raises:
         OutageError: the system does not answer.
     """
     found = expected(assembly)
-    if not found.free.names:
-        return found
-    return replace(_seen(assembly, found, queries), untold=found.untold)
+    seen = _seen(assembly, found, queries, after)
+    if found.free.branches and seen.free.names != found.free.names:
+        # The others may be free as they are where nothing is known of what decides.
+        found = _expected(assembly, _declared(assembly, by_branch=False))
+        again = _seen(assembly, found, queries, after)
+        told = {**seen.refused, **again.refused}.items()
+        refused = {name: why for name, why in told if name not in again.free.names}
+        seen = replace(again, refused=refused)
+    untold = (name for name in found.untold if name not in seen.refused)
+    return replace(seen, untold=tuple(untold))
 
 
 def interrupted(study: Study, reason: str, say: Say) -> State:
@@ -138,17 +159,28 @@ def noted(assembly: Assembly, notes: Iterable[Mapping[str, Any]]) -> Settled | N
     note = next((one for one in notes if one.get("kind") == NOTE), None)
     if note is None:
         return None
+    free = tuple(note.get("free", ()))
     declared = _declared(assembly)
-    return Settled(declared.only(note.get("free", ())), dict(note.get("refused", {})))
+    if declared.only(free).names != free:  # what is free in a branch was not
+        declared = _declared(assembly, by_branch=False)
+    return Settled(declared.only(free), dict(note.get("refused", {})))
 
 
-def _declared(assembly: Assembly) -> FreeKnobs:
-    """Return what the configuration and the retriever declare of what is searched."""
-    retriever, names = assembly.retriever, assembly.plan.space.names
+def _declared(assembly: Assembly, *, by_branch: bool = True) -> FreeKnobs:
+    """Return what the configuration and the retriever declare of what is searched.
+
+    With what is free only where others have some values, unless not ``by_branch``.
+    """
+    retriever, space = assembly.retriever, assembly.plan.space
     if isinstance(retriever, Measures):
         return NOTHING_FREE
-    own = free_knobs(retriever, assembly.fixed, names)
-    return assembly.plan.free.and_those_of(own).only(names)
+
+    def told(values: Params, searched: Sequence[str]) -> FreeKnobs:
+        own = free_knobs(retriever, {**assembly.fixed, **values}, searched)
+        return assembly.plan.free.and_those_of(own).only(searched)
+
+    whole = told({}, space.names)
+    return with_branches(space, whole, told) if by_branch else whole
 
 
 def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
@@ -160,9 +192,7 @@ def _eligible(assembly: Assembly, declared: FreeKnobs) -> Settled:
             refused[name] = (
                 "each part of the queries needs trials at many values of it (dataset.split.parts)"
             )
-        elif objective.pareto:
-            refused[name] = "a front needs trials at many values of it (objective.pareto)"
-        elif name in _entangled(space, declared.weights):
+        elif name in _entangled(space, declared):
             refused[name] = "a condition or constraint of the space ties it to other parameters"
         elif any(name in getattr(arm[1], "levels", ()) for arm in assembly.plan.arms):
             refused[name] = "an arm names levels of it"
@@ -192,13 +222,16 @@ def _left(declared: FreeKnobs, refused: Mapping[str, str]) -> Settled:
     return Settled(free, told)
 
 
-def _entangled(space: SearchSpace, weights: Collection[str]) -> set[str]:
+def _entangled(space: SearchSpace, free: FreeKnobs) -> set[str]:
     """Return the parameters that conditions or constraints speak of.
 
-    But for constraints that forbid no more of the weights than ends of their ranges, such as that
-    all are 0: those are kept to where a weight is chosen.
+    But for those that are free wherever their conditions hold, and for constraints that forbid no
+    more of the weights than ends of their ranges, such as that all are 0: those are kept to where a
+    weight is chosen.
     """
-    names = {name for name, parameter in space.parameters.items() if parameter.when}
+    weights = free.weights
+    in_branches = free.names if free.branches else ()
+    names = {n for n, one in space.parameters.items() if one.when and n not in in_branches}
     names |= {other for parameter in space.parameters.values() for other in parameter.when}
     domains = {name: Domain(UNKNOWN) for name in space.names}
     for text in space.constraints:
@@ -231,59 +264,98 @@ def _are_numbers(space: SearchSpace, name: str) -> bool:
     return not isinstance(parameter, Categorical) or all(map(is_number, parameter.choices))
 
 
-def _seen(assembly: Assembly, settled: Settled, queries: Sequence[Query]) -> Settled:
-    free = settled.free
+def _seen(
+    assembly: Assembly, settled: Settled, queries: Sequence[Query], after: Callable[[], object]
+) -> Settled:
+    refused = dict(settled.refused)
+    for values, free in settled.free.branches or (({}, settled.free),):
+        if free.names:
+            refused |= _differing(assembly, free, _place(assembly, values), queries, after)
+    is_less = refused.keys() & set(settled.free.names)
+    return _left(settled.free, refused) if is_less else settled
+
+
+def _differing(
+    assembly: Assembly,
+    free: FreeKnobs,
+    place: Params,
+    queries: Sequence[Query],
+    after: Callable[[], object],
+) -> dict[str, str]:
+    """Return what is not as it was declared, and why."""
     counting = assembly.counting(calls.CHECKED)
     retriever = counting.retriever
     assert not isinstance(retriever, Measures)
     space, fixed = assembly.plan.space, assembly.fixed
-    at = {**fixed, **_place(assembly)}
+    at = {**fixed, **place}
+    asked = {**at, **told_by(space, free)}
+
+    def asking(params: Params, which: Retriever = retriever) -> Rankings:
+        is_there = partial(gets_answer, partial(probe, assembly, at))
+        answer = answered(partial(which.retrieve, queries, params), is_there)
+        after()
+        return answer
+
+    refused: dict[str, str] = {}
     try:
-        asked = {**at, **told_by(space, free)}
         # What tells of others has its legs; what is only compared with it is kept without.
         telling = retriever if free.mixing is None else telling_legs(retriever)
-        answer = telling.retrieve(queries, asked)
-        refused = dict(settled.refused)
+        answer = asking(asked, telling)
         if free.mixing is not None:
             problem = leg_problem(free.mixing, answer.legs)
             if problem is not None:
                 refused |= dict.fromkeys(free.mixing.parameters, problem)
-        # Weights come first: a prefix is one also where what is mixed is not what was declared.
-        for name in (*free.weights, *free.cutoffs, *free.prefixes):
-            left = free.only([other for other in free.names if other not in refused])
+    except OutageError:
+        raise
+    except Exception as error:
+        return dict.fromkeys(free.names, _unseen(error))
+    counts = _counts_tokens(assembly)
+    # Weights come first: a prefix is one also where what is mixed is not what was declared.
+    for name in (*free.weights, *free.cutoffs, *free.prefixes):
+        left = free.only([other for other in free.names if other not in refused])
+        if name not in left.names:
+            continue
+        if left.cutoffs and left.mixing is None and answer.scores is None:
+            refused |= dict.fromkeys(left.cutoffs, "the answers carry no scores")
+            left = left.only([*left.prefixes, *left.weights])
             if name not in left.names:
                 continue
-            if left.cutoffs and left.mixing is None and answer.scores is None:
-                refused |= dict.fromkeys(left.cutoffs, "the answers carry no scores")
-                left = left.only([*left.prefixes, *left.weights])
-                if name not in left.names:
-                    continue
+        try:
             others = _others(space, name, left, answer_at(left, answer, asked).scores)
-            asking = partial(retriever.retrieve, queries)
             pairs = (
                 (value, answer_at(left, answer, turned), asking(turned))
                 for value in others
                 for turned in [{**asked, name: value}]
             )
-            reason = _difference(name, queries, pairs, counts=_counts_tokens(assembly))
-            refused |= {} if reason is None else {name: reason}
-    except Exception as error:
-        if is_outage(error):
-            raise OutageError(str(error)) from error
-        reason = f"it could not be checked: {one_line(error)}"
-        return Settled(NOTHING_FREE, {**settled.refused, **dict.fromkeys(free.names, reason)})
-    return _left(free, refused) if refused.keys() & set(free.names) else settled
+            reason = difference(name, queries, pairs, counts=counts)
+        except OutageError:
+            raise
+        except Exception as error:
+            reason = _unseen(error)
+        refused |= {} if reason is None else {name: reason}
+    return refused
 
 
-def _place(assembly: Assembly) -> Params:
-    """Return a point of the space to check at: the baseline where it is one, else the middle."""
+def _unseen(error: Exception) -> str:
+    return f"it could not be checked: {one_line(error)}"
+
+
+def _place(assembly: Assembly, values: Mapping[str, Scalar]) -> Params:
+    """Return a point of the space to check at: the baseline where it is one, else the middle.
+
+    With some values given, near that where it can be.
+    """
     space, baseline = assembly.plan.space, assembly.baseline or {}
-    if POLICY not in baseline:
-        inside = {name: baseline[name] for name in space.names if name in baseline}
-        if space.contains(inside):
-            return inside
-    middle = space.decode([0.5] * len(space.names))
-    return middle if space.satisfies(middle) else space.sample(np.random.default_rng(0))
+    place = space.decode([0.5] * len(space.names))
+    if not space.satisfies(place):
+        place = space.sample(np.random.default_rng(0))
+    inside = {name: baseline[name] for name in space.names if name in baseline}
+    if POLICY not in baseline and space.contains(inside):
+        place = space.canonical(inside)
+    if not values:
+        return place
+    middle = {name: one.at(0.5) for name, one in space.parameters.items()}
+    return space.canonical({**middle, **place, **values})
 
 
 def _others(
@@ -308,51 +380,3 @@ def _counts_tokens(assembly: Assembly) -> bool:
     """Say whether the system's own count of tokens is looked at."""
     names = assembly.plan.metric_names
     return assembly.plan.tokenizer is None and any(n.startswith(CONTEXT_TOKENS) for n in names)
-
-
-def _difference(
-    name: str,
-    queries: Sequence[Query],
-    pairs: Iterable[tuple[Scalar, Rankings, Rankings]],
-    *,
-    counts: bool,
-) -> str | None:
-    """Return where an answer that was computed is not the one that was given; None: nowhere.
-
-    ``pairs`` holds, for values of a parameter, the computed answers and the given ones; ``counts``
-    says whether their tokens are compared, too.
-    """
-    for value, computed, given in pairs:
-        for row, query in enumerate(queries):
-            found = _first_difference(computed.ids(row), given.ids(row))
-            if found is not None:
-                rank, expected, got = found
-                return (
-                    f"with {name}={value} query {query.id!r} was answered with {got} at rank "
-                    f"{rank}, where one answer to all values tells of {expected}"
-                )
-        if not counts or given.context_tokens is None:
-            continue
-        if computed.context_tokens is None:
-            return (
-                "the system counts the tokens of a context, and does not tell each passage's "
-                "(give each result its tokens, or leave context_tokens out)"
-            )
-        is_off = ~np.isclose(computed.context_tokens, given.context_tokens)
-        if is_off.any():
-            row = int(is_off.argmax())
-            return (
-                f"with {name}={value} the context of query {queries[row].id!r} had "
-                f"{given.context_tokens[row]:g} tokens, where one answer to all values tells of "
-                f"{computed.context_tokens[row]:g}"
-            )
-    return None
-
-
-def _first_difference(computed: list[str], given: list[str]) -> tuple[int, str, str] | None:
-    length = max(len(computed), len(given))
-    rows = [[*map(repr, ids), *["nothing"] * (length - len(ids))] for ids in (computed, given)]
-    for rank, (expected, got) in enumerate(zip(*rows, strict=True), start=1):
-        if expected != got:
-            return rank, expected, got
-    return None

@@ -24,6 +24,7 @@ from tuner.core import registry
 from tuner.core.errors import InputError, Problem, did_you_mean
 from tuner.core.files import write_whole
 from tuner.core.journal import AMENDED, JournalContent
+from tuner.core.money import total
 from tuner.core.run_files import CONFIG_FILE
 from tuner.core.shown import counted
 from tuner.core.spent import least_amount
@@ -251,8 +252,7 @@ def _with_more_of(config: Config, name: str, written: str) -> Config:
             f"{said}: the study has no budget of {limit.noun}, so there is nothing to add to; to "
             f"limit it write budget: {{{name}: …}} into the config.yaml of the run directory"
         )
-    # Sums of decimal fractions are a little off.
-    amount = round(has + given, 9) if found["more"] else given
+    amount = total([has, given]) if found["more"] else given
     if amount < has:
         raise InputError(
             f"{said}: the study has {limit.called(has)}, and can be given more, not less; write "
@@ -280,7 +280,7 @@ def _note_limits(study: Study, config: Config, *, say: Say) -> None:
     study.note(AMENDED, arms=arms, config={"budget": budget})
     for name, before in raised.items():
         limit, now = LIMITS[name], config.budget.limits[name]
-        more = _number(round(now - before, 9))
+        more = _number(total([now, -before]))
         say(f"the study goes on to {limit.called(now)} in all, {more} more")
 
 

@@ -17,6 +17,7 @@ from tuner.core.policy import Policy
 from tuner.core.rankings import FloatArray
 from tuner.core.steps import Say
 from tuner.core.trial import Outcome, Params, Trial
+from tuner.datasets.together import together
 from tuner.evaluation.objective import composite_values, paid_metric
 from tuner.evaluation.system_metrics import (
     SYSTEM_METRICS,
@@ -26,12 +27,14 @@ from tuner.evaluation.system_metrics import (
 from tuner.retrieval.wrapped.remembered import Remembered
 from tuner.run.assembly import Assembly
 from tuner.stats.pairs import ROUNDING
+from tuner.verdict.as_one import as_one
 from tuner.verdict.by_judge import ByJudge
 from tuner.verdict.few_queries import FewQueriesVerdict, decide_without_holdout
 from tuner.verdict.looks import EarlierLooks, count_look
+from tuner.verdict.measured import Measured
 from tuner.verdict.outcome import Rail
 from tuner.verdict.ruling import HELD_OUT, THE_WINNER, Names
-from tuner.verdict.verdict import INDEPENDENT, Guardrail, Measured, Verdict, Widened, decide
+from tuner.verdict.verdict import INDEPENDENT, Guardrail, Verdict, Widened, decide
 
 Choice = Params | Policy
 # The level of a verdict on a winner and a baseline that have been measured, but not compared yet.
@@ -121,6 +124,7 @@ def judge(
     return decide(
         *pair,
         query_types=[query.query_type for query in queries],
+        together=together(queries),
         guardrails=guardrails(assembly),
         alpha=float(section.alpha) if level_of is None else level_of(*pair),
         min_effect=float(section.min_effect),
@@ -183,9 +187,11 @@ def judge_without_holdout(
 
     both = kept(winner), kept(baseline)
     alpha = float(section.alpha) if level_of is None else level_of(*both)
-    tests = {}
+    alike, tests = together(assembly.tune_queries), {}
     if section.guardrails and winner.params != baseline.params:
-        pair = measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries)
+        pair = as_one(
+            *measured_pair(assembly, winner.params, baseline.params, assembly.tune_queries), alike
+        )
         tests = {
             guard.metric: Rail(
                 guard.test(
@@ -205,6 +211,7 @@ def judge_without_holdout(
         scored,
         guardrails=tests,
         query_types=[query.query_type for query in assembly.tune_queries],
+        together=alike,
         alpha=alpha,
         min_effect=float(section.min_effect),
         largest=largest_difference(objective.weights),
@@ -255,7 +262,7 @@ def measure(assembly: Assembly, choice: Choice, queries: Sequence[Query]) -> Mea
     outcome, judged = assembly.timeless().evaluate_by_both(choice, queries)
     objective = assembly.plan.objective
     composite = composite_values(outcome.per_query, objective.weights)
-    shown: Params = {"policy": "by query type"} if isinstance(choice, Policy) else choice
+    shown: Params = {"policy": choice.told} if isinstance(choice, Policy) else choice
     paid = [paid_metric(name)[0] for name, price in objective.price.items() if price]
     is_known = bool(paid) and all(name in outcome.per_query for name in paid)
     return Measured(
@@ -295,15 +302,21 @@ def _by_judge(
     )
 
 
-def look(runs_dir: Path, assembly: Assembly, configurations: Sequence[str]) -> EarlierLooks:
+def look(
+    runs_dir: Path,
+    assembly: Assembly,
+    configurations: Sequence[str],
+    *,
+    queries: Sequence[Query] | None = None,
+) -> EarlierLooks:
     """Return what looks at the held-out queries there were before, and remember this one.
 
     Where the queries are cut in parts, all of them decide. ``configurations`` are the keys of what
-    is measured on them, see ``key_of``.
+    is measured on them, see ``key_of``; ``queries`` those that are asked, where they are not all.
     """
     return count_look(
         runs_dir,
-        assembly.deciding_queries,
+        assembly.deciding_queries if queries is None else queries,
         study=assembly.config.study.name,
         dataset=assembly.dataset.name,
         fingerprint=assembly.dataset.fingerprint,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tuner.core.policy import POLICY
+from tuner.core.trial import Params
 from tuner.evaluation.system_metrics import (
     PAIRED_QUERIES,
     PAIRED_REPEATS,
@@ -26,11 +28,12 @@ def may_keep(assembly: Assembly) -> bool:
     return not is_engine(assembly.retriever)
 
 
-def needed(assembly: Assembly, *, keeps: bool) -> Need:
+def needed(assembly: Assembly, *, keeps: bool, baseline: Params | None = None) -> Need:
     """Return what a trial, and what comes after the search, may ask at most.
 
-    ``keeps``: what was answered once is not asked again for another purpose. What a system that
-    stops answering is probed with is not in it.
+    ``keeps``: what was answered once is not asked again for another purpose. ``baseline`` are the
+    parameters of a baseline's trial: what a session before this one was answered to judge it, is
+    not asked again. What a system that stops answering is probed with is not in it.
     """
     if isinstance(assembly.retriever, Measures):
         return Need(0, 0)
@@ -38,12 +41,26 @@ def needed(assembly: Assembly, *, keeps: bool) -> Need:
     tuned, held_out = len(assembly.tune_queries), len(assembly.holdout_queries)
     is_timed = needs_latency(names)
     per_index = float(cost.per_index) if cost is not None and assembly.plan.space.index else 0.0
+    verdict = _verdict(assembly, held_out or tuned, keeps=keeps, is_timed=is_timed)
+    of_baseline = 0
+    if keeps and held_out and assembly.baseline is not None:
+        known = _known_of_baseline(assembly, baseline)
+        of_baseline, verdict = 2 * held_out - known, verdict - known
     return Need(
         tuned + (timed_queries(tuned) if is_timed else 0),
-        _verdict(assembly, held_out or tuned, keeps=keeps, is_timed=is_timed)
-        + most_inspected(assembly),
+        verdict + most_inspected(assembly),
         per_index,
+        of_baseline,
     )
+
+
+def _known_of_baseline(assembly: Assembly, baseline: Params | None) -> int:
+    """Return how many held-out queries the baseline was answered already, each of two times."""
+    retriever, queries = assembly.retriever, assembly.holdout_queries
+    if baseline is None or POLICY in baseline or not isinstance(retriever, Remembered):
+        return 0
+    params = {**assembly.fixed, **baseline}
+    return sum(retriever.kept(queries, params, again=again) for again in (False, True))
 
 
 def _verdict(assembly: Assembly, judged: int, *, keeps: bool, is_timed: bool) -> int:

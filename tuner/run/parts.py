@@ -25,22 +25,25 @@ from tuner.core.run_files import JOURNAL_FILE
 from tuner.core.shown import counted
 from tuner.core.steps import Say
 from tuner.core.trial import Params, Trial
+from tuner.datasets.together import together
 from tuner.evaluation.objective import composite_values
 from tuner.retrieval.base import Measures
 from tuner.retrieval.free import NOTHING_FREE
 from tuner.run.as_study import make_header, make_spec
 from tuner.run.assembly import Assembly
+from tuner.run.earlier import Earlier, read_earlier
 from tuner.run.judge import measured_both, utilities
 from tuner.run.trials import trial_evaluator
-from tuner.run.warm_start import Earlier, read_earlier
-from tuner.stats import widened_by
+from tuner.stats import widened_by, widened_by_both_ways
 from tuner.stats.pairs import ROUNDING
 from tuner.study.failures import Failures
 from tuner.study.limit import Limit
 from tuner.study.loop import State, run_study
 from tuner.study.results import BASELINE_ARM
 from tuner.study.study import Study
-from tuner.verdict.verdict import Measured, Widened
+from tuner.verdict.as_one import caveat_of, gains_as_one
+from tuner.verdict.measured import Measured
+from tuner.verdict.verdict import Widened
 from tuner.verdict.winner import choose_winner, winner_rule
 
 PARTS_DIR = "parts"
@@ -235,7 +238,14 @@ def ask_parts(
         (first, _joined(baseline.params, [pair[1] for pair in met])),
         tuple(choices),
         float(is_same[~np.isnan(deployed)].mean()),
-        _widened(assembly, run_dir, baseline, trials, values),
+        _widened(
+            assembly,
+            run_dir,
+            baseline,
+            trials,
+            values,
+            has_second_way=first.objective is not None,
+        ),
         Failures.of(searched),
     )
 
@@ -279,25 +289,37 @@ def _widened(
     baseline: Trial,
     trials: Sequence[Trial],
     values: Mapping[int, FloatArray],
+    *,
+    has_second_way: bool,
 ) -> Widened:
-    """Return by how much the parts' dependence widens intervals, by what the study has measured."""
-    if baseline.number not in values:
+    """Return by how much intervals are widened, by what the study has measured.
+
+    By the parts' dependence; and, where the price is known by query, since being cheaper and as
+    good is a second way to be deployed.
+    """
+    if baseline.number not in values or np.isnan(values[baseline.number]).all():
         raise TunerError("the baseline kept no values by query")
-    known = sorted((one for one in trials if one.number in values), key=lambda one: one.number)
+    # One that has no value on any query is nobody's choice, and would leave no query to all others.
+    has_values = {number for number, one in values.items() if not np.isnan(one).all()}
+    known = sorted((one for one in trials if one.number in has_values), key=lambda one: one.number)
     part_of = {query.id: part for part, ids in enumerate(assembly.parts) for query in ids}
+    parts = np.array([part_of[query.id] for query in assembly.tune_queries])
     gains = np.stack([values[one.number] - values[baseline.number] for one in known])
-    is_priced = any(assembly.plan.objective.price.values())
-    tested = []
-    if is_priced:
-        composites = [_composite(assembly, run_dir, one) for one in known]
-        tested = [np.stack(composites) - _composite(assembly, run_dir, baseline)]
-    config = assembly.config
-    found = widened_by(
-        gains,
-        np.array([part_of[query.id] for query in assembly.tune_queries]),
-        choose=winner_rule(known),
-        seed=config.study.seed,
-        tested=tested,
-        confidence=1.0 - float(config.verdict.alpha),
-    )
-    return Widened(found[-1], found[0])
+    composites = gains
+    if any(assembly.plan.objective.price.values()):
+        base = _composite(assembly, run_dir, baseline)
+        composites = np.stack([_composite(assembly, run_dir, one) for one in known]) - base
+    if caveat_of(alike := together(assembly.tune_queries), ""):
+        gains, composites = gains_as_one(gains, alike), gains_as_one(composites, alike)
+        parts = parts[np.unique(alike, return_index=True)[1]]
+    section = assembly.config.verdict
+    given: dict[str, Any] = {
+        "choose": winner_rule(known),
+        "seed": assembly.config.study.seed,
+        "confidence": 1.0 - float(section.alpha),
+    }
+    if has_second_way:
+        margin = float(section.min_effect)
+        joint = widened_by_both_ways(gains, composites, parts, margin=margin, **given)
+        return Widened(joint, joint)
+    return Widened(widened_by(gains, parts, tested=[composites], **given)[-1])

@@ -14,6 +14,7 @@ from tuner.core.shown import counted
 from tuner.core.steps import Say
 from tuner.datasets import Dataset, split_queries
 from tuner.datasets.run_files import read_qrels
+from tuner.datasets.together import together
 from tuner.stats.agreement import Agreement, cohen_kappa
 from tuner.stats.with_judge import FEWEST_PEOPLE
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
@@ -92,13 +93,7 @@ def with_people(
     people = read_qrels(path, relevant_from=dataset.scale.relevant_from).grades
     _check(people, dataset, section.people)
     ids = frozenset(people)
-    pairs = [
-        (_grade(grade, dataset), _grade(dataset.qrels[id_][document], dataset))
-        for id_, graded in people.items()
-        for document, grade in graded.items()
-        if document in dataset.qrels[id_]
-    ]
-    agreement = cohen_kappa([one for one, _ in pairs], [other for _, other in pairs])
+    agreement = agreement_of(people, dataset.qrels, relevant_from=dataset.scale.relevant_from)
     gate = float(section.people_gate)
     every = len(dataset.queries)
     split = section.split
@@ -125,6 +120,53 @@ def with_people(
     return replace(merged, fingerprint=fingerprint_of(told)), labels
 
 
+def agreement_of(people: Grades, judged: Grades, *, relevant_from: float) -> Agreement:
+    """Compare people's grades with a judge's, of the passages that both graded.
+
+    Fractions count as relevant or not.
+    """
+
+    def whole(grade: float) -> int:
+        return int(grade) if float(grade).is_integer() else int(grade >= relevant_from)
+
+    pairs = [
+        (whole(grade), whole(judged[id_][document]))
+        for id_, graded in people.items()
+        for document, grade in graded.items()
+        if document in judged[id_]
+    ]
+    return cohen_kappa([one for one, _ in pairs], [other for _, other in pairs])
+
+
+def agreement_lines(found: Agreement, *, people: int, judged: int) -> list[str]:
+    """Say how far a judge agrees with people, who graded so many queries, and it alone so many."""
+    lines = [f"labels: {people} queries graded by people, {judged} more by the judge alone"]
+    if found.kappa is None:
+        lines.append(f"people and judge: kappa is undefined: {found.why_undefined}")
+    else:
+        lines.append(
+            f"people and judge: kappa {found.kappa:.3f} ({found.weights} weights) over "
+            f"{found.pairs} passages, {100.0 * (found.same or 0.0):.0f} % with the same grade"
+        )
+    return lines + _table(found)
+
+
+def not_judged(people: Grades, judged: Grades, path: str) -> list[Problem]:
+    """Return what is wrong where people graded queries that the judge did not."""
+    strange = [id_ for id_ in people if id_ not in judged]
+    if not strange:
+        return []
+    some = ", ".join(map(repr, strange[:SHOWN_IDS]))
+    return [
+        Problem(
+            f"people graded {len(strange)} queries that the judge did not ({some}): have it "
+            "grade them too",
+            path,
+            key=("people",),
+        )
+    ]
+
+
 def people_first(
     dataset: Dataset,
     people: frozenset[str],
@@ -135,14 +177,16 @@ def people_first(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids to tune on, and those to hold out: people's queries before all others.
 
-    A verdict rests on people's grades, and a search can do with a judge's. Queries of one group
-    stay on one side. People's queries are drawn by seed where there are more than are held out.
+    A verdict rests on people's grades, and a search can do with a judge's. Queries of one group,
+    or with the same text, stay on one side. People's queries are drawn by seed where there are more
+    than are held out.
 
     Raises:
         InputError: as ``split_queries``.
     """
-    groups = {query.group for query in dataset.queries if query.id in people and query.group}
-    first = [q for q in dataset.queries if q.id in people or q.group in groups]
+    numbered = list(zip(together(dataset.queries).tolist(), dataset.queries, strict=True))
+    theirs = {number for number, query in numbered if query.id in people}
+    first = [query for number, query in numbered if number in theirs]
     taken = {query.id for query in first}
     rest = [query for query in dataset.queries if query.id not in taken]
     total = int(len(dataset.queries) * holdout + 0.5)
@@ -161,20 +205,9 @@ def people_first(
 def _check(people: Grades, dataset: Dataset, path: str) -> None:
     """Refuse grades of queries or documents that the data set does not hold."""
     documents = {document.id for document in dataset.corpus.documents}
-    strange = [id_ for id_ in people if id_ not in dataset.qrels]
     named = {document for graded in people.values() for document in graded}
     missing = sorted(named - documents) if documents else []
-    problems = []
-    if strange:
-        some = ", ".join(map(repr, strange[:SHOWN_IDS]))
-        problems.append(
-            Problem(
-                f"people graded {len(strange)} queries that the judge did not ({some}): have it "
-                "grade them too",
-                path,
-                key=("people",),
-            )
-        )
+    problems = not_judged(people, dataset.qrels, path)
     if missing:
         some = ", ".join(map(repr, missing[:SHOWN_IDS]))
         problems.append(
@@ -183,24 +216,11 @@ def _check(people: Grades, dataset: Dataset, path: str) -> None:
     refuse(problems)
 
 
-def _grade(grade: float, dataset: Dataset) -> int:
-    """Return a whole grade as it is, and of a fraction whether it is relevant."""
-    return int(grade) if float(grade).is_integer() else int(grade >= dataset.scale.relevant_from)
-
-
 def _told(labels: PeoplesLabels, dataset: Dataset, is_split: bool) -> list[str]:
     """Say how far the judge agrees with people, and what that means."""
     found = labels.agreement
     people, judged = len(labels.queries), len(dataset.queries) - len(labels.queries)
-    lines = [f"labels: {people} queries graded by people, {judged} more by the judge alone"]
-    if found.kappa is None:
-        lines.append(f"people and judge: kappa is undefined: {found.why_undefined}")
-    else:
-        lines.append(
-            f"people and judge: kappa {found.kappa:.3f} ({found.weights} weights) over "
-            f"{found.pairs} passages, {100.0 * (found.same or 0.0):.0f} % with the same grade"
-        )
-    lines += _table(found)
+    lines = agreement_lines(found, people=people, judged=judged)
     if labels.counts:
         if people < FEWEST_PEOPLE:
             lines.append(

@@ -76,6 +76,7 @@ def make_plan(config: Config, source: Source, *, to_run: bool = False) -> Plan:
         free = _collect(problems, ("free",), lambda: declared_free(declared, names))
     arms = _arms(config, problems)
     problems += _budget_problems(config)
+    problems += _people_problems(config)
     problems += _parts_problems(config)
     if (racing := config.racing) is not None:
         _collect(problems, ("racing",), lambda: check_racing(racing.rungs, racing.stop_below))
@@ -175,6 +176,18 @@ def _parts_problems(config: Config) -> Iterator[Problem]:
     if not all(map(is_point, config.start_from)):
         message = "an earlier study has seen every part, so no search without one may start from it"
         yield Problem(f"{message}; leave it out, or hold queries out", key=("start_from",))
+
+
+def _people_problems(config: Config) -> Iterator[Problem]:
+    section = config.dataset
+    if section is None or section.people is not None:
+        return
+    if section.people_gate != type(section).model_fields["people_gate"].default:
+        yield Problem(
+            "nobody's labels are compared with a judge's: name the file of people's grades as "
+            "`people`, or leave this out",
+            key=("dataset", "people_gate"),
+        )
 
 
 def _objective(config: Config) -> Objective:
@@ -308,9 +321,16 @@ def _collect(problems: list[Problem], key: tuple[str | int, ...], make: Callable
         return None
 
 
+_GIVEN = (("space",), ("baseline",))
+
+
 def below(problem: Problem, key: tuple[str | int, ...]) -> Problem:
-    """Put a problem's key below that of its section, unless it starts there already."""
-    if problem.file is not None or problem.key[: len(key)] == key:
+    """Put a problem's key below that of its section, unless it starts there already.
+
+    What a retriever says of the space or of the baseline, which it is given, stays theirs.
+    """
+    is_own = problem.key[: len(key)] == key or problem.key[:1] in _GIVEN
+    if problem.file is not None or is_own:
         return problem
     return replace(problem, key=(*key, *problem.key))
 

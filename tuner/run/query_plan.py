@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from tuner.core.study_record import StudyHeader
 from tuner.core.trial import Trial
 from tuner.evaluation.objective import composite_values
 from tuner.run.folder import journal_in, last_summary
-from tuner.run.side_by_side import read_side_by_side
+from tuner.run.side_by_side import SideBySide, read_side_by_side
 from tuner.stats import minimum_detectable_effect, sample_size_paired
 from tuner.study.results import BASELINE_ARM
 from tuner.verdict.more_queries import needed, shown_by, to_label
+from tuner.verdict.ruling import CaveatKind
 from tuner.verdict.verdict import ALPHA, MIN_EFFECT
 
 # Differences that people ask about, and effects where nothing is known of the spread: Cohen (1988)
@@ -41,6 +42,8 @@ class Spread:
         queries: on how many queries it was seen; None for a guess.
         held_out_share: the share of all queries that is held out; None where that is moot.
         run_shift: by how much the system differed from itself when it was asked again.
+        widened: how many times as wide intervals are as those of independent queries: where all
+            queries decide, part by part, since the parts depend on each other.
         alpha: what the study decides by.
         min_effect: the smallest gain that would matter to it.
     """
@@ -50,6 +53,7 @@ class Spread:
     queries: int | None = None
     held_out_share: float | None = None
     run_shift: float = 0.0
+    widened: float = 1.0
     alpha: float = ALPHA
     min_effect: float = MIN_EFFECT
 
@@ -129,6 +133,8 @@ def plan_queries(
             ),
         )
     deviation, shift = spread.standard_deviation, spread.run_shift
+    # An interval that is so many times as wide needs the queries of so much larger a spread.
+    counted = deviation * spread.widened
     if deviation <= 0.0:
         raise InputError(f"the spread is {deviation:g}: without any, two queries show everything")
     differences = effects or sorted({*DIFFERENCES, spread.min_effect})
@@ -136,12 +142,12 @@ def plan_queries(
     numbers = queries or sorted({*QUERIES, *([spread.queries] if spread.queries else [])})
     found = []
     for difference in differences:
-        total = needed(difference, deviation, alpha=alpha, run_shift=shift, power=power)
+        total = needed(difference, counted, alpha=alpha, run_shift=shift, power=power)
         label = None if total is None else to_label(total, spread.held_out_share)
         found.append(Needed(difference, difference / deviation, total, label))
     shown = []
     for number in numbers:
-        least = shown_by(number, deviation, alpha=alpha, run_shift=shift, power=power)
+        least = shown_by(number, counted, alpha=alpha, run_shift=shift, power=power)
         shown.append(Detectable(number, least / deviation, least))
     return QueryPlan(alpha, power, spread, tuple(found), tuple(shown))
 
@@ -177,8 +183,9 @@ def spread_of_run(run_dir: Path) -> Spread:
     rows = read_side_by_side(run_dir)
     changes = np.array([row.change for row in rows if row.change is not None])
     if changes.size > 1 and changes.std() > 0.0:
-        part = "held-out" if rows[0].part == "holdout" else "tune"
-        source = f"winner against baseline on {changes.size} {part} queries of {header.name}"
+        source = (
+            f"winner against baseline on {changes.size} {_kind(rows, content)} of {header.name}"
+        )
         return _spread(content, float(changes.std(ddof=1)), source, changes.size)
     deviations, queries = _trial_spreads(run_dir, header, list(content.trials.values()))
     if not deviations:
@@ -188,6 +195,23 @@ def spread_of_run(run_dir: Path) -> Spread:
         )
     source = f"{len(deviations)} trials against the baseline on {queries} tune queries, the median"
     return _spread(content, float(np.median(deviations)), f"{source}, of {header.name}", queries)
+
+
+def _kind(rows: Sequence[SideBySide], content: JournalContent) -> str:
+    """Say which queries these are; where they decide part by part, all of them."""
+    if _parts(content) is not None:
+        return "queries"
+    return "held-out queries" if rows[0].part == "holdout" else "tune queries"
+
+
+def _parts(content: JournalContent) -> Mapping[str, Any] | None:
+    """Return what the verdict tells of its parts; None where there were none."""
+    summary = last_summary(content)
+    verdict = (summary.verdict if summary is not None else None) or {}
+    return next(
+        (one["figures"] for one in verdict.get("caveats", ()) if one["kind"] == CaveatKind.PARTS),
+        None,
+    )
 
 
 def _spread(content: JournalContent, deviation: float, source: str, queries: int) -> Spread:
@@ -201,6 +225,7 @@ def _spread(content: JournalContent, deviation: float, source: str, queries: int
         queries,
         held_out / total if held_out and total else None,
         float(verdict.get("run_shift") or 0.0),
+        float((_parts(content) or {}).get("widened", 1.0)),
         float(section.get("alpha", ALPHA)),
         float(section.get("min_effect", MIN_EFFECT)),
     )

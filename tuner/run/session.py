@@ -29,8 +29,10 @@ from tuner.retrieval.base import Measures
 from tuner.retrieval.indexes import indexed_in
 from tuner.run.accounts import accounting, budget_of, reopened
 from tuner.run.as_study import make_header, make_spec
+from tuner.run.asking import probe
 from tuner.run.assembly import Assembly, assemble
-from tuner.run.conclusion import Conclusion, probe
+from tuner.run.conclusion import Conclusion
+from tuner.run.earlier import Earlier, gather, read_earlier, write_earlier
 from tuner.run.folder import (
     SUMMARY_NOTE,
     TIMES_NOTE,
@@ -41,7 +43,7 @@ from tuner.run.folder import (
     remembering,
     times_record,
     write_best,
-    write_config,
+    write_opening,
 )
 from tuner.run.free import interrupted, settle
 from tuner.run.going_on import (
@@ -61,7 +63,6 @@ from tuner.run.parts import search_parts
 from tuner.run.pins import WINNER, pin_index, pinning_best
 from tuner.run.planning import make_plan
 from tuner.run.trials import trial_evaluator
-from tuner.run.warm_start import Earlier, gather, read_earlier, write_earlier
 from tuner.study.limit import first_of
 from tuner.study.loop import Event, State, run_study
 from tuner.study.results import BASELINE_ARM
@@ -191,6 +192,8 @@ class Session:
         def sum_up(state: State) -> StudySummary:
             with phases.phase(VERDICT) as advance, watched(self._queries_asked(), advance):
                 summary = self._ended(state, level_of) or conclusion.sum_up(state)
+            if budget.ended and summary.spent is not None:
+                summary = replace(summary, spent=replace(summary.spent, aside=budget.ended))
             return timed(summary)
 
         def show(summary: StudySummary) -> StudySummary:
@@ -243,7 +246,11 @@ class Session:
         trials, damaged = self.study.trials, list[str]()
         utilities(self.assembly, self.run_dir / JOURNAL_FILE, trials, say=damaged.append)
         is_same = sum(trial.is_told for trial in trials) == before.told_trials
-        return before if is_same and not damaged else None
+        if not is_same or damaged:
+            return None
+        limits = self.assembly.config.budget.limits  # may have been raised since
+        spent = None if before.spent is None else replace(before.spent, limits=limits)
+        return replace(before, spent=spent)
 
     def _queries_asked(self) -> Callable[[], tuple[int, int]]:
         """Return what tells how many queries the verdict has asked, and of how many."""
@@ -275,7 +282,7 @@ def begin(assembly: Assembly, *, say: Say = unsaid, earlier: Earlier | None = No
     earlier = gather(assembly, say=say) if earlier is None else earlier
     header = make_header(assembly)
     run_dir = new_run_dir(Path(assembly.config.study.runs_dir), header)
-    write_config(run_dir / CONFIG_FILE, assembly)
+    write_opening(run_dir, assembly)
     write_earlier(run_dir, earlier)
     study = open_study(header, make_spec(assembly, earlier), run_dir)
     with closed_on_error(study):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from tuner.core.errors import InputError
 from tuner.core.steps import Say
 from tuner.datasets import Dataset, cut_queries, split_queries
 from tuner.datasets.dataset import duplicate_queries
+from tuner.datasets.together import together
 from tuner.run.people import PeoplesLabels, people_first
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
 
@@ -35,7 +36,7 @@ class Division:
 def divide(
     section: DatasetSection, dataset: Dataset, people: PeoplesLabels | None, seed: int, say: Say
 ) -> Division:
-    """Divide a data set's queries as its section says, and warn of copies on several sides.
+    """Divide a data set's queries as its section says, and tell of copies.
 
     Where a judge's labels count beside ``people``'s, people's queries are held out first.
 
@@ -52,34 +53,31 @@ def divide(
     )
     parts: tuple[Ids, ...] = ()
     if split.parts is not None:
-        if len(queries) < FEWEST_IN_PARTS:
+        count = len(set(together(queries).tolist()))
+        if count < FEWEST_IN_PARTS:
+            alike = "" if count == len(queries) else f", which count as {count},"
             message = (
-                f"{len(queries)} queries are too few to decide part by part: at least "
+                f"{len(queries)} queries{alike} are too few to decide part by part: at least "
                 f"{FEWEST_IN_PARTS} are needed; leave it out, and the gain is corrected for the "
                 "search's luck"
             )
             raise InputError(message, key=("split", "parts"))
         parts = cut_queries(queries, split.parts, stratify_by=split.stratify_by, seed=seed)
-    for warning in (*dataset.warnings, *_on_several_sides(dataset, parts or (held_out,))):
+    for warning in (*dataset.warnings, *_together(dataset)):
         say(f"note: {warning}")
     return Division(tune, held_out, parts)
 
 
-def _on_several_sides(dataset: Dataset, sides: Sequence[Ids]) -> Iterator[str]:
-    """Yield a warning of queries that are tuned on and held out as well, under another id."""
-    side_of = {id_: number for number, ids in enumerate(sides, start=1) for id_ in ids}
-    split = [
-        ", ".join(map(repr, ids))
-        for ids in (duplicate_queries(dataset) if side_of else ())
-        if len({side_of.get(id_, 0) for id_ in ids}) > 1
-    ]
-    if not split:
+def _together(dataset: Dataset) -> Iterator[str]:
+    """Yield a note on queries with the same text, which count as one."""
+    copies = duplicate_queries(dataset)
+    if not copies:
         return
-    rest = f"; and {len(split) - SHOWN_COPIES} more like this" if split[SHOWN_COPIES:] else ""
+    shown = "; ".join(", ".join(map(repr, ids)) for ids in copies[:SHOWN_COPIES])
+    rest = f"; and {len(copies) - SHOWN_COPIES} more like this" if copies[SHOWN_COPIES:] else ""
     yield (
-        f"queries with the same text stand on both sides of the split, so the held-out ones are "
-        f"not all fresh: {'; '.join(split[:SHOWN_COPIES])}{rest}; remove one of each, or give them "
-        "the same `group` in queries.jsonl"
+        f"queries with the same text stay on one side of the split, and count as one in the "
+        f"verdict: {shown}{rest}"
     )
 
 

@@ -20,6 +20,7 @@ from tuner.core import registry
 from tuner.core.corpus import Corpus, Document
 from tuner.core.errors import InputError, Problem, TunerError, did_you_mean, one_line
 from tuner.core.json_text import digest_of
+from tuner.core.logs import adopt
 from tuner.core.policy import is_policy
 from tuner.core.space import SearchSpace
 from tuner.core.steps import Advance, unheard
@@ -136,6 +137,7 @@ def build_retriever(
     }
     with explained(config):
         built = _opened(config, kind, corpus, given, advance)
+        adopt()
         calls = {"prepare": (("queries",), ()), "retrieve": (("queries", "params"), ())}
         _check_system(built, config.retriever.kind, calls)
     return built

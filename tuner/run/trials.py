@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tuner.core.calls import TRIALS
+from tuner.core.corpus import Query
 from tuner.core.errors import InputError
 from tuner.evaluation.accounted import Accounted
+from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.asking import FreeEvaluator
 from tuner.evaluation.free.raced import FreeRacing
 from tuner.evaluation.racing import Racing
@@ -35,7 +38,10 @@ def trial_evaluator(assembly: Assembly, free: FreeKnobs, *, purpose: str = TRIAL
         raise InputError(f"{message}; leave it out", key=("racing",))
     if free.mixing is not None:
         retriever = telling_legs(retriever)
-    make = partial(counting.evaluator_over, retriever)
+
+    def make(queries: Sequence[Query]) -> Evaluator:
+        return replace(counting.evaluator_over(retriever, queries), tells_ranks=True)
+
     objective = assembly.plan.objective
     freely = FreeEvaluator(make(queries), objective, assembly.plan.space, free)
     if section is None or dataset is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.ledger import Asked
+from tuner.core.money import is_passed, total
 from tuner.core.spent import least_amount
 from tuner.evaluation.evaluator import undefined_metrics
 from tuner.retrieval.indexes import indexed_in
 from tuner.run.assembly import Assembly
-from tuner.run.budget import is_passed
 from tuner.run.free import most_checked
 from tuner.run.needs import may_keep, needed
 from tuner.verdict.few_queries import FEWEST_TO_SPLIT
@@ -75,9 +75,10 @@ def _check_budget(assembly: Assembly) -> None:
         problems.append(Problem(message, key=("budget", "query_evaluations")))
     if budget.money is not None and section is not None:
         # What the contexts cost is known when there are some.
-        money = section.cost.of(Asked(sent=queries)) + (need.per_index if searches else 0.0)
+        parts_of_it = [section.cost.of(Asked(sent=queries)), need.per_index if searches else 0.0]
         if (indexed := indexed_in(assembly.retriever)) and indexed.new_first is not None:
-            money += float(section.per_index)
+            parts_of_it.append(float(section.per_index))
+        money = total(parts_of_it)
         if is_passed(budget.money, by=money):
             least = least_amount(money)
             message = f"too little: {what} and the verdict cost {least}, contexts not counted"

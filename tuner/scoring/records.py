@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tuner.core.rankings import FloatArray
 from tuner.metrics.base import Aggregate, aggregate, aggregate_by
 
 if TYPE_CHECKING:
+    from tuner.scoring.by_people import PeoplesGrades
     from tuner.scoring.run_files import RunFiles
     from tuner.scoring.scores import RunComparison, RunScore, Scores
 
@@ -69,6 +71,7 @@ def score_record(
     groups: Mapping[str, Sequence[str]],
     undefined: str,
     has_queries: bool,
+    people: PeoplesGrades | None = None,
 ) -> dict[str, Any]:
     """Return everything that was computed, ready for JSON."""
     from tuner.scoring.scores import SEED
@@ -81,7 +84,7 @@ def score_record(
             "missing_queries": len(run.missing),
             "queries_without_judgements": run.without_judgements,
             "unjudged_at_10": run.unjudged_share,
-            "metrics": spread_record(run.values),
+            "metrics": spread_record(run.values) | _by_both(run),
             **{f"by_{label}": group_record(run.values, of) for label, of in groups.items()},
             **({"per_query": _by_query(scores, run)} if has_queries else {}),
         }
@@ -95,10 +98,19 @@ def score_record(
         "defined_queries": scores.defined,
         "runs": runs,
     }
+    if people is not None:
+        record["labels"] = people.to_record()
     if comparisons:
         record["seed"] = SEED
         record["comparisons"] = [_comparison(one) for one in comparisons]
     return record
+
+
+def _by_both(run: RunScore) -> dict[str, Any]:
+    """Return the estimates by people's and a judge's grades; a spread is known of neither alone."""
+    return (
+        {} if run.judged is None else {n: {"mean": _number(run.mean(n))} for n in run.judged.values}
+    )
 
 
 def _by_query(scores: Scores, run: RunScore) -> dict[str, dict[str, float | None]]:
@@ -127,6 +139,7 @@ def _comparison(one: RunComparison) -> dict[str, Any]:
         "ties": result.ties,
         "losses": result.losses,
         "remark": result.remark,
+        "judge": None if result.judge is None else asdict(result.judge),
     }
 
 

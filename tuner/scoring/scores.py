@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from tuner.core.errors import MetricError, Problem, refuse
-from tuner.core.rankings import FloatArray
+from tuner.core.rankings import BoolArray, FloatArray
 from tuner.core.shown import figure
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.metrics import Metric, Qrels, at_grades, mean_defined, parse
 from tuner.metrics.ordering import Answer, top_documents
+from tuner.scoring.by_people import PeoplesGrades
 from tuner.scoring.inputs import Scorer, ScoringInputs, Told, answering_metric
-from tuner.stats import PairedComparison, compare_paired, correct_holm, queries_needed
+from tuner.stats import Labels, PairedComparison, correct_holm, mean_with_judge, queries_needed
 from tuner.stats.power import MOST_TIMES
+from tuner.verdict.by_judge import compared
+from tuner.verdict.caveats import by_judge
 from tuner.verdict.ruling import in_queries
 
 Grades = Mapping[str, Mapping[str, float]]
@@ -40,6 +43,19 @@ SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
+class JudgedValues:
+    """A run's values by a judge's grades alone, beside those of queries that people graded.
+
+    Attributes:
+        is_people: shape (queries,), which queries people graded.
+        values: metric -> one value a query; only of metrics that grades decide.
+    """
+
+    is_people: BoolArray
+    values: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
 class RunScore:
     """One run's values and what is to be known about them.
 
@@ -52,6 +68,8 @@ class RunScore:
         unjudged_share: share of the documents in the top 10 that nobody judged, over the judged
             queries; they count as irrelevant. None where nothing was retrieved.
         retrieved: judged query -> number of documents.
+        judged: the values by a judge's grades, where people graded some queries; ``values`` are by
+            people's grades there.
     """
 
     name: str
@@ -60,10 +78,19 @@ class RunScore:
     without_judgements: int
     unjudged_share: float | None
     retrieved: Mapping[str, int]
+    judged: JudgedValues | None = None
 
     def mean(self, metric: str) -> float:
-        """Return the mean over the queries where the metric is defined, NaN if there is none."""
-        return mean_defined(self.values[metric])[0]
+        """Return the mean over the queries where the metric is defined, NaN if there is none.
+
+        Where there are people's and a judge's grades it is the estimate by both.
+        """
+        values = self.values[metric]
+        if self.judged is None or metric not in self.judged.values:
+            return mean_defined(values)[0]
+        is_people = self.judged.is_people
+        found = mean_with_judge(values, self.judged.values[metric], is_people)
+        return mean_defined(values[is_people])[0] if found is None else found[0]
 
     def count(self, metric: str) -> int:
         """Return for how many queries the metric is defined."""
@@ -168,6 +195,40 @@ def score_runs(
     )
 
 
+def score_by_both(
+    people: PeoplesGrades,
+    runs: Mapping[str, Mapping[str, Answer]],
+    metrics: Sequence[str],
+    *,
+    undefined: Literal["skip", "zero"] = "zero",
+    inputs: ScoringInputs = ScoringInputs(),  # noqa: B008  # frozen, and empty
+) -> Scores:
+    """Score every run by people's grades and a judge's, as ``score_runs`` does by one kind.
+
+    Means and comparisons are then estimates by both (``tuner.stats.with_judge``): right whatever
+    the judge is like, and the sharper the better it is.
+
+    Raises:
+        InputError: as ``score_runs``.
+    """
+    scores = score_runs(people.grades, runs, metrics, undefined=undefined, inputs=inputs)
+    if people.why_not:
+        return scores
+    by_grades = [name for name in scores.metrics if _is_by_grades(name)]
+    if not by_grades:
+        return scores
+    judged = score_runs(people.judged, runs, by_grades, undefined=undefined, inputs=inputs)
+    both = zip(scores.runs, judged.runs, strict=True)
+    found = [
+        replace(run, judged=JudgedValues(people.is_people, other.values)) for run, other in both
+    ]
+    return replace(scores, runs=tuple(found))
+
+
+def _is_by_grades(name: str) -> bool:
+    return answering_metric(name) is None and parse(name).kind != "graph"
+
+
 def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     """Compare each later run with the first, query by query, on every metric.
 
@@ -175,13 +236,18 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
     """
     first, *others = scores.runs
     pairs = [(run, metric) for run in others for metric in scores.metrics]
-    compared = [
-        compare_paired(run.values[metric], first.values[metric], seed=SEED, resamples=0).within(
-            largest_difference([metric])
+    comparisons = [
+        compared(
+            run.values[metric],
+            first.values[metric],
+            _labels(run, first, metric),
+            most=largest_difference([metric]),
+            seed=SEED,
+            resamples=0,
         )
         for run, metric in pairs
     ]
-    adjusted = correct_holm([comparison.p_value for comparison in compared])
+    adjusted = correct_holm([comparison.p_value for comparison in comparisons])
     return tuple(
         RunComparison(
             run=run.name,
@@ -190,8 +256,16 @@ def compare_with_first(scores: Scores) -> tuple[RunComparison, ...]:
             comparison=comparison.of_a_cost() if is_better_lower(metric) else comparison,
             adjusted_p=None if np.isnan(p_value) else float(p_value),
         )
-        for (run, metric), comparison, p_value in zip(pairs, compared, adjusted, strict=True)
+        for (run, metric), comparison, p_value in zip(pairs, comparisons, adjusted, strict=True)
     )
+
+
+def _labels(run: RunScore, first: RunScore, metric: str) -> Labels | None:
+    """Return whose grades the values of a metric are by; None where there is one kind only."""
+    both = run.judged, first.judged
+    if both[0] is None or both[1] is None or metric not in both[0].values:
+        return None
+    return Labels(both[0].is_people, both[0].values[metric], both[1].values[metric])
 
 
 def _parsed(
@@ -302,7 +376,10 @@ def sentence(comparisons: Sequence[RunComparison]) -> str:
         words = f"{pair}: no difference shown on {primary.metric} ({figures}){_needed(result)}"
     if result.remark:
         words += f"; {result.remark}"
-    return f"{words}. {_others(others)}".rstrip()
+    told = [f"{words}."]
+    if result.judge is not None:
+        told.append(by_judge(asdict(result.judge)))
+    return " ".join([*told, _others(others)]).rstrip()
 
 
 def _needed(result: PairedComparison) -> str:

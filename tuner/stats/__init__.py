@@ -1,6 +1,6 @@
 """Statistics for judging configurations: is one really better, and how many queries would tell?"""
 
-from tuner.stats.crossfit import widened_by
+from tuner.stats.crossfit import widened_by, widened_by_both_ways
 from tuner.stats.guardrail import NonInferiority, non_inferior_quantile, non_inferiority
 from tuner.stats.multiple import (
     GroupComparison,
@@ -78,5 +78,6 @@ __all__ = [
     "sign_flip_p",
     "standard_error",
     "widened_by",
+    "widened_by_both_ways",
     "within_one_standard_error",
 ]

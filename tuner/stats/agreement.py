@@ -77,7 +77,8 @@ def _why_undefined(first: Sequence[int], second: Sequence[int]) -> str:
         return "nothing was graded by both"
     for name, grades in (("first", first), ("second", second)):
         if len(set(grades)) == 1:
-            message = f"the {name} annotator gave grade {grades[0]} to all {len(grades)} pairs"
+            pairs = "the only pair" if len(grades) == 1 else f"all {len(grades)} pairs"
+            message = f"the {name} annotator gave grade {grades[0]} to {pairs}"
             return f"{message}, so that agreement cannot be told from chance"
     return ""
 

@@ -56,10 +56,73 @@ def widened_by(
         InputError: a shape is wrong, or there are fewer than two parts or queries with values.
     """
     check_share("confidence", confidence)
-    shapes = {np.shape(gains), *map(np.shape, tested)}
-    if len(shapes) > 1 or np.ndim(gains) != 2 or np.shape(gains)[1:] != np.shape(part_of):
+    means, errors, nominal = _under_no_gain(
+        [gains, *tested], part_of, choose=choose, seed=seed, resamples=resamples, level=confidence
+    )
+    found = _ratio(means, errors)
+    level = 0.5 + confidence / 2.0
+    return tuple(max(1.0, float(q) / nominal) for q in np.quantile(found, level, axis=1))
+
+
+def widened_by_both_ways(
+    gains: FloatArray,
+    tested: FloatArray,
+    part_of: PartOf,
+    *,
+    choose: Choose,
+    margin: float,
+    seed: int,
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+) -> float:
+    """Return one factor for both intervals where a claim may be made in two ways.
+
+    One way: ``tested`` is clearly better. The other: ``gains``, what is chosen by, are clearly
+    better and more than ``tested``, which is clearly not worse by ``margin``. Each way has its
+    chance where nothing is better, and both together up to twice that. So of each resample of
+    ``widened_by`` the largest factor is kept at which either way would claim something; their upper
+    quantile, and that of ``tested`` alone, is the factor.
+
+    Raises:
+        InputError: as for ``widened_by``.
+    """
+    check_share("confidence", confidence)
+    means, errors, nominal = _under_no_gain(
+        [gains, tested], part_of, choose=choose, seed=seed, resamples=resamples, level=confidence
+    )
+    own, other = _ratio(means, errors)
+    # Without any spread it is not worse for certain.
+    is_spread = errors[1] > 0.0
+    not_worse = np.where(is_spread, (means[1] + margin) / np.where(is_spread, errors[1], 1.0), own)
+    second = np.where(means[0] > means[1], np.minimum(own, not_worse), -np.inf)
+    level = 0.5 + confidence / 2.0
+    found = np.quantile([other, np.maximum(other, second)], level, axis=1)
+    return max(1.0, float(found.max()) / nominal)
+
+
+def _ratio(means: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return t, 0 where nothing varies."""
+    is_spread = errors > 0.0
+    return np.where(is_spread, means / np.where(is_spread, errors, 1.0), 0.0)
+
+
+def _under_no_gain(
+    values: Sequence[FloatArray],
+    part_of: PartOf,
+    *,
+    choose: Choose,
+    seed: int,
+    resamples: int,
+    level: float,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return means and their errors where nothing is better, and Student's quantile for these.
+
+    Means and errors have the shape (kinds of values, resamples).
+    """
+    shapes = {np.shape(one) for one in values}
+    if len(shapes) > 1 or np.ndim(values[0]) != 2 or np.shape(values[0])[1:] != np.shape(part_of):
         raise InputError("gains, what is tested and the parts are not of the same queries")
-    stacked = np.stack([np.asarray(one, dtype=np.float64) for one in (gains, *tested)])
+    stacked = np.stack([np.asarray(one, dtype=np.float64) for one in values])
     is_known = ~np.isnan(stacked).any(axis=(0, 1))
     stacked, parts = stacked[:, :, is_known], np.asarray(part_of)[is_known]
     sizes = np.unique(parts, return_counts=True)[1]
@@ -69,22 +132,21 @@ def widened_by(
     is_worse = stacked[0].mean(axis=1) < -CLEARLY_WORSE * error
     centred = stacked - stacked.mean(axis=2, keepdims=True)
     centred[0, is_worse] = stacked[0, is_worse]
-    found = _statistics(centred, sizes, choose, resamples=resamples, seed=seed)
     from scipy import stats
 
-    level = 0.5 + confidence / 2.0
-    nominal = float(stats.t.ppf(level, int(sizes.sum()) - 1))
-    return tuple(max(1.0, float(q) / nominal) for q in np.quantile(found, level, axis=1))
+    means, errors = _resampled(centred, sizes, choose, resamples=resamples, seed=seed)
+    return means, errors, float(stats.t.ppf(0.5 + level / 2.0, int(sizes.sum()) - 1))
 
 
-def _statistics(
+def _resampled(
     centred: FloatArray, sizes: npt.NDArray[np.intp], choose: Choose, *, resamples: int, seed: int
-) -> FloatArray:
-    """Return t of each kind of values in each resample, shape (kinds, resamples)."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard error of each kind of values in each resample."""
     kinds, trials, queries = centred.shape
     random = np.random.default_rng(seed)
     uniform = np.full(queries, 1.0 / queries)
-    found: list[FloatArray] = []
+    means: list[FloatArray] = []
+    errors: list[FloatArray] = []
     done, total = 0, int(sizes.sum())
     while done < resamples:
         count = min(resamples - done, max(1, VALUES_AT_ONCE // max(trials, queries)))
@@ -98,8 +160,7 @@ def _statistics(
             sums[1] += (part * values**2).sum(axis=2)
         mean = sums[0] / total
         variance = (sums[1] / total - mean**2) * total / (total - 1)
-        is_spread = variance > _NO_SPREAD
-        error = np.sqrt(np.where(is_spread, variance, 1.0) / total)
-        found.append(np.where(is_spread, mean / error, 0.0))
+        means.append(mean)
+        errors.append(np.sqrt(np.where(variance > _NO_SPREAD, variance, 0.0) / total))
         done += count
-    return np.concatenate(found, axis=1)
+    return np.concatenate(means, axis=1), np.concatenate(errors, axis=1)

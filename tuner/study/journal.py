@@ -40,6 +40,8 @@ from tuner.core.trial import Trial
 # What must be equal. A fingerprint says more than the mapping it was made of, so both are compared.
 _SUBJECTS = ("seed", "ahead", "space", "objective", "baseline", "index", "fingerprints")
 _LONGEST_VALUE = 120
+# A line tells for so long how long a run has gone on, should it be killed.
+TOLD_FOR_S = 1.0
 # What of a configuration says how many trials the arms have.
 _OF_ARMS = ("backends",)
 
@@ -53,7 +55,7 @@ class Journal:
         self._process_id = os.getpid()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self._is_closed = False
-        self._began = time.monotonic()
+        self._began = self._written = time.monotonic()
 
     @classmethod
     def create(cls, path: Path, header: StudyHeader) -> Self:
@@ -172,6 +174,15 @@ class Journal:
             times = {"time": time.time(), **self._clock()}
             self._append({"event": "note", "kind": kind, **times, **detail})
 
+    def keep_time(self) -> None:
+        """Write how long the run has gone on, where its last line does not tell that any more.
+
+        Raises:
+            TunerError: the disk refuses; the journal is as it was before.
+        """
+        if time.monotonic() - self._written > TOLD_FOR_S:
+            self.note("going on")
+
     def close(self) -> None:
         """Bring everything to the disk and let others write; a second call does nothing.
 
@@ -241,6 +252,7 @@ class Journal:
         # JSON has no NaN: what is undefined is null in the journal, and NaN again when read.
         line = json.dumps(without_undefined(event), separators=(",", ":")).encode() + b"\n"
         append_bytes(self._file, line)
+        self._written = time.monotonic()
 
     def _sync(self) -> None:
         os.fsync(self._file)

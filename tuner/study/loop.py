@@ -135,7 +135,10 @@ class _Asking:
             yield trial
 
     def _leave(self) -> Leave:
-        leave = self._limit() if self._has_first else GO
+        upcoming = self.study.upcoming
+        # It may have got no answer at first, and is asked again when the limit is reached.
+        is_first = upcoming is not None and upcoming.number == 0
+        leave = self._limit() if self._has_first and not is_first else GO
         if leave.over and self.study.has_more:
             self.study.ended_by = leave.over
             if not self.is_over:

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from typing import TypeVar
 
-from tuner.core.errors import OutageError
+from tuner.core.errors import OutageError, TunerError, one_line
 from tuner.core.outages import is_outage
 from tuner.core.shown import counted
 from tuner.core.trial import Blame, Outcome, Params, Trial
 from tuner.execution.base import Outcomes
+
+Result = TypeVar("Result")
 
 # So many evaluations in a row that the system did not answer are no accident.
 UNANSWERED_IN_A_ROW = 5
@@ -34,10 +37,10 @@ def without_outages(
     does answer. ``run`` is called again until nothing is left to ask.
 
     Raises:
-        OutageError: 5 evaluations in a row got no answer, or all of the last ones, and
-            ``is_answering`` gets none either. What is held back stays untold.
+        OutageError: 5 evaluations in a row got no answer, and ``is_answering`` gets none either; or
+            fewer, where no more are sent out. What is held back stays untold.
     """
-    held = _Held(ask_again)
+    held, is_proven = _Held(ask_again), True
     while True:
         has_run = False
         with closing(run()) as outcomes:
@@ -57,10 +60,16 @@ def without_outages(
                             yield from held.release()
                         elif held.in_a_row >= UNANSWERED_IN_A_ROW:
                             raise OutageError(held.reason)
+        if not (has_run or is_proven):
+            raise OutageError(held.reason)
         if not held.is_empty:
-            if not is_answering():
+            is_proven = is_answering()
+            if is_proven:
+                yield from held.release()
+            elif held.in_a_row < UNANSWERED_IN_A_ROW:
+                held.ask_all_again()
+            else:
                 raise OutageError(held.reason)
-            yield from held.release()
         if not (has_run and held.to_ask):
             return
 
@@ -73,11 +82,40 @@ def is_answering(trials: Sequence[Trial], probe: Callable[[Params], object]) -> 
     known = [trial for trial in trials if trial.is_scored]
     if not known:
         return False
+    quickest = min(known, key=lambda trial: trial.seconds.get("total", math.inf))
+    return gets_answer(lambda: probe(quickest.params))
+
+
+def gets_answer(ask: Callable[[], object]) -> bool:
+    """Say whether a system gives an answer, whatever it is, to what it is asked."""
     try:
-        probe(min(known, key=lambda trial: trial.seconds.get("total", math.inf)).params)
-    except Exception as error:  # whatever it is, it is an answer, unless the system gave none
+        ask()
+    except Exception as error:
         return not is_outage(error)
     return True
+
+
+def answered(step: Callable[[], Result], is_answering: Callable[[], bool]) -> Result:
+    """Do what asks a system beside the trials, as patiently as a trial is asked.
+
+    Where it gets no answer it is done again: what was answered before is kept, where answers are.
+
+    Raises:
+        OutageError: it got none 5 times in a row, and ``is_answering`` got none either.
+        TunerError: it got none twice, while the system answers others.
+    """
+    tries = 0
+    while True:
+        try:
+            return step()
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            tries += 1
+            if tries >= UNANSWERED_ALONE and is_answering():
+                raise TunerError(one_line(error)) from error
+            if tries >= UNANSWERED_IN_A_ROW:
+                raise OutageError(f"{one_line(error)} ({tries} times in a row)") from error
 
 
 class _Held:
@@ -108,6 +146,13 @@ class _Held:
         """Say that the system does not answer, and what it said last."""
         count = counted(self.in_a_row, "evaluation")
         return f"the system does not answer: {self._last} ({count} in a row)"
+
+    def ask_all_again(self) -> None:
+        """Have all that is held back asked once more, to see whether the system answers."""
+        held, self._held = self._held, []
+        for trial, _ in held:
+            self.to_ask.add(trial.number)
+            self._ask_again(trial)
 
     def add(self, trial: Trial, outcome: Outcome) -> None:
         """Hold back a trial's failure."""

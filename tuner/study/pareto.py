@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tuner.core.rankings import FloatArray
-from tuner.core.trial import Trial
+from tuner.core.trial import Params, Trial
+
+
+@dataclass(frozen=True)
+class Point:
+    """A setting that a trial tells of: its own, or that of an alternative of its answer.
+
+    ``place`` is 0 for its own, and counts the alternatives from 1 on.
+    """
+
+    trial: Trial
+    place: int = 0
+
+    @property
+    def params(self) -> Params:
+        """Return all parameters."""
+        profile = self.trial.profile
+        if profile is None or not self.place:
+            return self.trial.params
+        return dict(profile.alternatives[self.place - 1].params)
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Return all metrics; those that are the same for the whole answer are the trial's."""
+        profile = self.trial.profile
+        if profile is None or not self.place:
+            return self.trial.metrics
+        return {**self.trial.metrics, **profile.alternatives[self.place - 1].metrics}
+
+    @property
+    def as_trial(self) -> Trial:
+        """Return the trial as it would have been; what it is worth in all is its own."""
+        return replace(self.trial, params=self.params, metrics=self.metrics)
+
+
+def points_of(trials: Iterable[Trial]) -> list[Point]:
+    """Return every setting that trials tell of."""
+    return [
+        Point(trial, place)
+        for trial in trials
+        for place in range(1 + (0 if trial.profile is None else len(trial.profile.alternatives)))
+    ]
+
 
 # From a trial's metrics to its goals, each higher is better.
 Goals = Callable[[Mapping[str, float]], tuple[float, ...]]
-# By how much each goal of two trials may differ by chance.
-Chance = Callable[[Trial, Trial], tuple[float, ...]]
+# By how much each goal of two points may differ by chance.
+Chance = Callable[[Point, Point], tuple[float, ...]]
 
 # The share of the plain weighted sum in the scalar, as in ParEGO: it tells apart points whose worst
 # goal is the same.
@@ -29,38 +71,43 @@ def swept(history: Sequence[Trial], goals: Goals, *, seed: int) -> list[Trial]:
     scalar of ParEGO (Knowles 2006, eq. 2), maximised. So a backend that knows one objective only
     sweeps over the front. One that knows several reads ``goals``. What a race estimated is of the
     study's objective, not of this one: it is left out.
+
+    A trial whose answer tells of several points is worth as much as the best of them, and has no
+    goals, as then no trial has: no one point of them stands for the others.
     """
     history = [replace(trial, race=None) if trial.race else trial for trial in history]
     scored = [trial for trial in history if trial.is_scored]
     if not scored:
         return history
-    found = np.array([goals(trial.metrics) for trial in scored])
+    points = points_of(scored)
+    found = np.array([goals(point.metrics) for point in points])
     weights = np.random.default_rng([seed, len(history)]).dirichlet(np.ones(found.shape[1]))
     parts = weights * scaled(found)
     scalars = parts.min(axis=1) + AUGMENTATION * parts.sum(axis=1)
-    places = {trial.number: place for place, trial in enumerate(scored)}
+    worth: dict[int, float] = {}
+    of_it: dict[int, tuple[float, ...]] = {}
+    for point, scalar, values in zip(points, scalars.tolist(), found.tolist(), strict=True):
+        number = point.trial.number
+        worth[number] = max(scalar, worth.get(number, scalar))
+        of_it[number] = tuple(values) if len(points) == len(scored) else ()
     return [
-        replace(
-            trial,
-            objective=float(scalars[places[trial.number]]),
-            goals=tuple(found[places[trial.number]].tolist()),
-        )
+        replace(trial, objective=worth[trial.number], goals=of_it[trial.number])
         if trial.is_scored
         else trial
         for trial in history
     ]
 
 
-def front(trials: Sequence[Trial], goals: Goals, chance: Chance | None = None) -> list[Trial]:
-    """Return the feasible trials that no other is better than in one goal and as good in all.
+def front(trials: Sequence[Trial], goals: Goals, chance: Chance | None = None) -> list[Point]:
+    """Return the feasible points that no other is better than in one goal and as good in all.
 
     Better: by more than ``chance`` says the two may differ by chance. Best in the first goal first.
-    Of trials with equal goals the earliest stands for all.
+    Of points with equal goals the earliest stands for all.
     """
-    feasible = [trial for trial in trials if trial.is_feasible and trial.shared_from is None]
+    feasible = points_of(t for t in trials if t.is_feasible and t.shared_from is None)
     if not feasible:
         return []
-    found = np.array([goals(trial.metrics) for trial in feasible])
+    found = np.array([goals(point.metrics) for point in feasible])
     kept = []
     for place, mine in enumerate(found):
         is_as_good = (found >= mine).all(axis=1)
@@ -86,16 +133,16 @@ def front_record(
     points = front(trials, goals, chance)
     if not points:
         return ()
-    place = knee(np.array([goals(trial.metrics) for trial in points]))
+    place = knee(np.array([goals(point.metrics) for point in points]))
     return tuple(
         {
-            "trial": trial.number,
-            "arm": trial.arm,
-            "params": trial.params,
-            "goals": dict(zip(names, map(abs, goals(trial.metrics)), strict=True)),
+            "trial": point.trial.number,
+            "arm": point.trial.arm,
+            "params": point.params,
+            "goals": dict(zip(names, map(abs, goals(point.metrics)), strict=True)),
             "is_knee": row == place,
         }
-        for row, trial in enumerate(points)
+        for row, point in enumerate(points)
     )
 
 

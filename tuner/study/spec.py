@@ -164,7 +164,7 @@ class StudySpec:
 
     def _is_whole(self, trial: Trial) -> bool:
         """Say whether a trial was asked with its free parameters."""
-        return trial.profile is None and all(name in trial.params for name in self.free)
+        return trial.profile is None and any(name in trial.params for name in self.free)
 
     def _own_and_given(self, arm: Arm, trials: Sequence[Trial]) -> list[Trial]:
         """Return an arm's own trials and, as they are for all, starting points.

@@ -14,12 +14,13 @@ from tuner.backends.base import learns
 from tuner.core.errors import TunerError
 from tuner.core.journal import RETRIED, JournalContent, read_per_query
 from tuner.core.rankings import FloatArray
-from tuner.core.study_record import StudyHeader
+from tuner.core.study_record import ArmRecord, StudyHeader
 from tuner.core.trial import Outcome, Trial, TrialState, best_trial, params_key
 from tuner.execution.call import plain
 from tuner.study.arms import Arm, next_arm, spent
 from tuner.study.journal import Journal
 from tuner.study.limit import Limit, no_limit
+from tuner.study.results import BASELINE_ARM
 from tuner.study.rival import Rival, leaders
 from tuner.study.scoring import with_result, with_shared_result
 from tuner.study.spec import StudySpec
@@ -156,6 +157,13 @@ class Study:
     def budget(self) -> int:
         """Return how many trials all arms together may ask for, the baseline included."""
         return sum(arm.budget for arm in self._arms)
+
+    @property
+    def shown_arms(self) -> tuple[ArmRecord, ...]:
+        """Return the arms but the baseline's: that of starting points, if any, and the header's."""
+        known = {BASELINE_ARM, *(arm.name for arm in self.header.arms)}
+        given = [arm for arm in self._arms if arm.name not in known]
+        return (*(ArmRecord(a.name, "fixed", a.budget) for a in given), *self.header.arms)
 
     @property
     def is_done(self) -> bool:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from tuner.core.rankings import FloatArray
 from tuner.core.shown import joined
 from tuner.stats import PairedComparison
 from tuner.study.failures import Failures
 from tuner.verdict.looks import LOOKS_FILE, EarlierLooks, times
-from tuner.verdict.outcome import FEWEST_THAT_DIFFER
+from tuner.verdict.outcome import FEWEST_THAT_DIFFER, RARE_LOSS
 from tuner.verdict.ruling import HELD_OUT, Caveat, CaveatKind, Figures, in_queries, interval, signed
 
 # With fewer queries 95 % intervals were found to cover less than 94 % for a good part of the pairs
@@ -54,6 +57,32 @@ def caveats(
     if looks is not None and looks.unreadable:
         found.append(Caveat(CaveatKind.UNREADABLE, {"lines": looks.unreadable}))
     return tuple(found)
+
+
+def caveat_of_rare_losses(
+    differences: FloatArray, alpha: float, queries: str
+) -> tuple[Caveat, ...]:
+    """Return that losses may be absent which are rare, and would undo a gain.
+
+    Losses of .5 at a rate r, and else the gain g that was seen, are no gain where r = g / (g + .5).
+    None of n queries has one with probability (1 - r)^n; more than half of ``alpha`` is more than
+    the verdict promises. Where a query lost half as much, they are not absent.
+    """
+    defined = differences[~np.isnan(differences)]
+    gain = float(defined.mean())
+    rate = gain / (gain + RARE_LOSS)
+    absent = (1.0 - rate) ** defined.size
+    if float(defined.min()) <= -RARE_LOSS / 2.0 or absent <= alpha / 2.0:
+        return ()
+    figures = {
+        "loss": RARE_LOSS,
+        "seen_from": RARE_LOSS / 2.0,
+        "one_in": round(1.0 / rate),
+        "absent": absent,
+        "queries": int(defined.size),
+        "called": queries,
+    }
+    return (Caveat(CaveatKind.RARE_LOSSES, figures),)
 
 
 def caveats_of_failures(failures: Failures, searches: str = "") -> tuple[Caveat, ...]:
@@ -172,8 +201,9 @@ def _looked_at(figures: Figures) -> str:
         return f"{some} looked at before, {last}: too few to count as a further look."
     by_chance, at_first = figures["by_chance"], figures["alpha"] / 2.0
     now = (
-        f"{some} looked at {times(count)} before, {last}: by now chance deploys what is no better "
-        f"in up to {100.0 * by_chance:.3g} % of cases, not in {100.0 * at_first:.3g} %."
+        f"{some} looked at {times(count)} before for other configurations, {last}: by now chance "
+        f"deploys what is no better in up to {100.0 * by_chance:.3g} % of cases, not in "
+        f"{100.0 * at_first:.3g} %."
     )
     if by_chance < SPENT_FROM:
         return f"{now} For a decision that matters, take fresh queries."
@@ -212,12 +242,30 @@ def _parts(figures: Figures) -> str:
     )
 
 
-def _by_judge(figures: Figures) -> str:
+def by_judge(figures: Figures) -> str:
+    """Say what a judge's queries added to people's, of a ``JudgeUse`` as a mapping."""
     others = in_queries(figures["queries"], "other queries")
     if not figures["weight"]:
         return f"A judge graded {others}; they add nothing to people's."
     wide = f"the interval is as wide as that of {in_queries(figures['worth'])} of people's"
     return f"A judge graded {others}, which count by {figures['weight']:.2f}: {wide}."
+
+
+def _as_one(figures: Figures) -> str:
+    queries = in_queries(figures["queries"], figures["called"])
+    return (
+        f"Of {queries}, those with the same text or of one group count as one: "
+        f"{figures['count']:,} in all."
+    )
+
+
+def _rare_losses(figures: Figures) -> str:
+    loss, queries = figures["loss"], in_queries(figures["queries"], figures["called"])
+    return (
+        f"No query lost as much as {figures['seen_from']:g}. A loss of {loss:g} on one query in "
+        f"{figures['one_in']:,} would undo the gain, and {queries} hold none of these in "
+        f"{100.0 * figures['absent']:.0f} % of cases."
+    )
 
 
 _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
@@ -232,5 +280,7 @@ _WORDS: Mapping[CaveatKind, Callable[[Figures], str]] = {
     CaveatKind.UNREADABLE: _unreadable,
     CaveatKind.FAILED_TRIALS: _failed_trials,
     CaveatKind.PARTS: _parts,
-    CaveatKind.BY_JUDGE: _by_judge,
+    CaveatKind.BY_JUDGE: by_judge,
+    CaveatKind.AS_ONE: _as_one,
+    CaveatKind.RARE_LOSSES: _rare_losses,
 }

@@ -17,11 +17,12 @@ from tuner.stats import (
     PairedComparison,
     bootstrap_corrected,
     compare_paired,
-    per_group,
 )
 from tuner.stats.pairs import ROUNDING, is_constant
 from tuner.stats.pairs import largest as largest_of
 from tuner.stats.power import MOST_TIMES
+from tuner.verdict.as_one import Together, as_one, by_type, caveat_of, gains_as_one
+from tuner.verdict.measured import Measured
 from tuner.verdict.more_queries import FEWEST_TO_PLAN, needed
 from tuner.verdict.outcome import FEWEST_THAT_DIFFER, RARE_LOSS, RULE_OF_THREE, Rail, is_as_good
 from tuner.verdict.ruling import (
@@ -34,7 +35,7 @@ from tuner.verdict.ruling import (
     Reason,
     Ruling,
 )
-from tuner.verdict.verdict import ALPHA, MIN_EFFECT, Measured
+from tuner.verdict.verdict import ALPHA, MIN_EFFECT
 from tuner.verdict.winner import winner_rule
 from tuner.verdict.words import tell
 
@@ -73,6 +74,7 @@ def decide_without_holdout(
     *,
     guardrails: Mapping[str, Rail] | None = None,
     query_types: Sequence[str] = (),
+    together: Together | None = None,
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
     largest: float | None = None,
@@ -86,18 +88,24 @@ def decide_without_holdout(
     rule that did choose it (``choose_winner``), applied to each resample. With a price
     (``objective`` is given), a deployment also needs a composite that is not worse by
     ``min_effect`` or more. That, the guard-rails and the query types are judged on the queries that
-    were tuned on, which flatters the winner.
+    were tuned on, which flatters the winner. ``together`` as in ``decide``.
     Under 10 queries there are never enough, and an interval without any width is no certainty.
     """
     rails = dict(guardrails or {})
     tests = {name: rail.test for name, rail in rails.items()}
+    drawn = {"seed": seed, "permutations": draws, "resamples": draws}
+    first, second = winner, baseline
+    alike = [] if together is None else caveat_of(together, "queries")
+    if alike and together is not None:
+        gains = gains_as_one(gains, together)
+        winner, baseline = as_one(winner, baseline, together)
     queries = _complete(gains)
     is_baseline = winner.params == baseline.params
     if queries < FEWEST_QUERIES:
         counts = {**_counts(queries), "is_baseline": is_baseline}
         label = Prospect(Outlook.MORE)
         few = Ruling("not enough queries", Reason.TOO_FEW, counts, label)
-        return FewQueriesVerdict(few, tell(few), (), guardrails=tests)
+        return FewQueriesVerdict(few, tell(few, alike), tuple(alike), guardrails=tests)
     if is_baseline:
         same = Ruling("keep the baseline", Reason.SAME)
         return FewQueriesVerdict(same, tell(same), ())
@@ -110,7 +118,6 @@ def decide_without_holdout(
     if (profile := known[row].profile) is not None:
         # What its answer was searched for was not one setting: that luck comes on top.
         corrected = _lowered(corrected, profile.luck)
-    drawn = {"seed": seed, "permutations": draws, "resamples": draws}
     composite = compare_paired(
         winner.composite, baseline.composite, confidence=1.0 - alpha, **drawn
     ).within(largest)
@@ -130,6 +137,7 @@ def decide_without_holdout(
         remarks = (Caveat(CaveatKind.NO_SPREAD, {"remark": composite.remark}),)
     elif ruling.outcome == "deploy" and differ < FEWEST_THAT_DIFFER:
         remarks = (Caveat(CaveatKind.FEW_DIFFER, {"differ": differ}),)
+    remarks = (*remarks, *alike)
     return FewQueriesVerdict(
         ruling,
         tell(ruling, remarks),
@@ -137,9 +145,7 @@ def decide_without_holdout(
         corrected,
         corrected.estimate / spread if spread > 0.0 else None,
         tests,
-        per_group(winner.composite, baseline.composite, query_types, largest=largest, **drawn)
-        if len(set(query_types)) > 1
-        else (),
+        by_type(first, second, query_types, together, largest=largest, **drawn),
     )
 
 

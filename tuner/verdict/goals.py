@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tuner.core.journal import per_query_if_whole
+from tuner.core.journal import alternative_if_whole, per_query_if_whole
 from tuner.core.rankings import FloatArray
 from tuner.core.shown import as_percent
 from tuner.core.study_record import Standing, StudySummary
@@ -14,7 +14,7 @@ from tuner.core.trial import Trial
 from tuner.evaluation.objective import COMPOSITE, Objective, composite_values
 from tuner.evaluation.system_metrics import is_better_lower, largest_difference
 from tuner.stats import compare_paired, standard_error
-from tuner.study.pareto import Chance
+from tuner.study.pareto import Chance, Point
 from tuner.study.results import BASELINE_ARM
 
 # A latency is measured once a trial, on up to 20 queries: less than this share of it may be chance.
@@ -35,29 +35,35 @@ def ran_beside(trials: Sequence[Trial]) -> bool:
 
 
 def chance_of(objective: Objective, journal: Path, trials: Sequence[Trial]) -> Chance:
-    """Return by how much each goal of two trials may differ by chance.
+    """Return by how much each goal of two points may differ by chance.
 
     One standard error of the paired difference where a goal is known by query; a quarter of a
     latency, and any latency where trials ran beside each other; else nothing.
     """
     is_beside = ran_beside(trials)
-    kept: dict[int, Mapping[str, FloatArray]] = {}
+    kept: dict[tuple[int, int], Mapping[str, FloatArray]] = {}
 
-    def values(trial: Trial) -> Mapping[str, FloatArray]:
-        if trial.number not in kept:
-            found = per_query_if_whole(journal, trial.evaluated_as)
-            is_whole = all(name in found for name in objective.weights)
-            composite = {COMPOSITE: composite_values(found, objective.weights)} if is_whole else {}
-            kept[trial.number] = {
-                name: array for name, array in {**found, **composite}.items() if name in goals
-            }
-        return kept[trial.number]
+    def values(point: Point) -> Mapping[str, FloatArray]:
+        key = point.trial.number, point.place
+        if key not in kept:
+            kept[key] = read(point.trial.evaluated_as, point.place)
+        return kept[key]
 
-    def chance(first: Trial, second: Trial) -> tuple[float, ...]:
+    def read(number: int, place: int) -> Mapping[str, FloatArray]:
+        if place:
+            return alternative_if_whole(journal, number, place)
+        found = per_query_if_whole(journal, number)
+        is_whole = all(name in found for name in objective.weights)
+        composite = {COMPOSITE: composite_values(found, objective.weights)} if is_whole else {}
+        return {name: array for name, array in {**found, **composite}.items() if name in goals}
+
+    def chance(first: Point, second: Point) -> tuple[float, ...]:
         return tuple(one(name, first, second) for name in goals)
 
-    def one(name: str, first: Trial, second: Trial) -> float:
+    def one(name: str, first: Point, second: Point) -> float:
         if is_latency(name):
+            if first.trial.number == second.trial.number:
+                return 0.0  # one answer, which is timed once
             if is_beside:
                 return float("inf")
             return LATENCY_CHANCE * min(first.metrics[name], second.metrics[name])
@@ -148,7 +154,8 @@ def _why(winner: Standing, best: Standing, front: Sequence[Mapping[str, Any]]) -
         else "it takes the fewest tokens of those whose objective cannot be told from the "
         f"highest, that of {best.arm} #{best.trial}"
     )
-    point = next((one for one in front if one["trial"] == winner.trial), None)
+    own = (one for one in front if one["trial"] == winner.trial)
+    point = next((one for one in own if one["params"] == winner.params), None)
     if point is None:
         return (
             f"The winner, {winner.arm} #{winner.trial}, is not on the front, since another is as "
@@ -158,7 +165,9 @@ def _why(winner: Standing, best: Standing, front: Sequence[Mapping[str, Any]]) -
         which = "the knee of the front"
     else:
         knee = next(one for one in front if one["is_knee"])
-        which = f"a point of the front but not its knee ({knee['arm']} #{knee['trial']})"
+        is_own = knee["trial"] == winner.trial
+        where = "another setting of it" if is_own else f"{knee['arm']} #{knee['trial']}"
+        which = f"a point of the front but not its knee ({where})"
     return f"The winner, {winner.arm} #{winner.trial}, is {which}; it was chosen because {reason}."
 
 

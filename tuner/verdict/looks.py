@@ -32,7 +32,7 @@ class EarlierLooks:
 
     Attributes:
         count: earlier looks at ``SHARE_THAT_COUNTS`` of these queries or more, in which other
-            configurations took part.
+            configurations took part; smaller ones of one configuration are one look together.
         seen: how many of these queries any of them asked.
         queries: how many queries there are.
         last_study: the study of the latest look that counts, or, where none does, of the latest
@@ -63,15 +63,18 @@ class EarlierLooks:
         if self.unwritten:
             return f"this look at {some} could not be remembered: {path}: {self.unwritten}"
         if not self.is_new:
-            return f"no further look at {some}: they were asked the same before"
+            they = "it was" if self.queries == 1 else "they were"
+            return f"no further look at {some}: {they} asked the same before"
         return f"remembered as a look at {some}, in {path}"
 
     def remarks(self, runs_dir: Path) -> list[str]:
         """Return what became of this look, and how often others had looked before it."""
         if not (self.count and self.is_new):
             return [self.told(runs_dir)]
-        before = f"they had been looked at {times(self.count)} before, last on {self.last_date}"
-        return [self.told(runs_dir), f"{before}: each look makes a false winner likelier"]
+        they = "it" if self.queries == 1 else "they"
+        before = f"{they} had been looked at {times(self.count)} before for other configurations"
+        why = f"last on {self.last_date}: each look makes a false winner likelier"
+        return [self.told(runs_dir), f"{before}, {why}"]
 
 
 def times(number: int) -> str:
@@ -91,9 +94,9 @@ def count_look(
     """Return what looks at these held-out queries there were before, and remember this one.
 
     ``configurations`` are the keys of what is measured, such as a winner's and a baseline's. Where
-    all of them met these same queries together before, this look adds nothing and is not
-    remembered; an earlier one of some of them alone adds nothing to this one and is not counted.
-    Without any it is always a new one.
+    all of them met these queries together before, at once or one by one, this look adds nothing and
+    is not remembered; an earlier one of some of them alone, at the same queries, adds nothing to
+    this one and is not counted. Without any it is always a new one.
     Queries are known by their words, so that another seed, another share held out, or a new version
     of the corpus does not make them fresh. Only looks below the same ``runs_dir`` are known.
     """
@@ -102,24 +105,36 @@ def count_look(
     now = {query_digest(query.text) for query in queries}
     seen: set[str] = set()
     count = 0
-    is_new = True
     last: dict[str, Any] = {}
     is_last_counted = False
     records, unreadable = _read(text)
     asked = set(configurations)
+    met: set[str] = set()  # queries that these configurations have met together
+    few: list[set[str]] = []  # what looks at fewer than count had in common with these
+    of_few: dict[str, list[int]] = {}  # by each other configuration, which of those it took part in
     for record in records:
         then = set(record["configurations"])
-        if then and asked and now == set(record["queries"]):
-            is_new = is_new and not asked <= then
-            if then <= asked or asked <= then:
+        if asked and asked <= then:
+            met.update(record["queries"])
+            if now <= set(record["queries"]):
                 continue
+        if then and then <= asked and now == set(record["queries"]):
+            continue
         common = now.intersection(record["queries"])
         if common:
             seen |= common
             is_counted = len(common) >= SHARE_THAT_COUNTS * len(now)
             count += is_counted
+            if not is_counted:
+                for name in then - asked:
+                    of_few.setdefault(name, []).append(len(few))
+                few.append(common)
             if is_counted or not is_last_counted:
                 last, is_last_counted = record, is_counted
+    is_new = not (asked and now <= met)
+    # Those that were always asked beside each other are one look.
+    for rows in {tuple(rows) for rows in of_few.values()}:
+        count += len(set().union(*(few[row] for row in rows))) >= SHARE_THAT_COUNTS * len(now)
     if is_new and not unwritten:
         line = {
             "time": time.time(),

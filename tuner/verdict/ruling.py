@@ -155,6 +155,8 @@ class CaveatKind(StrEnum):
     FAILED_TRIALS = "trials failed"
     PARTS = "the way of choosing was tested"
     BY_JUDGE = "a judge's labels count"
+    AS_ONE = "queries that count as one"
+    RARE_LOSSES = "rare losses may be absent"
 
 
 @dataclass(frozen=True)

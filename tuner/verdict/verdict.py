@@ -8,8 +8,6 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from tuner.core.rankings import FloatArray
 from tuner.core.study_record import is_clear
 from tuner.core.trial import Params
@@ -21,11 +19,12 @@ from tuner.stats import (
     non_inferior_quantile,
     non_inferiority,
     non_inferiority_with_judge,
-    per_group,
 )
-from tuner.verdict.by_judge import ByJudge, compared, labels_of
-from tuner.verdict.caveats import caveats
+from tuner.verdict.as_one import Together, as_one, by_type, caveat_of
+from tuner.verdict.by_judge import compared, labels_of
+from tuner.verdict.caveats import caveat_of_rare_losses, caveats
 from tuner.verdict.looks import EarlierLooks
+from tuner.verdict.measured import Measured
 from tuner.verdict.outcome import Evidence, Price, Rail, rule
 from tuner.verdict.ruling import THE_WINNER, Caveat, CaveatKind, Decided, Names, Reason, Ruling
 from tuner.verdict.words import tell
@@ -117,23 +116,6 @@ class Verdict(Decided):
         return {**super().to_record(), "effect_size": self.comparison.effect_size}
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """One configuration on the held-out queries: values by metric, each of shape (queries,).
-
-    ``objective`` is the composite less the price, shape (queries,); None without a price, or where
-    one is for something that is not known by query. ``costs`` are the means of what is paid for.
-    ``judge``: the same by a judge's grades, where people graded a part of the queries only.
-    """
-
-    params: Params
-    composite: FloatArray
-    metrics: Mapping[str, FloatArray] = field(default_factory=dict)
-    objective: FloatArray | None = None
-    costs: Mapping[str, float] = field(default_factory=dict)
-    judge: ByJudge | None = None
-
-
 @dataclass(frozen=True)
 class Widened:
     """By how much intervals are widened for differences that depend on each other; 1: not at all.
@@ -153,6 +135,7 @@ def decide(
     baseline: Measured,
     *,
     query_types: Sequence[str] = (),
+    together: Together | None = None,
     guardrails: Sequence[Guardrail] = (),
     alpha: float = ALPHA,
     min_effect: float = MIN_EFFECT,
@@ -177,6 +160,9 @@ def decide(
     that was seen (at least ``min_effect``) with 80 % power, unless that is ten times as many or
     nothing speaks for the winner.
     A guard-rail whose bound the winner exceeds on these queries keeps the baseline in any case.
+    ``together``, shape (queries,), has the same number for queries that count as one, since they
+    depend on each other: copies of one text, or a group. ``n`` of each comparison is then how many
+    such sets there are.
     ``names`` are for the sentence. Of ``held_out_share`` of all queries it says how many to label.
     ``largest`` is the most that two composites can differ by, None where nobody knows.
     Where people graded only some of the queries, and a judge all of them (``Measured.judge``), both
@@ -189,6 +175,10 @@ def decide(
     outcome.
     """
     drawn = {"seed": seed, "permutations": draws, "resamples": draws}
+    groups = by_type(winner, baseline, query_types, together, largest=largest, **drawn)
+    alike = [] if together is None else caveat_of(together, names.queries)
+    if alike and together is not None:
+        winner, baseline = as_one(winner, baseline, together)
     by_judge = partial(labels_of, winner.judge, baseline.judge)
     comparison = compared(
         winner.composite,
@@ -210,13 +200,6 @@ def decide(
         )
         for guard in guardrails
     }
-    # By type people's queries answer alone.
-    own = slice(None) if winner.judge is None else winner.judge.is_people
-    first, second = winner.composite[own], baseline.composite[own]
-    types = np.asarray(query_types, dtype=object)[own].tolist() if len(query_types) else []
-    groups = (
-        per_group(first, second, types, largest=largest, **drawn) if len(set(types)) > 1 else ()
-    )
     price = _price(
         winner,
         baseline,
@@ -225,7 +208,7 @@ def decide(
         widened=widened.objective,
         drawn=drawn,
     )
-    asked = len(first)
+    asked = len(winner.composite) if winner.judge is None else int(winner.judge.is_people.sum())
     evidence = Evidence(
         comparison,
         price,
@@ -240,6 +223,10 @@ def decide(
         if winner.params == baseline.params
         else rule(evidence, alpha=alpha, min_effect=min_effect)
     )
+    rare: tuple[Caveat, ...] = ()
+    if ruling.outcome == "deploy" and ruling.reason is Reason.BETTER and winner.judge is None:
+        differences = winner.composite - baseline.composite
+        rare = caveat_of_rare_losses(differences, alpha, names.queries)
     found = (
         *_price_caveats(ruling, evidence, alpha),
         *caveats(
@@ -247,10 +234,13 @@ def decide(
             asked=asked,
             alpha=alpha,
             run_shift=run_shift,
-            looks=looks,
+            # Two that are the same do not differ, however often anybody looked.
+            looks=None if ruling.reason is Reason.SAME else looks,
             worse_on=_worse_on(groups) if ruling.outcome == "deploy" else (),
             queries=names.queries,
         ),
+        *alike,
+        *rare,
     )
     return Verdict(
         ruling=ruling,

@@ -14,6 +14,7 @@ pytest.importorskip(
 
 from tuner.core.corpus import Corpus, Document, Query, Triple
 from tuner.core.errors import InputError, TunerError
+from tuner.core.space import Integer, SearchSpace
 from tuner.retrieval.adapters.graph_retriever import GraphRetriever
 from tuner.retrieval.adapters.graph_retriever.corpus_store import CorpusStore
 from tuner.retrieval.adapters.graph_retriever.options import mentions, read_edges, titles
@@ -236,6 +237,17 @@ def test_a_corpus_that_cannot_be_indexed(build, documents, message):
 def test_impossible_parameters(build, corpus, queries, params, message):
     with pytest.raises(InputError, match=message):
         build(corpus).retrieve(queries, params)
+
+
+def test_a_space_in_which_the_start_is_more_than_is_returned_is_refused(build, corpus):
+    space = SearchSpace({"start_k": Integer(1, 40), "select_k": Integer(5, 40)})
+    told = (
+        r"'start_k' can be 40 where select_k is 5.*space_constraints: \[\"start_k <= select_k\"\]"
+    )
+    with pytest.raises(InputError, match=told):
+        build(corpus, space=space, baseline={})
+    # The others choose among those that they begin with.
+    build(corpus, space=space, baseline={"strategy": "mmr"})
 
 
 def test_edges():

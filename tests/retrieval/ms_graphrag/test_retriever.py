@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tuner.core.corpus import Corpus, Document, Query
@@ -17,6 +19,7 @@ from tuner.evaluation.evaluator import Evaluator
 from tuner.retrieval.adapters.ms_graphrag import MsGraphrag
 from tuner.retrieval.adapters.ms_graphrag.output import read_output
 from tuner.testing import RetrieverCase, RetrieverContract
+from tuner.testing.free_knobs import need_computed
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "ms_graphrag"
 OUTPUT = FIXTURE / "output"
@@ -60,6 +63,39 @@ class TestContractOfTextUnits(RetrieverContract):
         PARAMS,
         document_ids=[unit.id for unit in read_output(OUTPUT).units],
     )
+
+
+class TestFree:
+    def test_text_units_have_all_that_is_free_in_the_engine(self) -> None:
+        units = build(Corpus(()), judge="text_unit")
+        free = units.free_knobs({}, ["top_k", "graph_weight"])
+        assert free.names == ("top_k", "graph_weight")
+        assert units.free_knobs({"rerank": "lexical"}, ["top_k"]).names == ("top_k",)
+
+    def test_of_documents_with_several_text_units_top_k_alone_is_free(self) -> None:
+        documents = build(corpus())
+        assert len(documents.judged) < len(documents.places)
+        assert documents.free_knobs({}, ["top_k", "graph_weight"]).names == ("top_k",)
+        answer = documents.telling_legs().retrieve(QUERIES, {"top_k": 20})
+        assert answer.legs is None
+        assert answer.by_count is not None
+        sums = answer.by_count.context_tokens
+        assert sums is not None
+        assert answer.context_tokens is not None
+        assert sums[:, -1].tolist() == answer.context_tokens.tolist()
+
+    def test_a_document_that_is_one_text_unit_has_a_free_weight(self) -> None:
+        units = read_output(OUTPUT).units
+        own = {unit.document_id: unit.id for unit in units}
+        whole = build(corpus())
+        # As if the text units beyond one of each document had documents of their own.
+        ids = sorted(unit.id for unit in units)
+        names = [f"d-{id_}" for id_ in ids]
+        one = replace(whole, judged=tuple(names), places=np.arange(len(ids)))
+        assert len(own) < len(ids)
+        one.prepare(QUERIES)
+        need_computed(one, QUERIES, {})
+        assert one.free_knobs({}, ["graph_weight"]).mixing is not None
 
 
 class TestJudging:

@@ -291,6 +291,51 @@ def test_a_prefix_that_is_none_is_asked(folder, url, kind):
     assert {top_k for _, top_k, _ in asked} == {1, 2, 3, 4}
 
 
+FRAMEWORK = '''
+"""A retriever of LangChain's: by shared letters, or by these backwards."""
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+
+class Letters(BaseRetriever):
+    passages: dict
+    backwards: bool = False
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        shared = {id_: len(set(query) & set(text)) for id_, text in self.passages.items()}
+        ranked = sorted(shared, key=lambda id_: (-shared[id_], id_))
+        ranked = ranked[::-1] if self.backwards else ranked
+        return [Document(id=id_, page_content=self.passages[id_]) for id_ in ranked]
+
+
+def make(documents):
+    return Letters(passages={one.id: one.text for one in documents})
+'''
+
+
+def test_the_length_of_an_answer_of_a_framework_is_a_prefix(folder):
+    pytest.importorskip("langchain_core", reason="LangChain is not installed")
+    (folder / "framework_here.py").write_text(FRAMEWORK, encoding="utf-8")
+    section = {"kind": "langchain", "make": "framework_here:make"}
+    space = {
+        "at_most": {"type": "integer", "low": 1, "high": 4},
+        "backwards": {"type": "categorical", "choices": [False, True]},
+    }
+    said = []
+    assembly = assemble(*load(folder, section, {"at_most": "prefix"}, space=space), say=said.append)
+    tuned = begin(assembly, say=said.append).run(on_event=lambda event: None, say=said.append)
+    assert "free: at_most: every value is computed from one answer, none is asked" in said
+    content, _ = read_run(tuned.run_dir)
+    trials = list(content.trials.values())
+    assert len(trials) == 2
+    for trial in trials:
+        assert trial.profile.looked_at == 4
+        assert trial.profile.asked.keys() == {"backwards"}
+        outcome = assembly.evaluate(trial.params, assembly.tune_queries)
+        assert outcome.metrics["mrr@10"] == trial.metrics["mrr@10"]
+        assert outcome.metrics["context_tokens"] == trial.metrics["context_tokens"]
+
+
 WEIGHT = {"weight": {"type": "real", "low": 0.0, "high": 1.0}}
 
 

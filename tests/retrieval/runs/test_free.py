@@ -16,6 +16,7 @@ from tuner.evaluation.objective import Objective
 from tuner.retrieval.adapters.runs import Runs
 from tuner.retrieval.adapters.runs.fusion import NORMALISATIONS
 from tuner.retrieval.computed import answer_at
+from tuner.run.free_branches import with_branches
 
 QUERIES = [Query(f"q{n}", "") for n in range(20)]
 IDS = [f"d{n:02}" for n in range(25)]
@@ -195,3 +196,55 @@ def test_weights_on_a_lattice_are_never_all_zero(runs):
     assert outcome.metrics == whole(outcome.params).metrics
     found = PRICED.score(outcome.metrics).objective
     assert outcome.profile.highest == pytest.approx(found, abs=1e-12)
+
+
+CONDITIONAL = SearchSpace(
+    {
+        "fusion": Categorical(("score", "rrf")),
+        "normalisation": Categorical(("min_max", "z"), when={"fusion": ("score",)}),
+        "rrf_k": Integer(1, 60, when={"fusion": ("rrf",)}),
+        "weight_a": Real(0, 1),
+        "top_k": Integer(1, 12),
+    }
+)
+
+
+def in_branches(runs, space=CONDITIONAL):
+    def declared(values, searched):
+        return runs.free_knobs({"weight_b": 1.0, "weight_c": 0.0, **values}, searched)
+
+    return with_branches(space, declared({}, space.names).only(space.names), declared)
+
+
+def test_a_constant_of_ranks_under_a_condition_is_free_where_that_holds(runs):
+    free = in_branches(runs)
+    assert set(free.names) == {"top_k", "rrf_k", "weight_a"}
+    assert free.at({"fusion": "rrf"}).mixing.rrf_k == "rrf_k"
+    assert free.at({"fusion": "score", "normalisation": "z"}).weights == ("weight_a",)
+    # What is not free in one branch any more is free in none.
+    assert free.only(["rrf_k", "top_k"]).names == ("top_k",)
+    names = (*PRICED.metric_names, "context_tokens")
+    fixed = {"weight_b": 1.0, "weight_c": 0.0}
+    whole = Evaluator.build(runs, QUERIES, judgements(), names, fixed=fixed)
+    evaluate = FreeEvaluator(whole, PRICED, CONDITIONAL, free)
+    for asked in ({"fusion": "rrf"}, {"fusion": "score", "normalisation": "z"}):
+        outcome = evaluate(asked)
+        there = {"fusion", "weight_a", "top_k", *asked, *(["rrf_k"] if len(asked) == 1 else [])}
+        assert set(outcome.params) == there
+        assert outcome.profile.asked == asked
+        assert outcome.metrics == whole(outcome.params).metrics
+        assert {curve.name for curve in outcome.profile.curves} == there - set(asked)
+        found = PRICED.score(outcome.metrics).objective
+        others = ({**outcome.params, "weight_a": w, "top_k": k} for w in (0.1, 0.9) for k in (2, 9))
+        assert best_of(whole, PRICED, others) <= found + 1e-12
+
+
+def test_without_a_condition_nothing_is_in_branches(runs):
+    space = SearchSpace({"rrf_k": Integer(1, 60), "weight_a": Real(0, 1), "top_k": Integer(1, 9)})
+    assert in_branches(runs, space).branches == ()
+
+
+def test_what_decides_in_too_many_ways_leaves_all_as_it_was(runs):
+    many = {**CONDITIONAL.parameters, "depth": Integer(1, 40)}
+    many["rrf_k"] = Integer(1, 60, when={"fusion": ("rrf",), "depth": (3,)})
+    assert in_branches(runs, SearchSpace(many)).names == ("top_k", "weight_a")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_SAMPLE_RATIO, InputError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("analyze", short_help="Test the results: ship, do not ship, or keep collecting.")
 @config_argument
-@click.argument("results")
+@click.argument("results", shell_complete=files)
 @click.option("--html", metavar="FILE", help="Also write one self-contained HTML page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.options import config_argument, note, set_option
 from tuner.cli.out import echo
 from tuner.core.json_text import json_text
@@ -12,7 +13,7 @@ from tuner.core.shown import as_percent, counted
 
 @click.command("plan", short_help="Say how many users and days an experiment needs.")
 @config_argument
-@click.argument("baseline")
+@click.argument("baseline", shell_complete=files)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @set_option
 def command(config: str, baseline: str, as_json: bool, settings: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tuner.cli.dataset import build, copies, report
+from tuner.cli.dataset import build, copies, grade, report
 
 
 @click.group(
@@ -14,6 +14,7 @@ from tuner.cli.dataset import build, copies, report
         *report.commands,
         *copies.commands,
         *build.commands,
+        *grade.commands,
     ],
 )
 def command() -> None:

@@ -17,8 +17,8 @@ def build() -> None:
 
     \b
     1. sample      draws queries from a log, without near duplicates
-    2. pool        makes a sheet of passages; two people each grade a copy of it
-    3. agree       compares the two copies, and makes the sheet to settle what differs
+    2. pool        makes a sheet of passages; two people grade it: tuner dataset grade
+    3. agree       compares what the two gave, and makes the sheet to settle what differs
     4. judge       turns the settled sheet into a data set
     or from-graph  makes questions with their answers from triples: no log, no people
     """

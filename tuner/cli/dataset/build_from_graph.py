@@ -11,6 +11,7 @@ import click
 from tuner.cli.dataset.options import AT_LEAST_1, path_argument
 from tuner.cli.options import note
 from tuner.cli.out import echo
+from tuner.core.errors import InputError
 
 
 @click.command("from-graph", short_help="Make questions from a graph's facts.")
@@ -38,6 +39,16 @@ from tuner.cli.out import echo
     metavar="FILE",
     help='A YAML file that says how relations are worded: `written by: {phrase: "the author of '
     '{subject}", verb: "was written by"}`.',
+)
+@click.option(
+    "--documents",
+    metavar="CYPHER",
+    help="Of a graph database: the statement that returns id, title and text of each document.",
+)
+@click.option(
+    "--triples",
+    metavar="CYPHER",
+    help="Of a graph database: the statement that returns doc_id, subject, relation and object.",
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same questions.")
 @click.option(
@@ -75,6 +86,8 @@ def from_graph(
     kinds: tuple[str, ...],
     language: str,
     relations: str | None,
+    documents: str | None,
+    triples: str | None,
     seed: int,
     most_answers: int,
     most_documents: int,
@@ -83,16 +96,23 @@ def from_graph(
 ) -> None:
     """Make questions from the triples at PATH, and write a data set to the new folder OUT.
 
-    PATH is a folder with corpus.jsonl and triples.jsonl, or any data set with triples; its own
-    questions are not used. An entities.jsonl there says what counts as a name. Each question gets
-    all its answers in the graph, the documents that state its facts, and its paths as evidence.
+    PATH is a folder with corpus.jsonl and triples.jsonl, or any data set with triples, whose own
+    questions are not used; or an output folder of Microsoft GraphRAG, or LightRAG's working
+    directory, whose text units or chunks are the passages then. An entities.jsonl says what counts
+    as a name. Each question gets all its answers in the graph, the documents that state its facts,
+    and its paths as evidence.
+    With --documents and --triples PATH is a database, as for `kind: cypher`: a file of ladybug's,
+    or the address of a server.
     """
     from tuner.evalset.corpus import open_corpus
+    from tuner.evalset.from_database import read_database
     from tuner.evalset.synthetic import KINDS, Options, build_from_graph
     from tuner.evalset.wording import read_relations
     from tuner.evalset.writing import refuse_full, write_dataset, write_notes
 
     refuse_full(Path(out))
+    if (documents is None) != (triples is None):
+        raise InputError("a graph database needs both --documents and --triples")
     options = Options(
         count=count,
         kinds=kinds or KINDS,
@@ -104,7 +124,11 @@ def from_graph(
         most_per_name=most_per_name,
         hub_degree=hub_degree,
     )
-    built = build_from_graph(open_corpus(path), path, name=Path(out).name, options=options)
+    if documents is None or triples is None:
+        corpus = open_corpus(path)
+    else:
+        corpus = read_database(path, documents=documents, triples=triples)
+    built = build_from_graph(corpus, path, name=Path(out).name, options=options)
     copy = write_dataset(built, Path(out))
     settings = {name: value for name, value in asdict(options).items() if name != "relations"}
     write_notes(Path(out), path, built.warnings, settings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.dataset.build_judged import agree, corpus_option, judge
 from tuner.cli.dataset.options import AT_LEAST_1, threshold_option
 from tuner.cli.options import note
@@ -21,7 +22,7 @@ _ROLES = ("query", "time", "user", "clicked")
 
 
 @click.command("sample", short_help="Draw queries to judge from a query log.")
-@click.argument("log", metavar="LOG")
+@click.argument("log", metavar="LOG", shell_complete=files)
 @click.option("--out", required=True, metavar="FILE", help="Where the queries go, as JSON lines.")
 @click.option(
     "--size", default=100, show_default=True, type=AT_LEAST_1, help="How many queries to draw."
@@ -111,7 +112,7 @@ def sample(
 
 
 @click.command("pool", short_help="Make a sheet of passages for annotators to grade.")
-@click.argument("queries", metavar="QUERIES")
+@click.argument("queries", metavar="QUERIES", shell_complete=files)
 @click.option(
     "--out",
     required=True,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.completion import files
 from tuner.cli.dataset.by_judge import grade, judge_options, read_judge, write_record
 from tuner.cli.options import FiniteRange, note
 from tuner.cli.out import echo
@@ -23,7 +24,7 @@ corpus_option = click.option(
     metavar="PATH",
     help="A corpus.jsonl, a folder that holds one, or any data set, such as builtin:atlas.",
 )
-_grades_option = click.option(
+grades_option = click.option(
     "--grades",
     default="0,1,2,3",
     show_default=True,
@@ -33,8 +34,8 @@ _grades_option = click.option(
 
 
 @click.command("agree", short_help="Compare two annotators' sheets.")
-@click.argument("sheet_a", metavar="SHEET_A")
-@click.argument("sheet_b", metavar="SHEET_B")
+@click.argument("sheet_a", metavar="SHEET_A", shell_complete=files)
+@click.argument("sheet_b", metavar="SHEET_B", shell_complete=files)
 @click.option("--out", metavar="FILE", help="Write the sheet to settle disagreements in.")
 @click.option(
     "--gate",
@@ -51,7 +52,7 @@ _grades_option = click.option(
     help="How disagreements are weighed: all alike (none), by their distance (linear), or by "
     "its square (quadratic).",
 )
-@_grades_option
+@grades_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def agree(
     sheet_a: str,
@@ -69,7 +70,7 @@ def agree(
     """
     from tuner.evalset.adjudication import compare_sheets, verdict, write_adjudication
 
-    compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=_numbers(grades))
+    compared = compare_sheets(sheet_a, sheet_b, weights=weights, grades=read_grades_option(grades))
     has_passed = compared.agreement.passes(gate)
     if has_passed and out is not None:
         write_adjudication(out, compared)
@@ -84,10 +85,10 @@ def agree(
 
 
 @click.command("judge", short_help="Make a data set from a sheet that people or a judge graded.")
-@click.argument("sheet", metavar="SHEET")
+@click.argument("sheet", metavar="SHEET", shell_complete=files)
 @click.option("--queries", required=True, metavar="FILE", help="The queries that were pooled.")
 @corpus_option
-@_grades_option
+@grades_option
 @click.option("--out", required=True, metavar="FOLDER", help="A new folder, in the BEIR layout.")
 @judge_options
 def judge(
@@ -113,7 +114,7 @@ def judge(
     if corpus_path is None:
         raise InputError("give --corpus PATH: the corpus that was pooled")
     refuse_full(Path(out))
-    allowed = _numbers(grades)
+    allowed = read_grades_option(grades)
     judge = read_judge(allowed, **asked)
     sampled = [item.query for item in read_sample(queries)]
     corpus = open_corpus(corpus_path)  # whatever is wrong with the files shows before money is paid
@@ -142,7 +143,7 @@ def judge(
     )
 
 
-def _numbers(written: str) -> tuple[int, ...]:
+def read_grades_option(written: str) -> tuple[int, ...]:
     """Read ``--grades 0,1,2,3``."""
     parts = [part.strip() for part in written.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < 2:

@@ -86,7 +86,7 @@ def split(
 ) -> None:
     """Split the queries of PATH into the folders OUT/tune and OUT/holdout, in the BEIR layout.
 
-    Both parts have the whole corpus. Queries that belong to one group stay in one part.
+    Both parts have the whole corpus. Queries of one group, or with the same text, stay in one part.
     """
     from tuner.datasets import split_queries
     from tuner.evalset.statistics import torn_pairs

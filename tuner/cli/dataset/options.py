@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.completion import data_sets
 from tuner.cli.options import FiniteRange, showing
 from tuner.core.steps import READING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 AT_LEAST_1 = click.IntRange(min=1)
 
-path_argument = click.argument("path", metavar="PATH")
+path_argument = click.argument("path", metavar="PATH", shell_complete=data_sets)
 
 format_option = click.option(
     "--format",

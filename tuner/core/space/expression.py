@@ -1,6 +1,6 @@
 """Constraints between parameters, such as ``start_k <= select_k``: parsed, never run as code.
 
-Allowed: parameter names, numbers, quoted text, True, False, None; ``+ - * /``;
+Allowed: parameter names, with dots too; numbers, quoted text, True, False, None; ``+ - * /``;
 ``< <= > >= == !=``, chained too (numbers within 1e-9 are equal, so 1 equals 1.0; True equals True
 only); ``in`` and ``not in`` a list of constants; ``and``, ``or``, ``not``; parentheses.
 """
@@ -138,7 +138,7 @@ class _Checker:
         if depth > DEEPEST:
             raise self.refusal(node, f"nested deeper than {DEEPEST}")
         match node:
-            case ast.Name(id=name):
+            case ast.Name() | ast.Attribute() if (name := _name(node)) is not None:
                 if name not in self.domains:
                     hint = did_you_mean(name, self.domains)
                     raise self.refusal(node, f"unknown parameter {name!r}{hint}")
@@ -201,13 +201,14 @@ class _Checker:
                 f"{ast.unparse(a)!r} is a {_words(kinds_a)} and never equals "
                 f"{ast.unparse(b)!r}, a {_words(kinds_b)}",
             )
-        for name, constant in ((a, b), (b, a)):
-            if isinstance(name, ast.Name) and isinstance(constant, ast.Constant):
-                choices = self.domains[name.id].choices
+        for side, constant in ((a, b), (b, a)):
+            name = _name(side)
+            if name is not None and isinstance(constant, ast.Constant):
+                choices = self.domains[name].choices
                 value = constant.value
                 if choices is not None and not any(_is_equal(value, other) for other in choices):
                     hint = did_you_mean(str(value), [str(choice) for choice in choices])
-                    raise self.refusal(constant, f"{value!r} is no choice of {name.id!r}{hint}")
+                    raise self.refusal(constant, f"{value!r} is no choice of {name!r}{hint}")
 
     def refusal(self, node: ast.expr, message: str) -> InputError:
         return InputError(f"{self.text!r}, column {node.col_offset + 1}: {message}; {ALLOWED}")
@@ -230,14 +231,25 @@ def _kind_of(value: Scalar) -> Kinds:
             return frozenset({"null"})
 
 
+def _name(node: ast.expr) -> str | None:
+    """Return the parameter that a node names, such as ``retriever.top_k``; None: it names none."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=part):
+            whole = _name(value)
+            return None if whole is None else f"{whole}.{part}"
+    return None
+
+
 def _words(kinds: Kinds) -> str:
     return " or a ".join(sorted(kinds))
 
 
 def _value(node: ast.expr, params: Params) -> Any:
     match node:
-        case ast.Name(id=name):
-            return params[name]
+        case ast.Name() | ast.Attribute():
+            return params[str(_name(node))]
         case ast.Constant(value=value):
             return value
         case ast.Compare(left=left, ops=ops, comparators=comparators):

@@ -12,8 +12,9 @@ from tuner.core.errors import InputError, Problem, did_you_mean, refuse
 from tuner.core.space.expression import NUMBER, UNKNOWN, Constraint, Domain, kinds_of, parse
 from tuner.core.space.parameters import Categorical, Integer, Parameter, Real
 
-# Plain ASCII, so that constraints can mention a parameter and every tracker takes its name.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Plain ASCII, so that constraints can mention a parameter and every tracker takes its name. A dot
+# leads to a part of a system, as in `retriever.top_k`.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _NUMBER_KEYS = ("low", "high", "scale", "step", "when")
 _TYPES: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
     "real": (Real, ("low", "high"), _NUMBER_KEYS),
@@ -84,9 +85,13 @@ def _parameter(body: object) -> Parameter:
 
 def name_problem(name: object) -> Problem | None:
     """Return what is wrong with a parameter's name."""
-    if isinstance(name, str) and _NAME.fullmatch(name) and not keyword.iskeyword(name):
+    is_name = isinstance(name, str) and _NAME.fullmatch(name) is not None
+    if is_name and not any(map(keyword.iskeyword, str(name).split("."))):
         return None
-    message = f"{name!r} is no name: use letters, digits and _, beginning with a letter"
+    message = (
+        f"{name!r} is no name: use letters, digits and _, beginning with a letter; a dot leads to "
+        "a part, as in retriever.top_k"
+    )
     return Problem(message, key=("space", str(name)))
 
 

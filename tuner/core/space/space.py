@@ -15,7 +15,7 @@ from tuner.core.json_text import fingerprint_of
 from tuner.core.rankings import FloatArray
 from tuner.core.space.expression import Constraint
 from tuner.core.space.grids import Grids, Levels, named_levels
-from tuner.core.space.parameters import Parameter
+from tuner.core.space.parameters import Categorical, Parameter
 from tuner.core.space.problems import is_same
 from tuner.core.space.reading import (
     order_of_activation,
@@ -209,9 +209,9 @@ class SearchSpace:
 
         Each parameter's levels lie in the middles of equal parts of its range, on its own scale;
         with ``edges``, from end to end at even distances. ``levels`` fixes some parameters' levels,
-        by number or by value. The others take turns, the one with the fewest levels first, in
-        adding a level while the grid still fits. Combinations that differ in inactive parameters
-        only are one point.
+        by number or by value. The others take turns in adding a level while the grid still fits:
+        choices first, and of the rest the one with the fewest levels. Combinations that differ in
+        inactive parameters only are one point.
 
         Raises:
             InputError: a budget below 1, or named levels that are invalid or exceed the budget.
@@ -230,7 +230,8 @@ class SearchSpace:
             )
         open_names = list(numbers)
         while open_names:
-            name = min(open_names, key=lambda name: numbers[name])  # Of equals, the first declared.
+            # Of equals, the first declared.
+            name = min(open_names, key=lambda name: (self._is_ordered(name), numbers[name]))
             count = self.parameters[name].count
             finer = numbers | {name: numbers[name] + 1}
             if (count is None or numbers[name] < count) and grid.fits(finer):
@@ -238,6 +239,14 @@ class SearchSpace:
             else:
                 open_names.remove(name)
         return grid.points(numbers)
+
+    def _is_ordered(self, name: str) -> bool:
+        """Say whether a grid without some of a parameter's values still tells of them.
+
+        Numbers between levels are like their neighbours; a choice that is left out is never seen.
+        Those of the index wait their turn all the same, as each is an index to build.
+        """
+        return not isinstance(self.parameters[name], Categorical) or name in self.index
 
     def named_levels(self, levels: Levels, *, edges: bool = False) -> dict[str, Sequence[Scalar]]:
         """Return the values of the parameters whose levels are fixed by number or by value.

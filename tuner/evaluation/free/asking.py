@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from tuner.core.policy import POLICY
-from tuner.core.rankings import Rankings
+from tuner.core.profile import Profile
+from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import SearchSpace
 from tuner.core.trial import IndexUse, Outcome, Params
 from tuner.evaluation.evaluator import Evaluator
@@ -35,22 +37,18 @@ class FreeEvaluator:
     space: SearchSpace
     free: FreeKnobs
 
-    @property
-    def profiler(self) -> Profiler:
-        """Return what chooses from an answer to all queries."""
-        return self.profiler_over(self.whole)
-
-    def profiler_over(self, evaluator: Evaluator) -> Profiler:
-        """Return what chooses from an answer to the queries of an evaluator."""
-        return Profiler(evaluator, self.objective, self.space, self.free)
+    def profiler_over(self, evaluator: Evaluator, params: Params) -> Profiler:
+        """Return what chooses from an answer, to the queries of an evaluator, to these params."""
+        return Profiler(evaluator, self.objective, self.space, self.free.at(params))
 
     def is_complete(self, params: Params) -> bool:
         """Say whether nothing is left to choose."""
-        return POLICY in params or all(name in params for name in self.free.names)
+        return POLICY in params or all(name in params for name in self.free.at(params).names)
 
     def asked(self, params: Params) -> Params:
         """Return what the system is asked with: the values that tell of all others."""
-        return {**self.whole.fixed, **params, **self.profiler.to_ask()}
+        to_ask = self.profiler_over(self.whole, params).to_ask()
+        return {**self.whole.fixed, **params, **to_ask}
 
     def __call__(self, params: Params) -> Outcome:
         """Evaluate what was asked with the best that its answer tells of.
@@ -76,14 +74,25 @@ class FreeEvaluator:
             TunerError: as a call does.
         """
         answered = time.perf_counter()
-        chosen, profile = self.profiler.profile(rankings, params)
-        at_it = answer_at(self.free, rankings, {**self.asked(params), **chosen})
+        chosen, profile, of_others = self.chosen(rankings, params)
+        complete = {**self.asked(params), **chosen}
+        at_it = answer_at(self.free.at(params), rankings, complete)
         computed = time.perf_counter() - answered
         # What was computed is not the system's time: the rest is timed as if it had been answered.
         outcome = self.whole.outcome(at_it, chosen, index, begin=begin + computed)
         seconds = {**outcome.seconds, "profile": computed}
         seconds["total"] += computed
-        return replace(outcome, seconds=seconds, params=chosen, profile=profile)
+        by_query = {**outcome.per_query, **of_others}
+        return replace(outcome, per_query=by_query, seconds=seconds, params=chosen, profile=profile)
+
+    def chosen(
+        self, rankings: Rankings, params: Params
+    ) -> tuple[Params, Profile, Mapping[str, FloatArray]]:
+        """Return what an answer to all queries chooses, and what else it tells of a front."""
+        profiler = self.profiler_over(self.whole, params)
+        if self.objective.pareto:
+            return profiler.with_alternatives(rankings, params)
+        return (*profiler.profile(rankings, params), {})
 
     def holding(self, params: Params) -> AbstractContextManager[IndexUse | None]:
         """Have the index that the parameters describe built and kept, as the evaluator does."""

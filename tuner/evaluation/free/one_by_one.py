@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Params, Scalar
+from tuner.core.trial import Outcome, Params, Scalar
 from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.free.choice import Table
 from tuner.evaluation.free.settings import cutoff_values, prefix_values
@@ -32,6 +32,7 @@ class OneByOne:
         free: what is free.
         rankings: the answer.
         start: the parameters that it was asked with.
+        seen: every setting that was evaluated, with what it measured; None: they are not kept.
     """
 
     evaluator: Evaluator
@@ -40,6 +41,7 @@ class OneByOne:
     free: FreeKnobs
     rankings: Rankings
     start: Params
+    seen: list[tuple[Params, Outcome]] | None = field(default=None, repr=False)
 
     def at(self, setting: Params) -> Rankings:
         """Return the answer at a setting."""
@@ -64,15 +66,19 @@ class OneByOne:
             return values, self._beginnings(setting, values)
         values = self._values(name, setting)
         values = [v for v in values if self.is_allowed({**setting, name: v})] or values
-        return values, self._table(self.at({**setting, name: value}) for value in values)
+        return values, self.table({**setting, name: value} for value in values)
 
     def table(self, settings: Iterable[Params]) -> Table:
         """Evaluate some settings."""
-        return self._table(self.at(setting) for setting in settings)
+        return self._table((setting, self.at(setting)) for setting in settings)
 
     def value_of(self, setting: Params) -> float:
         """Return the objective at a setting."""
-        return self._row(self.at(setting))[0]
+        return self._row(setting, self.at(setting))[0]
+
+    def measured(self, setting: Params) -> Outcome:
+        """Return what a setting measures."""
+        return self.evaluator.measure(self.at(setting))
 
     def _values(self, name: str, setting: Params) -> list[Scalar]:
         if name in self.free.cutoffs:
@@ -87,18 +93,23 @@ class OneByOne:
     def _beginnings(self, setting: Params, values: Sequence[Scalar]) -> Table:
         """Evaluate the beginnings of one answer."""
         whole = self.at({**setting, **dict.fromkeys(self.free.prefixes, values[-1])})
-        return self._table(whole.first(int(value)) for value in values)  # type: ignore[arg-type]
+        return self._table(
+            ({**setting, **dict.fromkeys(self.free.prefixes, value)}, whole.first(int(value)))  # type: ignore[arg-type]
+            for value in values
+        )
 
-    def _table(self, answers: Iterable[Rankings]) -> Table:
-        rows = [self._row(answer) for answer in answers]
+    def _table(self, answers: Iterable[tuple[Params, Rankings]]) -> Table:
+        rows = [self._row(setting, answer) for setting, answer in answers]
         return Table(
             np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]),
             np.stack([row[2] for row in rows]),
         )
 
-    def _row(self, answer: Rankings) -> tuple[float, float, FloatArray]:
+    def _row(self, setting: Params, answer: Rankings) -> tuple[float, float, FloatArray]:
         measured = self.evaluator.measure(answer)
+        if self.seen is not None:
+            self.seen.append((setting, measured))
         score = self.objective.score(measured.metrics)
         by_query = self.objective.by_query(measured.per_query, measured.metrics)
         return score.objective, score.violation, by_query

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tuner.core.profile import Curve, Profile
 from tuner.core.rankings import FloatArray, Rankings
 from tuner.core.space import SearchSpace
-from tuner.core.trial import Params, Scalar
+from tuner.core.trial import Outcome, Params, Scalar
 from tuner.evaluation.evaluator import Evaluator
+from tuner.evaluation.free.alternatives import alternatives_of, seeking
 from tuner.evaluation.free.choice import Table, luck_of
+from tuner.evaluation.free.curves import SHOWN, curve_of, table_curve
 from tuner.evaluation.free.cut import cut_steps
 from tuner.evaluation.free.mixture import lines_of, looks_to, worth_of
 from tuner.evaluation.free.one_by_one import OneByOne
@@ -28,10 +29,6 @@ from tuner.evaluation.free.sweep import Steps, Worth, sweep
 from tuner.evaluation.objective import Objective
 from tuner.retrieval.free import FreeKnobs, Mixing
 
-Item = TypeVar("Item")
-
-# So many values of a weight are shown of its curve.
-SHOWN = 101
 # So many weights stand for all where the luck of a choice is estimated: neighbours share it.
 LUCKY = 21
 # Places among the steps of a cut-off that stand for all, in the same way.
@@ -69,6 +66,28 @@ class Profiler:
         """Return all parameters, the free ones chosen from an answer, and how they were chosen."""
         return _One(self, rankings, params).profile()
 
+    def with_alternatives(
+        self, rankings: Rankings, params: Params
+    ) -> tuple[Params, Profile, dict[str, FloatArray]]:
+        """Return what ``profile`` does, with what else the answer tells of a front.
+
+        And the goals of these alternatives by query, by the names under which they are kept.
+        """
+        seen: list[tuple[Params, Outcome]] = []
+        own = _One(self, rankings, params, seen)
+        chosen, profile = own.profile()
+        settings, looked_at = list(own.settings()), profile.looked_at
+        for objective in seeking(self.objective, self.evaluator):
+            other = _One(replace(self, objective=objective), rankings, params, seen)
+            looked_at += other.profile()[1].looked_at
+            settings += other.settings()
+        found = alternatives_of(own.one_by_one, self.objective, settings, chosen)
+        return (
+            chosen,
+            replace(profile, looked_at=looked_at + len(settings), alternatives=found.alternatives),
+            found.by_query,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Found:
@@ -82,7 +101,13 @@ class _Found:
 class _One:
     """The profile of one answer."""
 
-    def __init__(self, profiler: Profiler, rankings: Rankings, params: Params) -> None:
+    def __init__(
+        self,
+        profiler: Profiler,
+        rankings: Rankings,
+        params: Params,
+        seen: list[tuple[Params, Outcome]] | None = None,
+    ) -> None:
         self.evaluator, self.space, self.free = profiler.evaluator, profiler.space, profiler.free
         self.rankings = rankings
         self.params = params
@@ -90,7 +115,7 @@ class _One:
         self.objective = decided_by_answer(profiler.objective)
         self.start = {**params, **profiler.to_ask()}
         self.one_by_one = OneByOne(
-            self.evaluator, self.objective, self.space, self.free, rankings, self.start
+            self.evaluator, self.objective, self.space, self.free, rankings, self.start, seen
         )
         # By weight and the values of the others: steps that were worked out already.
         self._known: dict[tuple[Scalar, ...], list[Steps]] = {}
@@ -108,6 +133,16 @@ class _One:
                 return found
         return self._of_grid(worth)
 
+    def settings(self) -> Iterator[Params]:
+        """Yield the best of each depth on each line that was searched, once there is a profile."""
+        for key, steps in self._known.items():
+            name = str(key[0])
+            given = zip((w for w in self.weights if w != name), key[1:], strict=True)
+            setting: Params = {**self.start, **dict(given)}
+            for one in steps:
+                _, weight, depth = self._best(name, [one])
+                yield {**setting, name: weight, **self._prefixes(depth)}
+
     # Prefixes alone, or what no line tells: settings evaluated one by one; but for cut-offs.
 
     def _of_prefix(self) -> tuple[Params, Profile]:
@@ -115,7 +150,7 @@ class _One:
         values, table = self.one_by_one.each(name, self.start)
         at = table.best
         chosen = self.space.canonical({**self.start, name: values[at]})
-        curve = _table_curve(name, values, table, at)
+        curve = table_curve(name, values, table, at)
         highest, luck = float(table.objective[at]), luck_of(table.by_query)
         return chosen, Profile(self.params, len(values), highest, (curve,), luck)
 
@@ -139,7 +174,7 @@ class _One:
             setting[name] = values[at]
             looked_at += len(values)
             highest = float(table.objective[at])
-            curves[name] = _table_curve(name, values, table, at)
+            curves[name] = table_curve(name, values, table, at)
             luck[name] = luck_of(table.by_query)  # A weight's last choice takes the first's place.
         return self.space.canonical(setting), Profile(
             self.params, looked_at, highest, tuple(curves.values()), sum(luck.values())
@@ -147,7 +182,7 @@ class _One:
 
     def _cut(self, name: str, setting: Params, worth: Worth | None) -> list[Steps] | None:
         """Return all steps of a cut-off, for each depth; None where they do not tell."""
-        if worth is None:
+        if worth is None or self.rankings.by_count is not None:
             return None
         depths = self._depths(worth)
         answer = self.one_by_one.at(
@@ -331,7 +366,7 @@ class _One:
     def _curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
         if name == mixing.rrf_k:
             values, table = self._each(name, setting)
-            return _table_curve(name, values, table, values.index(setting[name]))
+            return table_curve(name, values, table, values.index(setting[name]))
         return self._steps_curve(name, setting, self._steps(name, setting, mixing, worth) or [])
 
     def _steps_curve(
@@ -344,7 +379,7 @@ class _One:
         at = np.unique([*np.linspace(low, high, SHOWN), *more, chosen])
         places = [one.step_at(value) for value in at]
         errors = one.errors(one.by_query(chosen))[places]
-        return _curve_of(name, at.tolist(), one.objective[places], errors)
+        return curve_of(name, at.tolist(), one.objective[places], errors)
 
     def _depth_curve(self, name: str, setting: Params, mixing: Mixing, worth: Worth) -> Curve:
         weight = mixing.weights[0]
@@ -361,22 +396,4 @@ class _One:
             table = Table(objective, np.zeros(len(steps)), by_query)
         else:
             values, table = self.one_by_one.each(name, setting)
-        return _table_curve(name, values, table, values.index(setting[name]))
-
-
-def _table_curve(name: str, values: Sequence[Scalar], table: Table, at: int) -> Curve:
-    spread = np.linspace(0, len(values) - 1, min(SHOWN, len(values))).astype(np.int64)
-    shown = np.unique([*spread, at])
-    some = [values[place] for place in shown]
-    return _curve_of(name, some, table.objective[shown], table.errors(at)[shown])
-
-
-def _curve_of(
-    name: str, values: Iterable[Scalar], objective: FloatArray, errors: FloatArray
-) -> Curve:
-    return Curve(
-        name,
-        tuple(float(value) for value in values),  # type: ignore[arg-type]  # numbers
-        tuple(objective.tolist()),
-        tuple(None if math.isnan(error) else error for error in errors.tolist()),
-    )
+        return table_curve(name, values, table, values.index(setting[name]))

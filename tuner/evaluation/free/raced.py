@@ -94,9 +94,10 @@ class FreeRacing:
         """Return the outcome of a trial that is behind after a rung; None where it goes on."""
         evaluator = self.so_far[number]
         rankings = stacked(answers, np.arange(len(rows)))
-        chosen, profile = self.free.profiler_over(evaluator).profile(rankings, params)
+        chosen, profile = self.free.profiler_over(evaluator, params).profile(rankings, params)
         complete = {**self.free.asked(params), **chosen}
-        part = evaluator.measure(answer_at(self.free.free, rankings, complete))
+        at_it = answer_at(self.free.free.at(params), rankings, complete)
+        part = evaluator.measure(at_it)
         values = {name: np.full(rival.shape[1], np.nan) for name in part.per_query}
         for name, found in part.per_query.items():
             values[name][rows] = found

@@ -65,14 +65,25 @@ def decided_by_answer(objective: Objective) -> Objective:
     """Return an objective without what is the same for every free setting of one trial.
 
     Such as the size of its index; and without what a clock tells, which is measured afterwards.
+    Of goals none is left: see ``goals_decided``.
     """
-
-    def is_decided(name: str) -> bool:
-        return not is_measured_time(name) and not tell_of_index([name])
-
     return replace(
         objective,
-        price={name: p for name, p in objective.price.items() if is_decided(paid_metric(name)[0])},
-        constraints={name: b for name, b in objective.constraints.items() if is_decided(name)},
+        price={
+            name: price
+            for name, price in objective.price.items()
+            if _is_decided(paid_metric(name)[0])
+        },
+        constraints={name: b for name, b in objective.constraints.items() if _is_decided(name)},
         pareto=(),
     )
+
+
+def goals_decided(objective: Objective) -> Objective | None:
+    """Return the same objective with the goals that an answer decides; None below two of them."""
+    goals = tuple(filter(_is_decided, objective.pareto))
+    return replace(decided_by_answer(objective), pareto=goals) if len(goals) > 1 else None
+
+
+def _is_decided(name: str) -> bool:
+    return not is_measured_time(name) and not tell_of_index([name])

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tuner.core.errors import InputError, OutageError, TunerError, one_line
+from tuner.core.logs import adopt
 from tuner.execution.cluster.base import ClusterExecution, System
 from tuner.execution.cluster.folders import Package, archive, unpack
 from tuner.execution.cluster.pool import ANSWER_GRACE_S, Cluster, LostError, knock
@@ -259,6 +260,7 @@ def quiet() -> Iterator[None]:
     """Silence Dask's log, which shows a traceback where a scheduler is lost; we say it in words."""
     import distributed  # noqa: F401  # sets its levels when it is imported
 
+    adopt()
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     levels = {name: logging.getLogger(name).level for name in names}
     for name in levels:

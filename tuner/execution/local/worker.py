@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.core.errors import one_line
+from tuner.core.logs import adopt, begin_as_told
 from tuner.core.trial import Outcome, Trial
 from tuner.execution.call import call, failed
 
@@ -42,6 +43,7 @@ def enter(worker: Worker) -> None:
     from joblib.externals.loky import process_executor
 
     _process["worker"] = worker
+    begin_as_told()
     # For this process only: a program that an evaluation starts finds its modules as ever.
     os.environ.pop("PYTHONSAFEPATH", None)
     # loky ends a worker whose memory grew by 300 MB, in order to outlive leaks. Here that is the
@@ -70,6 +72,7 @@ def load() -> tuple[int, str | None]:
     if "evaluate" not in _process:
         try:
             _process["evaluate"] = pickle.loads(Path(_process["worker"].file).read_bytes())
+            adopt()
         except BaseException as error:  # whatever the import of the user's modules raises
             return os.getpid(), one_line(error)
     return os.getpid(), None

@@ -12,13 +12,16 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from tuner.core.account import Account
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, TunerError
+from tuner.core.feature_rule import Seen
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import BoolArray, FloatArray, IntArray, Legs, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
+from tuner.retrieval.hybrid.account import account
 from tuner.retrieval.hybrid.batch import Batch
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.embedders import NONE as NO_EMBEDDER
@@ -174,6 +177,18 @@ class Hybrid:
                 return self._from_batch(queries, batch, settings, started)
         return self._live(queries, settings)
 
+    def features_of(
+        self,
+        queries: Sequence[Query],
+        params: Params,  # noqa: ARG002  # as in TellsFeatures
+    ) -> Seen:
+        """Return how rare the words of each query are, and which names its walks start from."""
+        lookup = self._index().lookup
+        found = [lookup.seen(query.text) for query in queries]
+        return {
+            name: np.array([one[name] for one in found]) for name in (found[0] if found else ())
+        }
+
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query from the index alone, ranking every document."""
         return self._live([query], read_params(params, knobs_of(self.options)))
@@ -201,6 +216,12 @@ class Hybrid:
             entities=[entities for entities, _ in traced],
             paths=[paths for _, paths in traced],
         )
+
+    def account(self, query: Query, params: Params, rankings: Rankings) -> Account:
+        """Return how ``rankings``, its own answer to ``query`` alone, came about."""
+        settings = read_params(params, knobs_of(self.options))
+        relations = read_relations(self.directory)
+        return account(self._index(), relations, query, rankings, settings)
 
     def _index(self) -> Index:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ PARTIAL_FACTOR = 0.5
 # In a query that writes names with capitals, a name met in lower case is likely a common word.
 LOWER_CASE_FACTOR = 0.5
 LEAST_SPECIFICITY = 0.5
+# So many seeds are looked at where what is seen of a query is told.
+SEEN_SEEDS = 10
 
 _SIMPLE_WORD = re.compile(r"[^\W_]+")
 _CAPITALISED = re.compile(r"[A-Z](?<![^\W_].)[^\W_]*")
@@ -86,6 +89,27 @@ class EntityLookup:
         scores = np.round(scores, 12)
         best = np.argsort(-scores, kind="stable")[:count]
         return entities[best], scores[best]
+
+    def seen(self, text: str) -> dict[str, float]:
+        """Return what a policy by features may look at: see ``core.seen.PHRASES``.
+
+        Strong seeds score at least half of the best one; how far that stands out is its share of
+        the scores of the first ``SEEN_SEEDS``. Both are NaN where there is no seed.
+        """
+        words = name_words(text)
+        numbers = [self.words.get(word) for word in dict.fromkeys(words) if not is_empty(word)]
+        rarity = [self._information(number) for number in numbers]
+        _, scores = self.candidates(text, count=SEEN_SEEDS)
+        best = float(scores[0]) if len(scores) else 0.0
+        return {
+            "rarest_word": max(rarity, default=math.nan),
+            "mean_rarity": sum(rarity) / len(rarity) if rarity else math.nan,
+            "unknown_words": float(sum(number is None for number in numbers)),
+            "names_recognised": float(len(self._exact(words, _trust(text, words)))),
+            "best_seed": best,
+            "strong_seeds": float((scores >= best / 2).sum()),
+            "seed_share": best / float(scores.sum()) if best else math.nan,
+        }
 
     def _information(self, word: int | None) -> float:
         return self.unseen_information if word is None else float(self.word_information[word])

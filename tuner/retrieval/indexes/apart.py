@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, OutageError, Problem, TunerError, one_line
+from tuner.core.logs import begin_as_told
 from tuner.core.outages import is_outage
 from tuner.core.steps import Advance, unheard
 from tuner.retrieval.indexes.building import (
@@ -127,6 +128,7 @@ def build_for_parent(log: str) -> None:
     payload = _read(int.from_bytes(_read(_LENGTH_BYTES), "big"))
     tell = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the user's code prints goes to the log
+    begin_as_told()
     os.environ.pop("PYTHONSAFEPATH", None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it decides
     threading.Thread(target=_end_with_parent, args=(Path(log),), daemon=True).start()

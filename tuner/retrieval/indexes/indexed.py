@@ -14,6 +14,7 @@ from typing import Any
 from tuner.core.brought import candidates
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import NotBuiltError, OutageError, TunerError
+from tuner.core.feature_rule import Seen
 from tuner.core.files import whole
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
@@ -24,6 +25,7 @@ from tuner.retrieval.base import (
     LivesElsewhere,
     Notes,
     Retriever,
+    features_of,
     serve_one,
     telling_legs,
     with_knobs,
@@ -191,6 +193,19 @@ class Indexed(Around):
         """Return the rankings with names and paths, where the retriever can tell them."""
         retriever, rest = self._at(params)
         return with_reasons(retriever, queries, rest, rankings)
+
+    def handed_on(
+        self,
+        query: Query,  # noqa: ARG002  # as in HandsOn
+        params: Params,
+    ) -> tuple[Retriever, Params]:
+        """Return the retriever of the index that ``params`` describe, and the rest of them."""
+        return self._at(params)
+
+    def features_of(self, queries: Sequence[Query], params: Params) -> Seen:
+        """Return what the index's retriever tells of queries before it answers them."""
+        retriever, rest = self._at(params)
+        return features_of(retriever, queries, rest)
 
     def ready(self, params: Params, advance: Advance = unheard) -> IndexUse:
         """Have the index that ``params`` describe built, and say what it is.

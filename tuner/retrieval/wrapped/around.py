@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Self
 
 from tuner.core.corpus import Query
+from tuner.core.feature_rule import Seen
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import IndexUse, Params
 from tuner.retrieval.base import (
     Explains,
     Retriever,
     at_once_of,
+    features_of,
     free_knobs,
     holding,
     identity,
@@ -65,6 +67,18 @@ class Around:
         same = copy(self)
         object.__setattr__(same, "retriever", telling_legs(self.retriever))  # some are frozen
         return same
+
+    def handed_on(
+        self,
+        query: Query,  # noqa: ARG002  # as in HandsOn
+        params: Params,
+    ) -> tuple[Retriever, Params]:
+        """Return the retriever, which answers with the same parameters."""
+        return self.retriever, params
+
+    def features_of(self, queries: Sequence[Query], params: Params) -> Seen:
+        """Return what the retriever tells of queries before it answers them."""
+        return features_of(self.retriever, queries, params)
 
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Let the retriever prepare."""

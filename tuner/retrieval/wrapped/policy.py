@@ -1,4 +1,4 @@
-"""Any retriever under a policy: each query is answered with the parameters of its type."""
+"""Any retriever under a policy: each query is answered with the parameters that it says."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from tuner.retrieval.base import (
     serve_one,
     with_reasons,
 )
+from tuner.retrieval.features import params_for
 from tuner.retrieval.knobs import Knob
 from tuner.retrieval.wrapped.around import Around
 
@@ -75,8 +76,18 @@ class PolicyRetriever(Around):
         return replace(rankings, entities=entities, paths=paths)
 
     def serve(self, query: Query, params: Params) -> Rankings:  # noqa: ARG002  # as in Serves
-        """Answer one query as live traffic would: its type is told first."""
-        return serve_one(self.retriever, query, self.policy.params_for(query.text))
+        """Answer one query as live traffic would: its parameters are chosen first."""
+        (chosen,) = params_for(self.policy, self.retriever, [query])
+        return serve_one(self.retriever, query, chosen)
+
+    def handed_on(
+        self,
+        query: Query,
+        params: Params,  # noqa: ARG002  # as in HandsOn
+    ) -> tuple[Retriever, Params]:
+        """Return the retriever, and the parameters that the policy chooses for the query."""
+        (chosen,) = params_for(self.policy, self.retriever, [query])
+        return self.retriever, chosen
 
     def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:  # noqa: ARG002
         """Have the index of every type built."""
@@ -103,8 +114,8 @@ class PolicyRetriever(Around):
 
     def _groups(self, queries: Sequence[Query]) -> Groups:
         groups: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
-        for row, query in enumerate(queries):
-            groups[tuple(self.policy.params_for(query.text).items())].append(row)
+        for row, params in enumerate(params_for(self.policy, self.retriever, queries)):
+            groups[tuple(params.items())].append(row)
         return [(dict(chosen), rows) for chosen, rows in groups.items()]
 
 
@@ -129,6 +140,14 @@ class WithPolicy(Around):
     def serve(self, query: Query, params: Params) -> Rankings:
         """Answer one query as live traffic would."""
         return serve_one(self._answering(params), query, params)
+
+    def handed_on(
+        self,
+        query: Query,  # noqa: ARG002  # as in HandsOn
+        params: Params,
+    ) -> tuple[Retriever, Params]:
+        """Return who answers with these parameters: the policy, where they name it."""
+        return self._answering(params), params
 
     def ready(self, params: Params, advance: Advance = unheard) -> IndexUse | None:
         """Have the index of these parameters, or of every type of the policy, built."""

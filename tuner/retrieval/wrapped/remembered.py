@@ -18,7 +18,7 @@ from tuner.core.errors import TunerError
 from tuner.core.files import append_lines
 from tuner.core.json_text import digest_of, read_as
 from tuner.core.ledger import Ledger, hearing
-from tuner.core.rankings import Rankings
+from tuner.core.rankings import ByCount, Rankings
 from tuner.core.trial import Params
 from tuner.retrieval.base import Retriever, at_once_of, identity, serve_one
 from tuner.retrieval.wrapped.around import Around
@@ -52,6 +52,8 @@ class _Written:
     tokens: tuple[float, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
     legs: WrittenLegs | None = None
+    counts: tuple[int, ...] = ()
+    contexts: tuple[float, ...] = ()
 
 
 class Remembered(Around):
@@ -105,10 +107,7 @@ class Remembered(Around):
         """Answer from the folder, and ask the retriever for the rest."""
         if self._is_quick:
             return self.retriever.retrieve(queries, params)
-        of_index = identity(self.retriever, params)
-        asked = [self.retriever.fingerprint, params, *([of_index] if of_index else [])]
-        name = digest_of(asked, 24)
-        path = self._folder / f"{name}.jsonl"
+        path = self._path(params)
         known = self._known(path)
         missing = [query for query in queries if query.id not in known]
         if isinstance(self.retriever, Counted):
@@ -125,9 +124,20 @@ class Remembered(Around):
                 seconds[stage] = seconds.get(stage, 0.0) + spent
         return _rankings([known[query.id] for query in queries], seconds)
 
+    def kept(self, queries: Sequence[Query], params: Params, *, again: bool = False) -> int:
+        """Return to how many of these queries an answer is kept; ``again``: a second one."""
+        path = self._path(params)
+        known = self._known(path.parent / AGAIN / path.name if again else path)
+        return sum(query.id in known for query in queries)
+
     def serve(self, query: Query, params: Params) -> Rankings:
         """Ask the retriever itself: a remembered answer says nothing of its latency."""
         return serve_one(self.retriever, query, params)
+
+    def _path(self, params: Params) -> Path:
+        of_index = identity(self.retriever, params)
+        asked = [self.retriever.fingerprint, params, *([of_index] if of_index else [])]
+        return self._folder / f"{digest_of(asked, 24)}.jsonl"
 
     def _known(self, path: Path) -> dict[str, Answer]:
         """Return what a file holds of the answers, by query: with legs, or without."""
@@ -193,6 +203,10 @@ def _answers(rankings: Rankings) -> Iterator[Answer]:
             answer["paths"] = [[list(step) for step in path] for path in rankings.paths[row]]
         if rankings.tokens is not None:
             answer["tokens"] = rankings.tokens[row, : len(ids)].tolist()
+        if (by_count := rankings.by_count) is not None:
+            answer["counts"] = by_count.ranks[row, : len(ids)].tolist()
+            if by_count.context_tokens is not None:
+                answer["contexts"] = by_count.context_tokens[row].tolist()
         if rankings.legs is not None:
             answer[LEGS] = legs_record(rankings.legs, rankings.document_ids, row)
         yield answer
@@ -225,6 +239,10 @@ def _rankings(answers: Sequence[Answer], seconds: Mapping[str, float]) -> Rankin
         for row, answer in enumerate(answers):
             tokens[row, : len(answer["tokens"])] = answer["tokens"]
         extra["tokens"] = tokens
+    if _all_have(answers, "counts"):
+        told = [answer["contexts"] for answer in answers if "contexts" in answer]
+        counts = [answer["counts"] for answer in answers]
+        extra["by_count"] = ByCount.of(counts, told if len(told) == len(answers) else None)
     rankings = Rankings.from_ids([answer["query"] for answer in answers], lists, **extra)
     return with_legs(rankings, answers)
 
@@ -248,6 +266,8 @@ def _read(path: Path) -> dict[str, Answer]:
                 raise ValueError("scores of other documents")
             if len(written.tokens) not in (0, len(written.ids)):
                 raise ValueError("tokens of other documents")
+            if len(written.counts) not in (0, len(written.ids)):
+                raise ValueError("counts of other documents")
             if len(written.spans) not in (0, len(written.ids)):
                 raise ValueError("spans of other documents")
             if written.legs is not None and not written.legs.is_whole:

@@ -17,6 +17,8 @@ from tuner.core.json_text import encodable, text_digest
 from tuner.core.study_record import StudyHeader
 from tuner.tracking.mlflow.records import PARENT_RUN, STUDY_ID, Point, RunContent
 from tuner.tracking.mlflow.saved_views import KIND, STUDIES, is_older, saved_views, with_columns_of
+from tuner.tracking.mlflow.trace_store import write_traces
+from tuner.tracking.mlflow.traces import QueryTrace
 from tuner.tracking.mlflow.versions import VersionContent, add_version, in_pages
 from tuner.tracking.uri import sqlite_path
 
@@ -52,8 +54,9 @@ class FoundRun:
 class Client:
     """One experiment of an MLflow store."""
 
-    def __init__(self, client: Any, experiment_id: str, notes: Sequence[str]) -> None:
+    def __init__(self, client: Any, uri: str, experiment_id: str, notes: Sequence[str]) -> None:
         self._client = client
+        self._uri = uri
         self.experiment_id = experiment_id
         self.notes = tuple(notes)
 
@@ -66,7 +69,7 @@ class Client:
         with sole_opener(path) if path else nullcontext():
             client = MlflowClient(tracking_uri=uri)
             experiment_id, notes = _experiment_id(client, experiment, path)
-        return cls(client, experiment_id, notes)
+        return cls(client, uri, experiment_id, notes)
 
     def runs(self, study_id: str) -> list[FoundRun]:
         """Find every run of the study, of whatever role."""
@@ -199,6 +202,10 @@ class Client:
             return str(append_to_uri_path(root, place))  # type: ignore[no-untyped-call]  # MLflow's
 
         return add_version(self._client, content, run_id=run_id, store=store)
+
+    def set_traces(self, run_id: str, study_id: str, traces: Sequence[QueryTrace]) -> int:
+        """Let a study's run have these traces and no others of ours; return how many it lacked."""
+        return write_traces(self._uri, self.experiment_id, run_id, study_id, traces)
 
     def log_dataset(self, run_id: str, header: StudyHeader) -> None:
         """Log the data set as MLflow inputs, one for each part that the study uses."""

@@ -42,11 +42,12 @@ _ADVICE = {
 }
 _WHAT_FILES_HOLD = {
     REPORT_FILE: "the whole story on one page: intervals, convergence, what matters, failures",
-    TABLE_FILE: "each query with both answers, as a table",
+    TABLE_FILE: "each query with both answers, as a table; the tab *Traces* shows those that "
+    "changed most, passage by passage",
     PLOTS_DIR: "the figures",
     FIGURES_DIR: "the numbers of each figure",
     BEST_FILE: "the winner, ready for `tuner compare` and for a service",
-    JOURNAL_FILE: "every trial",
+    JOURNAL_FILE: "every trial; `trials.json` is a table of them, best first",
 }
 
 
@@ -94,9 +95,10 @@ def experiment_note(
             f"Latest study: [{_plain(header.name)} of {when}]({runs}/{run_id}?{WORKFLOW})",
             _opening(study_facts(header, summary)),
             f"[All studies]({runs}?viewStateShareKey=tuner-studies&{WORKFLOW}), each with its "
-            "arms and trials below it. MLflow first opens pages for language models, which are "
-            "empty here: choose *Model training* at the top left. *Views* above the runs offers "
-            "studies, trials and arms with the columns that matter.",
+            "arms and trials below it. MLflow first opens pages for language models: *Traces* "
+            "there shows the queries that changed most, baseline and winner side by side. For all "
+            "else choose *Model training* at the top left. *Views* above the runs offers studies, "
+            "trials and arms with the columns that matter.",
             "`best_…` is the trial with the highest objective, `winner_…` what `best.yaml` holds.",
         )
     )

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tuner.core.errors import InputError, TunerError
+from tuner.core.logs import adopt, handlers_of
 from tuner.core.shown import shortened
 from tuner.tracking.uri import without_password
 
 # Libraries wrap what the system said, such as "[Errno 111] Connection refused", several times.
 _HTTP_STATUS = re.compile(r"too many (\d{3}) error responses|error code (\d{3})")
+_LOGGERS = ("mlflow", "alembic", "sqlalchemy.engine")
 _SYSTEM_ERROR = re.compile(r"\[Errno -?\d+\] ([A-Z][A-Za-z ]+[a-z])")
 
 
@@ -55,14 +57,14 @@ def quiet(*, request_s: int = Timeouts.request_s) -> Iterator[None]:
     thread = threading.get_ident()
 
     def from_elsewhere(record: logging.LogRecord) -> bool:
-        return record.thread != thread
+        return record.thread != thread or not record.name.startswith(_LOGGERS)
 
     handlers: list[logging.Handler] = []
     try:
         import mlflow  # noqa: F401  its import installs the handlers that are filtered here
 
-        for name in ("mlflow", "alembic", "sqlalchemy.engine"):
-            handlers += logging.getLogger(name).handlers
+        adopt()
+        handlers += handlers_of(*_LOGGERS)
         for handler in handlers:
             handler.addFilter(from_elsewhere)
         yield

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tuner.core.errors import InputError
+from tuner.core.journal import read_journal
 from tuner.core.json_text import json_text, text_digest
 from tuner.core.run_files import (
     BEST_FILE,
@@ -16,20 +19,28 @@ from tuner.core.run_files import (
     PLOTS_DIR,
     POLICY_FILE,
     QUERIES_FILE,
+    REPORT_DATA_DIR,
     REPORT_FILE,
     TABLE_FILE,
+    TRIALS_DIR,
+    TRIALS_TABLE_FILE,
 )
 from tuner.core.study_record import StudyHeader, StudySummary
 from tuner.tracking.mlflow.client import Client, FoundRun
+from tuner.tracking.mlflow.kept_values import VALUES_FILE, pack_values
 from tuner.tracking.mlflow.note import experiment_note
+from tuner.tracking.mlflow.traces import changed_most
+from tuner.tracking.mlflow.trial_table import trial_table
 from tuner.tracking.mlflow.values import uploadable
 from tuner.tracking.mlflow.versions import version_content, write_model
 
 # Uploaded at the end of the study, where the run directory has them.
 RESULTS = (
     *(BEST_FILE, JOURNAL_FILE, POLICY_FILE, REPORT_FILE),
-    *(PLOTS_DIR, FIGURES_DIR, QUERIES_FILE),
+    *(REPORT_DATA_DIR, PLOTS_DIR, FIGURES_DIR, QUERIES_FILE, TRIALS_DIR),
 )
+# What a result is called among the artifacts, where that is another name.
+_CALLED = {QUERIES_FILE: TABLE_FILE, TRIALS_DIR: VALUES_FILE}
 NOTE = "mlflow.note.content"
 _TABLES = "mlflow.loggedArtifacts"
 _NOTE_DIGEST = "tuner.note"
@@ -44,18 +55,24 @@ def upload_result(
     """Store a file or a folder of the run directory as artifacts; nothing where it has none."""
     path = run_dir / name
     if name == QUERIES_FILE:
-        _upload_table(client, run_id, run_dir)
+        if path.is_file():
+            _upload_table(client, run_id, _queries(run_dir), TABLE_FILE)
+    elif name == TRIALS_DIR:
+        _upload_values(client, run_id, run_dir)
     elif path.is_dir():
         client.log_folder(run_id, path, name)
     elif path.is_file():
         with uploadable(path, header) as file:
             client.log_file(run_id, file)
+        if name == JOURNAL_FILE:
+            with suppress(InputError):  # whoever opens the study says what is wrong with it
+                _upload_table(client, run_id, _trials(run_dir, header), TRIALS_TABLE_FILE)
 
 
 def uploaded(run_dir: Path) -> list[str]:
     """Return the names that the results of a run directory have as artifacts."""
     there = [name for name in RESULTS if (run_dir / name).exists()]
-    return [TABLE_FILE if name == QUERIES_FILE else name for name in there]
+    return [_CALLED.get(name, name) for name in there]
 
 
 def register_winner(
@@ -66,6 +83,15 @@ def register_winner(
     if content is None:
         return False
     return client.add_version(run_id, content, lambda folder: write_model(folder, run_dir, header))
+
+
+def trace_queries(
+    client: Client, run_id: str, header: StudyHeader, summary: StudySummary, run_dir: Path
+) -> int:
+    """Show the queries that changed most as traces of the study's run; say how many it lacked."""
+    if summary.state != "finished":
+        return 0
+    return client.set_traces(run_id, header.study_id, changed_most(header, summary, run_dir))
 
 
 def describe(client: Client, run: FoundRun, text: str) -> None:
@@ -97,30 +123,36 @@ def describe_experiment(
         client.tag_experiment({NOTE: text, **digest})
 
 
-def _upload_table(client: Client, run_id: str, run_dir: Path) -> None:
+def _upload_values(client: Client, run_id: str, run_dir: Path) -> None:
+    if not (run_dir / TRIALS_DIR).is_dir():
+        return
     with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-        table = _write_query_table(run_dir, Path(folder))
-        if table is None:
-            return
-        client.log_file(run_id, table)
-    before = client.tags(run_id).get(_TABLES)
-    if (tag := _with_table(before)) != before:
-        client.tag(run_id, {_TABLES: tag})
+        packed = Path(folder, VALUES_FILE)
+        if pack_values(run_dir, packed):
+            client.log_file(run_id, packed)
 
 
-def _write_query_table(run_dir: Path, folder: Path) -> Path | None:
-    """Write ``per_query.json`` as ``mlflow.log_table`` does; None where nothing was compared.
+def _upload_table(client: Client, run_id: str, table: Mapping[str, Any], name: str) -> None:
+    """Store a table as ``mlflow.log_table`` does.
 
     Not by ``log_table`` itself, which appends to what is there: a second time would double it.
     """
-    source = run_dir / QUERIES_FILE
-    if not source.is_file():
-        return None
-    lines = source.read_text(encoding="utf-8").split("\n")
-    path = folder / TABLE_FILE
-    table = query_table([json.loads(line) for line in lines if line.strip()])
-    path.write_text(json_text(table), encoding="utf-8")
-    return path
+    with TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+        path = Path(folder, name)
+        path.write_text(json_text(table), encoding="utf-8")
+        client.log_file(run_id, path)
+    before = client.tags(run_id).get(_TABLES)
+    if (tag := _with_table(before, name)) != before:
+        client.tag(run_id, {_TABLES: tag})
+
+
+def _trials(run_dir: Path, header: StudyHeader) -> dict[str, list[Any]]:
+    return trial_table(header, read_journal(run_dir / JOURNAL_FILE).trials.values())
+
+
+def _queries(run_dir: Path) -> dict[str, list[Any]]:
+    lines = (run_dir / QUERIES_FILE).read_text(encoding="utf-8").split("\n")
+    return query_table([json.loads(line) for line in lines if line.strip()])
 
 
 def query_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -137,9 +169,9 @@ def query_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {"columns": columns, "data": [_cells(row, names) for row in ordered]}
 
 
-def _with_table(tag: str | None) -> str:
+def _with_table(tag: str | None, name: str) -> str:
     """Return the tag by which MLflow knows a run's tables, with ours in it."""
-    ours = {"path": TABLE_FILE, "type": "table"}
+    ours = {"path": name, "type": "table"}
     tables = json.loads(tag or "[]")
     return json.dumps(tables if ours in tables else [*tables, ours])
 

@@ -11,9 +11,10 @@ import threading
 import time
 import urllib.request
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
+from tuner.core.ending import ended_by_signals
 from tuner.core.errors import TunerError
 from tuner.core.steps import Say
 from tuner.tracking.mlflow.quiet import quiet
@@ -69,7 +70,7 @@ def serve_ui(
     command = ui_command(uri, host=host, port=port)
     _check_port(host, port)
     say(f"starting MLflow on {mask(uri)} …")
-    with _ended_by_signals(), suppress(KeyboardInterrupt):
+    with ended_by_signals(), suppress(KeyboardInterrupt):
         process = subprocess.Popen(
             command,
             env=ui_environment(uri),
@@ -165,18 +166,3 @@ def _end(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal end the server too, like Ctrl-C."""
-    before = {}
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            number = getattr(signal, name)
-            before[number] = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

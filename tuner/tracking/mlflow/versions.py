@@ -26,6 +26,7 @@ from tuner.tracking.mlflow.values import uploadable
 CHALLENGER = "challenger"
 CHAMPION = "champion"
 OUTCOME = "tuner.outcome"
+FEASIBLE = "tuner.is_feasible"
 PARAMS = "tuner.params"
 SYSTEM = "tuner.system"  # a hash of the retriever and its options
 STUDIED_AT = "tuner.studied_at"  # when the study of the tags began, in seconds since 1970
@@ -60,6 +61,11 @@ class ModelVersion:
     def outcome(self) -> str:
         """Return what the verdict on it was, such as ``"deploy"``."""
         return self.tags.get(OUTCOME, "no verdict")
+
+    @property
+    def is_feasible(self) -> bool:
+        """Say whether it met the constraints of the study's objective."""
+        return self.tags.get(FEASIBLE) != "false"
 
     @property
     def studied_at(self) -> float:
@@ -232,6 +238,7 @@ def version_content(
         STUDY_ID: header.study_id,
         TRIAL: str(chosen.trial),
         OUTCOME: str(verdict["outcome"]),
+        FEASIBLE: "true" if chosen.violation <= 0.0 else "false",
         PARAMS: json_text(best["params"]),
         SYSTEM: _system(header),
         STUDIED_AT: repr(header.created_at),

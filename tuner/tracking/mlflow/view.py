@@ -45,6 +45,7 @@ from tuner.tracking.mlflow.results import (
     describe,
     describe_experiment,
     register_winner,
+    trace_queries,
     upload_result,
     uploaded,
 )
@@ -184,6 +185,10 @@ class StudyView:
                 self._upload(name)
         with self._artifacts("registered model"):
             self.added += register_winner(
+                self._client, self.run_id, self._header, summary, self._run_dir
+            )
+        with self._artifacts("traces"):
+            self.added += trace_queries(
                 self._client, self.run_id, self._header, summary, self._run_dir
             )
         note = study_note(

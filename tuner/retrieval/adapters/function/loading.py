@@ -10,11 +10,16 @@ from hashlib import sha256
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tuner.core.errors import InputError, did_you_mean, one_line
 
 KEY = ("function",)
+SearchPath = Annotated[
+    Sequence[str] | None,
+    "the folders that hold the module; left out: that of the configuration, and the working folder",
+]
+"""An option of every kind that imports what the user names."""
 
 
 @lru_cache(maxsize=32)
@@ -28,18 +33,7 @@ def load_object(name: str, search_path: tuple[str, ...]) -> Any:
         InputError: not written as ``module:thing``, no such module or thing, an import that fails,
             or a class that cannot be called without arguments.
     """
-    module_name, separator, attribute = name.partition(":")
-    if not separator or not module_name or not attribute:
-        raise InputError(f"{name!r}: write it as my_package.module:thing", key=KEY)
-    sys.path.extend(folder for folder in search_path if folder not in sys.path)
-    module = _import(module_name, search_path)
-    found: Any = module
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            names = [known for known in vars(found) if not known.startswith("_")]
-            hint = did_you_mean(part, names)
-            raise InputError(f"module {module_name!r} has no {attribute!r}{hint}", key=KEY)
-        found = getattr(found, part)
+    found = find_object(name, search_path, key=KEY)
     if not isinstance(found, type):
         return found
     try:
@@ -55,9 +49,31 @@ def load_object(name: str, search_path: tuple[str, ...]) -> Any:
         raise InputError(message, key=KEY) from error
 
 
+def find_object(name: str, search_path: tuple[str, ...], *, key: tuple[str, ...]) -> Any:
+    """Import what a name says, in the module that is found as ``load_object`` finds it.
+
+    Raises:
+        InputError: not written as ``module:thing``, no such module or thing, or an import that
+            fails; ``key`` is the option that holds the name.
+    """
+    module_name, separator, attribute = name.partition(":")
+    if not separator or not module_name or not attribute:
+        raise InputError(f"{name!r}: write it as my_package.module:thing", key=key)
+    sys.path.extend(folder for folder in search_path if folder not in sys.path)
+    module = _import(module_name, search_path, key)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = [known for known in vars(found) if not known.startswith("_")]
+            hint = did_you_mean(part, names)
+            raise InputError(f"module {module_name!r} has no {attribute!r}{hint}", key=key)
+        found = getattr(found, part)
+    return found
+
+
 def source_digest(name: str, search_path: tuple[str, ...]) -> str:
     """Return a hash of the file that holds an object; of its name where there is no file."""
-    load_object(name, search_path)
+    find_object(name, search_path, key=KEY)
     file = getattr(sys.modules[name.partition(":")[0]], "__file__", None)
     digest = sha256(name.encode())
     if file is not None and Path(file).is_file():
@@ -78,17 +94,17 @@ def _import_from(name: str, folders: Sequence[str]) -> None:
         raise
 
 
-def _import(module_name: str, search_path: Sequence[str]) -> Any:
+def _import(module_name: str, search_path: Sequence[str], key: tuple[str, ...]) -> Any:
     try:
         _import_from(module_name.partition(".")[0], search_path)
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.startswith(error.name):
             places = ", ".join(search_path)
-            raise InputError(f"no module {module_name!r} in {places}", key=KEY) from error
+            raise InputError(f"no module {module_name!r} in {places}", key=key) from error
         message = f"module {module_name!r} cannot be imported: {error}"
-        raise InputError(message, key=KEY) from error
+        raise InputError(message, key=key) from error
     except (Exception, SystemExit) as error:  # whatever the user's module does when imported
         reason = one_line(error)
         message = f"module {module_name!r} cannot be imported: {reason}"
-        raise InputError(message, key=KEY) from error
+        raise InputError(message, key=key) from error

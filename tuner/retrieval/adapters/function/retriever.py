@@ -28,7 +28,7 @@ from tuner.retrieval.adapters.answers import (
     with_tokens,
 )
 from tuner.retrieval.adapters.function.index import OwnIndex, own_index
-from tuner.retrieval.adapters.function.loading import KEY
+from tuner.retrieval.adapters.function.loading import KEY, SearchPath
 from tuner.retrieval.adapters.function.signature import INDEX, Signature
 from tuner.retrieval.adapters.function.target import ASYNC_TIMEOUT_S, Target, within
 from tuner.retrieval.knobs import Knob, knob_params
@@ -90,11 +90,7 @@ class Function:
         index_params: Params | None = None,
         space: SearchSpace | None = None,
         baseline: Params | None = None,
-        search_path: Annotated[
-            Sequence[str] | None,
-            "the folders that hold the module; left out: that of the configuration, and "
-            "the working folder",
-        ] = None,
+        search_path: SearchPath = None,
         concurrency: Annotated[
             int | None,
             "how many calls each process makes at once; left out: 8 of an async function, "
@@ -182,7 +178,10 @@ class Function:
         baseline: Params | None = None,
     ) -> tuple[Knob, ...]:
         """Return the knobs that the function has by itself, and those that a space names."""
-        return Target.read(function, search_path, index=index).knobs(space, baseline)
+        target = Target.read(function, search_path, index=index)
+        if space is None and baseline is None:
+            return target.suggested()
+        return target.knobs(space, baseline)
 
     @property
     def queries_at_once(self) -> int | None:

@@ -16,6 +16,8 @@ from tuner.core.registry import call_problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.event_loop import run_concurrently
+from tuner.retrieval.adapters.frameworks.recognised import framework_hint
+from tuner.retrieval.adapters.frameworks.settings import Setting, hints_of, knob_of
 from tuner.retrieval.adapters.function.loading import KEY, load_object, source_digest
 from tuner.retrieval.adapters.function.signature import (
     GIVEN,
@@ -92,6 +94,8 @@ class Target:
             None if timeout_s is None else float(timeout_s),
             tuple(names),
         )
+        if hint := framework_hint(target.object, name):
+            raise InputError(hint, key=KEY)
         if target.answers_batches:
             target.check_batches()
         if target.builds:
@@ -241,6 +245,23 @@ class Target:
         refuse(self._index_problems([knob.name for knob in found], has_space=space is not None))
         shaping = {*self.index, *(self.build_signature().spelled if self.builds else ())}
         return tuple(replace(k, stage="index") if k.name in shaping else k for k in found)
+
+    def suggested(self) -> tuple[Knob, ...]:
+        """Return the knobs where no configuration tells any, with ranges to begin with.
+
+        They are made of defaults and annotations; a parameter with a text for a default has that
+        value only.
+
+        Raises:
+            InputError: as ``knobs``.
+        """
+        own = getattr(self.object, "knobs", None)
+        found = self.knobs(None, None)
+        if own is not None or self.answers_batches:
+            return found
+        hints = hints_of(self.called) | (hints_of(self.object.build) if self.builds else {})
+        made = ((k, knob_of(Setting(k.name, k.default, hints.get(k.name)))) for k in found)
+        return tuple(k if new is None else replace(new, stage=k.stage) for k, new in made)
 
     def _index_problems(self, known: Sequence[str], *, has_space: bool) -> Iterator[Problem]:
         """Yield which names of ``index`` are no parameters, or have no value."""

@@ -14,10 +14,11 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
-from tuner.core.errors import InputError, TunerError, one_line
+from tuner.core.errors import InputError, TunerError, one_line, refuse
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
 from tuner.core.registry import load_outside
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.embedding import (
@@ -50,6 +51,7 @@ from tuner.retrieval.adapters.vectors import Kept, Vectors
 from tuner.retrieval.embedder import embed
 from tuner.retrieval.hybrid.cache import ensure, read_array, write_array
 from tuner.retrieval.knobs import Knob, knob_params
+from tuner.retrieval.rules import rule_problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +200,8 @@ class GraphRetriever:
             "pairs of metadata fields to follow, or alternatives as name: pairs; without a store "
             "the fields are mentions and title",
         ] = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
     ) -> Self:
         """Embed the corpus and link documents by names, or use a store that exists.
 
@@ -207,12 +211,14 @@ class GraphRetriever:
 
         Raises:
             InputError: the library is not installed or too old, the store cannot be opened or
-                lacks documents of the corpus, or the corpus cannot be indexed.
+                lacks documents of the corpus, the corpus cannot be indexed, or the space has
+                values of ``start_k`` without effect.
             TunerError: the embedder failed or gave zero or NaN vectors, or the cache cannot be
                 written.
         """
         parts = [*_made_by(), corpus_fingerprint(corpus)]
         texts = passages(corpus)
+        refuse(rule_problems(space, baseline, KNOBS))
         check_names(names)
         links = read_edges(edges, over_store=store is not None)
         if store is not None:

@@ -30,12 +30,13 @@ class Settings:
     )
     select_k: int = knob("how many documents are returned at most", 5, within=(1, 200), scale="log")
     start_k: int = knob(
-        "how many documents the vector search begins with; those above select_k "
+        "how many documents the vector search begins with; under eager, those above select_k "
         "are found for nothing",
         4,
         within=(1, 200),
         scale="log",
         constraint="start_k <= select_k",
+        constraint_when={"strategy": ("eager",)},
     )
     adjacent_k: int = knob(
         "how many linked documents are looked at in each step", 10, within=(1, 200), scale="log"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, Self
@@ -17,7 +18,7 @@ import numpy as np
 from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError
 from tuner.core.json_text import digest_of
-from tuner.core.rankings import Rankings, RelationPath
+from tuner.core.rankings import ByCount, Rankings, RelationPath
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens, split_words
 from tuner.retrieval.adapters.embedding import (
@@ -46,6 +47,7 @@ from tuner.retrieval.adapters.lightrag.working_dir import (
 )
 from tuner.retrieval.adapters.options import code_digest, installed_version, path_from_root
 from tuner.retrieval.adapters.vectors import Kept
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.hybrid.names import phrases
 from tuner.retrieval.hybrid.text import STOP_WORDS
@@ -169,6 +171,16 @@ class Lightrag:
         )
         return cls(directory, fingerprint, embedder)
 
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:  # noqa: ARG002
+        """Return ``chunk_top_k``.
+
+        In every mode LightRAG makes one list of passages, takes so many from its start, and then
+        those that the budget has room for. In modes naive and mix it asks the vector search for so
+        many, too; taken in turn with those of entities and relations, they stand among the first so
+        many all the same.
+        """
+        return FreeKnobs(("chunk_top_k",))
+
     def prepare(self, queries: Sequence[Query]) -> None:
         """Embed the queries and their keywords once for all workers; keeps the vectors on disk.
 
@@ -219,15 +231,18 @@ class Lightrag:
         searched = perf_counter()
         data = [answer.get("data") or {} for answer in answers]
         _explain(answers, queries, settings)
+        counts = [index.counts(part.get("chunks", ())) for part in data]
+        contexts = [_contexts(part) for part in data]
         return Rankings.from_ids(
             [query.id for query in queries],
-            [index.document_ids(part.get("chunks", ())) for part in data],
+            [list(own) for own in counts],
             seconds={
                 "embed": embedded - started,
                 "search": searched - embedded,
                 "read": perf_counter() - searched,
             },
-            context_tokens=np.array([_context_tokens(part) for part in data], dtype=np.float64),
+            context_tokens=np.array([sums[-1] for sums in contexts], dtype=np.float64),
+            by_count=ByCount.of([list(own.values()) for own in counts], contexts),
             graph_used=np.array(
                 [bool(part.get("entities") or part.get("relationships")) for part in data],
                 dtype=np.bool_,
@@ -292,14 +307,18 @@ def _paths(index: Index, data: dict[str, Any]) -> list[RelationPath]:
     return paths
 
 
-def _context_tokens(data: dict[str, Any]) -> float:
-    """Count the words of all that LightRAG hands on: passages, entities and relations."""
-    texts = [str(chunk.get("content", "")) for chunk in data.get("chunks", ())]
+def _contexts(data: dict[str, Any]) -> list[float]:
+    """Count the words of all that LightRAG hands on, with 0, 1, … of its passages.
+
+    Entities and relations are there whatever passages are.
+    """
+    texts = []
     for one in data.get("entities", ()):
         texts += [str(one["entity_name"]), str(one.get("description", ""))]
     for one in data.get("relationships", ()):
         texts += [str(one["src_id"]), str(one["tgt_id"]), str(one.get("description", ""))]
-    return float(sum(map(_tokens, texts)))
+    passages = [float(_tokens(str(chunk.get("content", "")))) for chunk in data.get("chunks", ())]
+    return list(accumulate(passages, initial=float(sum(map(_tokens, texts)))))
 
 
 @lru_cache(maxsize=1 << 17)  # a study meets the same texts in every trial

@@ -39,10 +39,13 @@ class Index:
     documents: Mapping[str, Sequence[str]]
     steps: Mapping[tuple[str, str], Sequence[Step]]
 
-    def document_ids(self, chunks: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return the documents of ranked chunks."""
-        ids = [id_ for chunk in chunks for id_ in self.documents[str(chunk["chunk_id"])]]
-        return list(dict.fromkeys(ids))
+    def counts(self, chunks: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Return the documents of ranked chunks, and with how many chunks each is there."""
+        counts: dict[str, int] = {}
+        for count, chunk in enumerate(chunks, start=1):
+            for id_ in self.documents[str(chunk["chunk_id"])]:
+                counts.setdefault(id_, count)
+        return counts
 
 
 def write_index(

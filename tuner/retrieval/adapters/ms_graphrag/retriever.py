@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -12,7 +12,7 @@ import numpy as np
 
 from tuner.core.corpus import Corpus, Document, Query
 from tuner.core.json_text import digest_of
-from tuner.core.rankings import NO_DOCUMENT, IntArray, Rankings
+from tuner.core.rankings import NO_DOCUMENT, BoolArray, ByCount, IntArray, Rankings
 from tuner.core.steps import Advance, unheard
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.ms_graphrag.output import (
@@ -31,6 +31,7 @@ from tuner.retrieval.adapters.ms_graphrag.outputs import (
     output_knobs,
 )
 from tuner.retrieval.adapters.options import code_digest, path_from_root
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.hybrid import Hybrid
 from tuner.retrieval.hybrid.options import HybridOptions
 from tuner.retrieval.knobs import Knob
@@ -140,6 +141,23 @@ class MsGraphrag:
         fingerprint = digest_of([engine.fingerprint, [judged_by[id_] for id_ in unit_ids]])
         return cls(engine, judged, places, fingerprint)
 
+    def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
+        """Return the engine's: ``top_k`` alone where a document has several text units.
+
+        The ranks of documents close up, so what weights mix is then not known by document.
+        """
+        free = self.engine.free_knobs(fixed, searched)
+        return free if self._are_documents else replace(free, mixing=None)
+
+    def telling_legs(self) -> Self:
+        """Return the same retriever, whose prepared answers carry what they were mixed from."""
+        return replace(self, engine=self.engine.telling_legs())
+
+    @property
+    def _are_documents(self) -> bool:
+        """Say whether each text unit stands for a document of its own."""
+        return len(self.judged) == len(self.places)
+
     def prepare(self, queries: Sequence[Query], advance: Advance = unheard) -> None:
         """Prepare the engine."""
         self.engine.prepare(queries, advance)
@@ -175,10 +193,30 @@ class MsGraphrag:
         scores = rankings.scores
         if scores is not None:
             scores = np.where(kept, np.take_along_axis(scores, order, axis=1), 0.0)
+        legs = rankings.legs if self._are_documents else None
+        if legs is not None:
+            places = np.where(legs.documents < 0, NO_DOCUMENT, self.places[legs.documents])
+            legs = replace(legs, documents=places)
         # Where a text unit stands in its document is not known.
         return replace(
-            rankings, document_ids=self.judged, documents=documents, scores=scores, spans=None
+            rankings,
+            document_ids=self.judged,
+            documents=documents,
+            scores=scores,
+            spans=None,
+            tokens=rankings.tokens if self._are_documents else None,
+            legs=legs,
+            by_count=None if self._are_documents else _by_count(rankings, order, kept),
         )
+
+
+def _by_count(rankings: Rankings, order: IntArray, kept: BoolArray) -> ByCount:
+    """Return with how many text units each document is there; it stands where ``order`` says."""
+    contexts = None
+    if rankings.tokens is not None:
+        sums = np.cumsum(rankings.tokens, axis=1)
+        contexts = np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
+    return ByCount(np.where(kept, order + 1, 0), contexts)
 
 
 def as_corpus(output: Output) -> Corpus:

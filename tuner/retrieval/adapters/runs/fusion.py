@@ -5,7 +5,7 @@ First the scores of one leg are made comparable with those of another, query by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,9 @@ class Settings:
     top_k: int
 
 
-def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
-    """Return the knobs for legs with these depths; ``widest`` is the largest union of a query."""
-    some_weight = " + ".join(f"weight_{leg}" for leg in depths) + " > 0"
+def mixing_knobs(legs: Collection[str]) -> tuple[Knob, ...]:
+    """Return the knobs by which legs are mixed: a weight for each, and how they are added up."""
+    some_weight = " + ".join(f"weight_{leg}" for leg in legs) + " > 0"
     weights = (
         Knob(
             f"weight_{leg}",
@@ -47,18 +47,7 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             description=f"weight of the leg {leg!r}; only ratios count, and 0 leaves it out",
             constraint=some_weight,
         )
-        for leg in depths
-    )
-    cuts = (
-        Knob(
-            f"depth_{leg}",
-            "integer",
-            depth,
-            low=1,
-            high=depth,
-            description=f"how many documents of the leg {leg!r} are looked at",
-        )
-        for leg, depth in depths.items()
+        for leg in legs
     )
     return (
         *weights,
@@ -74,7 +63,7 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             "categorical",
             "min_max",
             choices=NORMALISATIONS,
-            description="how the scores of a leg, that is of one run, become comparable",
+            description="how the scores of a leg become comparable",
             when={"fusion": ("score",)},
         ),
         Knob(
@@ -87,6 +76,24 @@ def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
             description="k in 1 / (k + rank), ranks from 1",
             when={"fusion": ("rrf",)},
         ),
+    )
+
+
+def make_knobs(depths: Mapping[str, int], *, widest: int) -> tuple[Knob, ...]:
+    """Return the knobs for legs with these depths; ``widest`` is the largest union of a query."""
+    cuts = (
+        Knob(
+            f"depth_{leg}",
+            "integer",
+            depth,
+            low=1,
+            high=depth,
+            description=f"how many documents of the leg {leg!r} are looked at",
+        )
+        for leg, depth in depths.items()
+    )
+    return (
+        *mixing_knobs(depths),
         *cuts,
         Knob(
             "top_k",

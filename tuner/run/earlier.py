@@ -1,4 +1,4 @@
-"""Warm start: known points to ask first, and trials of earlier studies as free history.
+"""What a study starts from: known points, asked first, and trials of earlier studies, as history.
 
 Where the data changed since, what they measured counts no more, but where they found it does: the
 best of them are asked again.
@@ -55,6 +55,16 @@ class Earlier:
     trials: tuple[Trial, ...] = ()
     starts: tuple[Params, ...] = ()
 
+    @property
+    def asked(self) -> tuple[Params, ...]:
+        """Return what is asked before the search, each once, by the arm ``earlier``.
+
+        The best of the earlier trials is evaluated again, to compete with the new ones.
+        """
+        best = best_trial(list(self.trials))
+        is_new = best is not None and best.params not in self.starts
+        return (best.params, *self.starts) if best is not None and is_new else self.starts
+
 
 def _never(header: StudyHeader) -> bool:  # noqa: ARG001  # the form of a rule
     return False
@@ -77,7 +87,9 @@ def gather(
     sources = assembly.config.start_from
     known = known_points(assembly, sources)
     if known:
-        say(f"warm start: {counted(len(known), 'known point')} asked before the search")
+        are = "is" if len(known) == 1 else "are"
+        points = counted(len(known), "known point")
+        say(f"{START_FROM}: {points} {are} asked before the search")
     found: dict[str, Trial] = {}
     starts: dict[str, Params] = {}
     for index, source in enumerate(sources):
@@ -94,10 +106,11 @@ def gather(
                 params_key(params): params for params in best if params_key(params) not in starts
             }
             say(
-                f"warm start: the data are others now: the best {len(best)} {of_it} are asked again"
+                f"{START_FROM}: the data are others now: the best {len(best)} {of_it} are asked "
+                "again"
             )
             continue
-        say(f"warm start: {len(scored)} trials {of_it}")
+        say(f"{START_FROM}: {counted(len(scored), 'trial')} {of_it} to learn from")
         for trial in scored:
             if assembly.plan.space.contains(trial.params):
                 found.setdefault(params_key(trial.params), trial)

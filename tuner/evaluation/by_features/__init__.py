@@ -1,0 +1,1 @@
+"""From features of queries to the setting of each: models, and how one is chosen."""

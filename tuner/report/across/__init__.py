@@ -1,0 +1,1 @@
+"""Several studies on one page: what changed between them, and which winner is better."""

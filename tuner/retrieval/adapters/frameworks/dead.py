@@ -1,0 +1,51 @@
+"""Parameters of a space that would change nothing, since what else is set does not read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tuner.core.errors import Problem
+from tuner.core.space import Categorical, SearchSpace
+from tuner.core.trial import Params, Scalar
+from tuner.retrieval.knobs import Knob
+
+
+def dead_problems(
+    space: SearchSpace | None, baseline: Params | None, knobs: Sequence[Knob]
+) -> Iterator[Problem]:
+    """Yield each parameter that is searched where it has no effect, and what to write instead."""
+    by_name = {knob.name: knob for knob in knobs}
+    parameters = {} if space is None else space.parameters
+    for name, parameter in parameters.items():
+        for other, needed in (by_name[name].when if name in by_name else {}).items():
+            if other not in by_name:
+                continue
+            values = _values(other, space, baseline, by_name)
+            allowed = parameter.when.get(other)
+            reached = [value for value in values if allowed is None or value in allowed]
+            dead = [value for value in reached if value not in needed]
+            if not dead:
+                continue
+            shown = ", ".join(map(str, needed))
+            said = f"{name!r} has no effect where {other} is {' or '.join(map(str, dead))}"
+            if other in parameters:
+                alive = [value for value in needed if value in values] or list(needed)
+                hint = f"write when: {{{other}: [{', '.join(map(str, alive))}]}}"
+            else:
+                hint = f"leave it out, or set {other} in the baseline to one of {shown}"
+            yield Problem(f"{said}; {hint}", key=("space", name))
+
+
+def _values(
+    name: str,
+    space: SearchSpace | None,
+    baseline: Params | None,
+    knobs: Mapping[str, Knob],
+) -> tuple[Scalar, ...]:
+    """Return the values that a parameter can take in a study."""
+    parameter = space.parameters.get(name) if space is not None else None
+    if isinstance(parameter, Categorical):
+        return parameter.choices
+    if parameter is not None:
+        return ()
+    return ((baseline or {}).get(name, knobs[name].default),)
