@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from tuner.cli.options import note
 from tuner.cli.out import echo
 from tuner.core.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from tuner.core.json_text import json_text
@@ -65,8 +66,7 @@ def tune(
             _print(tuned, session)
         # Who has interrupted the study wants to leave.
         if page is not None and tuned.summary.state != "interrupted":
-            echo(f"the page stays at {page.address}  (Ctrl-C ends it)", err=True)
-            page.stay()
+            page.stay(note)
     return _EXIT_CODES[tuned.summary.state]
 
 

@@ -40,7 +40,11 @@ def serve(
     """
     write_sheets(grading)  # what a program that was killed had not; and edits are taken over
     page = make_page(grading.sheet.file, meanings(grading.grades), annotator=annotator)
-    with Server(grading, page, port) as server:
+    with (
+        ended_by_signals(),
+        suppress(KeyboardInterrupt),
+        Server(grading, page, port) as server,
+    ):
         say(f"grade at {server.address}  (Ctrl-C ends it)")
         if open_page is not None and not open_page(server.first_address):
             say("no browser could be opened: open this address in one")
@@ -78,11 +82,12 @@ def what_is_known(grading: Grading) -> Iterator[str]:
 def _serve_until_ended(server: Server, grading: Grading, say: Say) -> None:
     is_over = threading.Event()
     thread = threading.Thread(target=_keep_written, args=(grading, is_over, say), daemon=True)
-    with ended_by_signals(), suppress(KeyboardInterrupt):
-        thread.start()
+    thread.start()
+    try:
         server.serve_forever(poll_interval=0.2)
-    is_over.set()
-    thread.join()
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _keep_written(grading: Grading, is_over: threading.Event, say: Say) -> None:

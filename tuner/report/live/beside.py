@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.core.ending import ended_by_signals
+from tuner.core.steps import Say
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class PageBeside:
     address: str
     process: subprocess.Popen[str]
 
-    def stay(self) -> None:
-        """Wait until Ctrl-C or SIGTERM, while the page is there to be looked at."""
+    def stay(self, say: Say) -> None:
+        """Say that the page is still there to be looked at, and wait until Ctrl-C or SIGTERM."""
         with ended_by_signals(), suppress(KeyboardInterrupt):
+            say(f"the page stays at {self.address}  (Ctrl-C ends it)")
             self.process.wait()
 
 

@@ -29,12 +29,15 @@ def watch(
         InputError: not a run directory, or its journal cannot be read.
         TunerError: the port is taken.
     """
-    with server_of(run_dir, port) as server:
+    with (
+        ended_by_signals(),
+        suppress(KeyboardInterrupt),
+        server_of(run_dir, port) as server,
+    ):
         say(f"watch at {server.address}  (Ctrl-C ends it)")
         if open_page is not None and not open_page(server.first_address):
             say("no browser could be opened: open this address in one")
-        with ended_by_signals(), suppress(KeyboardInterrupt):
-            server.serve_forever(POLL_S)
+        server.serve_forever(POLL_S)
 
 
 def server_of(run_dir: Path, port: int) -> LocalServer:
