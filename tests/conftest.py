@@ -91,7 +91,7 @@ def modules_of_its_own(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     sys.path[:] = before
     if folder is not None:
-        for name, module in list(sys.modules.items()):
+        for name, module in sys.modules.copy().items():  # in one step: threads import, too
             if str(getattr(module, "__file__", None)).startswith(f"{folder}{os.sep}"):
                 del sys.modules[name]
 
@@ -166,6 +166,6 @@ def run_here(
     # On a busy machine anything may take long enough to be told.
     monkeypatch.setattr("tuner.run.how_far.Stand.is_long", lambda stand, now: False)
     yield run
-    for name, module in list(sys.modules.items()):  # another test's may have the same name
+    for name, module in sys.modules.copy().items():  # in one step: threads import, too  # another test's may have the same name
         if str(getattr(module, "__file__", None)).startswith(tuple(folders)):
             del sys.modules[name]
