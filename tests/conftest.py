@@ -166,6 +166,11 @@ def run_here(
     # On a busy machine anything may take long enough to be told.
     monkeypatch.setattr("tuner.run.how_far.Stand.is_long", lambda stand, now: False)
     yield run
-    for name, module in sys.modules.copy().items():  # in one step: threads import, too  # another test's may have the same name
+    for (
+        name,
+        module,
+    ) in (
+        sys.modules.copy().items()
+    ):  # in one step: threads import, too  # another test's may have the same name
         if str(getattr(module, "__file__", None)).startswith(tuple(folders)):
             del sys.modules[name]

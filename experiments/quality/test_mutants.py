@@ -138,6 +138,7 @@ def test_tests_belong_by_imports_else_by_room(root):
     assert tree.first_ring("toy/other/alone.py") == ["tests/other/test_room.py"]
 
 
+@pytest.mark.slow
 def test_killed_and_surviving_are_told_apart_and_a_run_goes_on(root, tmp_path, capsys):
     out = tmp_path / "out.csv"
     given = ["--root", str(root), "--package", "toy", "--out", str(out), "--seed", "3"]

@@ -306,6 +306,7 @@ def test_a_policy_and_what_it_chooses_are_one_configuration(tuner_here, service,
     assert service.asked == 3
 
 
+@pytest.mark.slow
 def test_what_a_run_paid_for_is_not_asked_again(tuner_here, service, monkeypatch):
     monkeypatch.setenv("THE_TOKEN", "a-secret-of-mine")
     pay(tuner_here, service)

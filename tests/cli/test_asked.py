@@ -135,6 +135,7 @@ def test_a_comparison_takes_what_a_run_has_asked_from_its_directory(counted):
     assert (record["queries_asked"], asked(counted)) == ({}, 0)
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_is_resumed_without_a_query_and_judged_anew_where_it_must_be(counted):
     slow(counted, 0.06)  # where a query by itself is timed
     counted.edit("execution: {kind: inline}", "execution: {kind: threads, workers: 2}")
@@ -228,6 +229,7 @@ def interrupt(tuner, call):
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [50, 5 * 21 + 10 + 8], ids=["search", "verdict"])
 def test_a_run_that_was_interrupted_says_what_it_asked(tuner, counted, call):
     interrupt(counted, call)

@@ -240,6 +240,7 @@ def test_supporting_texts_are_not_judged_where_no_part_of_a_document_can_be_told
     assert "does not tell which part of a document it retrieved" in refused
 
 
+@pytest.mark.slow
 def test_nor_where_a_system_that_could_tell_it_does_not(tuner):
     (tuner.folder / "plain.py").write_text("def search(query, top_k=3):\n    return ['lima']\n")
     text = JUDGED_BY_EVIDENCE.format(retriever='{kind: function, function: "plain:search"}')

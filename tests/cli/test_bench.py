@@ -90,6 +90,7 @@ def test_failures_are_counted_and_said_and_all_of_them_end_it(tuner_here):
     assert "error: no query is answered: RuntimeError: the" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_load_that_does_not_end_is_told_and_ctrl_c_shows_those_that_did(tuner):
     text = (tuner.folder / "word_overlap.py").read_text()
     # One call to warm up and one that counts at the first rate; the third is never answered.

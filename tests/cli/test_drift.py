@@ -143,6 +143,7 @@ def at(run_dir: Path, copy: Path, before: int) -> None:
     journal.write_text(json.dumps(header) + "\n" + rest)
 
 
+@pytest.mark.slow
 def test_run_directories_are_paired_query_by_query(tuner, drift):
     tuner("run", "config.yaml", "--quiet")
     # From one day on the index finds the rivers no more.

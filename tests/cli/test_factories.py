@@ -61,6 +61,7 @@ def calls(tuner) -> Counter[str]:
     return Counter(lines)
 
 
+@pytest.mark.slow
 def test_each_process_calls_the_factory_once_and_nothing_made_is_pickled(tuner):
     (tuner.folder / "app.py").write_text(APP, encoding="utf-8")
     (tuner.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
@@ -70,6 +71,7 @@ def test_each_process_calls_the_factory_once_and_nothing_made_is_pickled(tuner):
     assert sorted(calls(tuner).values()) == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_each_process_calls_it_once_for_each_value_of_its_arguments(tuner):
     (tuner.folder / "app.py").write_text(APP, encoding="utf-8")
     text = CONFIG.replace("space:", "space:\n  shape: {type: categorical, choices: [round, flat]}")

@@ -372,6 +372,7 @@ def test_looking_for_dead_parameters_can_be_turned_off(tuner_here):
     assert "'auto', 'on' or 'off'" in refused.stderr
 
 
+@pytest.mark.slow
 def test_it_is_left_out_by_default_where_a_query_is_slow(tuner_here):
     shallow(tuner_here, deepest=12, slow_s=0.055)
     tuner_here.edit("grid, trials: 12", "grid, trials: 2")

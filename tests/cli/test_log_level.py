@@ -33,6 +33,7 @@ def lines(text: str, level: str, message: str) -> int:
     return len(re.findall(LINE % (level, message), text, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_quiet_by_default_and_told_more_when_wanted(logging_system):
     plain = logging_system("evaluate", "config.yaml").stderr
     assert lines(plain, "WARNING", "odd") > 0

@@ -264,6 +264,7 @@ def hook():
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_web_hook_is_told_and_its_address_is_shown_nowhere(small, hook, monkeypatch):
     small.edit("promote: ask", 'promote: ask, notify: {webhook: "${HOOK}"}')
     monkeypatch.setenv("HOOK", f"http://127.0.0.1:{hook.server_port}/T0/sEcr3t")

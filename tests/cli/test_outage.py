@@ -151,6 +151,7 @@ def told(run_dir: Path) -> list[dict[str, object]]:
     return [event for line in lines if (event := json.loads(line))["event"] == "told"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_goes_away_twice(tuner_here, service: Service, kind: str, workers: int):

@@ -63,6 +63,7 @@ def check_books(record: Mapping[str, Any], service: PaidService) -> None:
 
 
 # Of the check of what is free: its first answer, and one at another value; and of the baseline.
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [{2}, {7}, {13}, {2, 7, 13}], ids=str)
 def test_one_query_without_an_answer_ends_no_run(
     tuner_here, service: PaidService, at: set[int]
@@ -77,6 +78,7 @@ def test_one_query_without_an_answer_ends_no_run(
     check_books(record, service)
 
 
+@pytest.mark.slow
 def test_a_value_that_is_never_answered_tells_against_its_parameter_alone(
     tuner_here, service: PaidService
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_value_that_is_never_answered_tells_against_its_parameter_alone(
     check_books(record, service)
 
 
+@pytest.mark.slow
 def test_a_service_that_answers_nothing_at_the_start_is_asked_five_times(
     tuner_here, service: PaidService
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_service_that_answers_nothing_at_the_start_is_asked_five_times(
     check_books(json.loads(done.stdout), service)
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_raised_after_the_end_is_shown_from_then_on(
     tuner_here, service: PaidService
 ) -> None:
@@ -123,6 +127,7 @@ def test_a_limit_that_is_raised_after_the_end_is_shown_from_then_on(
     assert yaml.safe_load((run_dir / "config.yaml").read_text())["budget"]["money"] == 85.1
 
 
+@pytest.mark.slow
 def test_what_is_left_of_the_money_is_explained_and_no_answer_is_set_aside_twice(
     tuner_here, service: PaidService
 ) -> None:
@@ -149,6 +154,7 @@ def test_what_is_left_of_the_money_is_explained_and_no_answer_is_set_aside_twice
     assert record["spent"]["money"] <= 2.5
 
 
+@pytest.mark.slow
 def test_a_baseline_that_got_no_answer_at_first_is_asked_again_also_where_money_ends(
     tuner_here, service: PaidService
 ) -> None:
@@ -164,6 +170,7 @@ def test_a_baseline_that_got_no_answer_at_first_is_asked_again_also_where_money_
     assert record["spent"]["money"] <= 1.0
 
 
+@pytest.mark.slow
 def test_a_policy_says_what_it_asked_and_asks_nothing_twice(
     tuner_here, service: PaidService
 ) -> None:

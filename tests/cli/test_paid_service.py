@@ -132,6 +132,7 @@ def test_what_a_study_may_cost_is_told_by_what_a_trial_asks_for(
     assert told["money_at_most"] == pytest.approx(told["queries_at_most"] * bill)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("free", [True, False], ids=["some free", "none free"])
 def test_money_that_tokens_use_up_ends_before_a_verdict_on_nothing(
     tuner_here, service: PaidService, free: bool
@@ -204,6 +205,7 @@ WORKERS = {"workers: 1": "workers: 2"}
 PROCESSES = {"{kind: threads, workers: 1}": "{kind: processes, workers: 2}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [{}, WORKERS, {**RACING, **WORKERS}, PROCESSES],

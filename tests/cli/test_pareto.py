@@ -119,6 +119,7 @@ def test_one_asked_setting_gives_many_points_of_the_front(tuner_here):
     assert len(rows) == 1 + sum(1 + len(profile["alternatives"]) for profile in own.values())
 
 
+@pytest.mark.slow
 def test_a_front_of_free_parameters_is_the_same_wherever_and_however_often_it_runs(tuner_here):
     path = tuner_here.folder / "config.yaml"
     path.write_text(FREE, encoding="utf-8")

@@ -128,6 +128,7 @@ def ran(tuner_here):
     return run_dir
 
 
+@pytest.mark.slow
 def test_a_weight_by_features_is_written_judged_and_stands_wherever_parameters_do(legs, run_dir):
     record = json.loads(legs("policy", str(run_dir), "--by", "features", "--json").stdout)
     assert record["gain"] > 3 * record["gain_error"]

@@ -59,6 +59,7 @@ def parts(record: dict[str, Any]) -> dict[str, int]:
     return {part["name"]: part["queries"] for part in record["spent"]["parts"]}
 
 
+@pytest.mark.slow
 def test_tries_that_failed_are_counted(tuner_here, service: PaidService) -> None:
     configure(tuner_here.folder, service)
     service.fails_at = {3, 50}
@@ -74,6 +75,7 @@ def test_tries_that_failed_are_counted(tuner_here, service: PaidService) -> None
     assert 0 <= record["spent"]["kept"] <= 18
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_asked_is_counted_when_it_goes_on(tuner, service: PaidService) -> None:
     configure(tuner.folder, service)
     started = subprocess.Popen(
@@ -134,6 +136,7 @@ def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: PaidSe
     assert record["ended_by"].startswith("the budget of money 1.50 is used up")
 
 
+@pytest.mark.slow
 def test_a_run_killed_within_its_budget_ends_as_one_that_was_not(
     tuner, service: PaidService
 ) -> None:

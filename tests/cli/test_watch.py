@@ -67,6 +67,7 @@ def start(tuner) -> Iterator[Callable[..., Served]]:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_two_watch_a_study_and_ctrl_c_ends_each(tuner, start):
     tuner("run", "config.yaml", "-q")
     (run_dir,) = tuner.runs()
@@ -96,6 +97,7 @@ def test_what_is_no_run_directory_is_named(tuner, arguments):
     assert "is not a run directory" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named(tuner, start):
     tuner("run", "config.yaml", "-q")
     (run_dir,) = tuner.runs()
@@ -120,6 +122,7 @@ def is_served(served: Served) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_run_serves_its_page_and_keeps_it_after_the_end_until_ctrl_c(tuner, start):
     run = start("run", "config.yaml", "--watch", "--json", "-q")
     until("the end", lambda: run.get("new", stage="", since=0).json()["state"]["is_over"])

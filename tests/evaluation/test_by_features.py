@@ -70,6 +70,7 @@ def test_two_settings_of_trials_are_told_apart_by_a_feature():
     )
 
 
+@pytest.mark.slow
 def test_where_features_are_noise_the_winner_stays_for_all():
     stays = 0
     for seed in range(6):

@@ -240,6 +240,7 @@ def test_an_idle_worker_that_is_killed_costs_nothing(kind: str) -> None:
     assert len(set(pids[4:])) == 4  # a new process after every kill
 
 
+@pytest.mark.slow
 @each(*CONTAINED)
 def test_a_worker_whose_memory_grows_stays(kind: str) -> None:
     def evaluate(params: Any) -> Outcome:

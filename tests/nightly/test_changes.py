@@ -91,6 +91,7 @@ def test_new_queries_leave_the_best_before_as_starting_points_and_another_split_
     assert "the split (seed or share of the holdout)" in said
 
 
+@pytest.mark.slow
 def test_a_score_by_another_objective_is_no_drift(nights: Any) -> None:
     nights.configure(budget={"trials": 0})
     first = nights("2026-03-01")
@@ -162,6 +163,7 @@ def test_drift_is_looked_for_within_one_champion(tmp_path: Path) -> None:
         assert check_drift(known, "new", last).status == "insufficient data"
 
 
+@pytest.mark.slow
 def test_only_what_the_nights_made_is_pruned(nights: Any) -> None:
     for day in range(1, 6):
         nights(f"2026-03-0{day}", "nightly.promote=never")

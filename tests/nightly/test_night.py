@@ -46,6 +46,7 @@ def test_a_bad_champion_makes_room_and_the_night_is_done_once(nights: Any) -> No
     assert json.loads(json.dumps(second)) == nights.records.nights[-1].summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "outcome", "code"), [("ask", "waiting for approval", 10), ("never", "kept", 0)]
 )
@@ -120,6 +121,7 @@ def test_the_budget_is_shared_and_the_clock_ends_the_night(nights: Any) -> None:
     assert late["outcome"] == "kept"
 
 
+@pytest.mark.slow
 def test_the_same_pair_is_judged_at_the_same_level_and_another_has_a_lower_share(
     nights: Any,
 ) -> None:

@@ -125,6 +125,7 @@ documents = st.lists(st.tuples(phrase, phrase, phrase), min_size=1, max_size=8).
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     made=documents,

@@ -173,6 +173,7 @@ def test_prepared_served_and_plain_answers_are_equal(
         assert retriever.serve(query, params).ids(0) == plain.ids(row)
 
 
+@pytest.mark.slow
 @each_adapter
 def test_another_process_answers_the_same_whatever_its_hash_seed(
     kind: Any, settings: list[Params], corpus: Corpus, asked: list[Query], tmp_path: Path

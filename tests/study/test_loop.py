@@ -373,6 +373,7 @@ def test_a_run_that_a_script_started_in_the_background_is_not_ended_by_ctrl_c(
     assert process.wait(WAIT_S) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["inline", "threads", "processes"])
 @pytest.mark.parametrize("by", ["grace period", "second signal"])
 def test_an_evaluation_that_hangs_does_not_keep_a_run_alive(

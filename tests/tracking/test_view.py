@@ -428,6 +428,7 @@ def test_a_deleted_experiment_is_restored_and_said(study, store_uri, read_view):
     assert [("restored" in warning) for warning in warnings] == [True]
 
 
+@pytest.mark.slow
 def test_a_trial_that_mlflow_refuses_does_not_keep_the_others_away(study, store_uri, read_view):
     warnings: list[str] = []
     refused = replace(study.trials[1], asked_at=-1e30)  # more milliseconds than an integer holds

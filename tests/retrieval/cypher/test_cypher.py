@@ -352,6 +352,7 @@ def test_a_process_that_was_forked_ends_when_it_is_done(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_statement_that_takes_too_long_ends_at_its_limit() -> None:
     walks = "MATCH (a:Entity)-[:Related*1..30]-(b:Entity)"  # more than a thousand million of them
     steps = [{"graph": f"{walks} RETURN '10' AS id, count(*) AS score ORDER BY score DESC, id"}]

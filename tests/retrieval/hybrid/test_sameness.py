@@ -69,6 +69,7 @@ def test_every_file_is_the_same_whatever_the_order_of_sets(tmp_path):
         assert [name for name in one if other[name] != one[name]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["retrieval/hybrid/seeds.py", "core/words.py"])
 def test_other_code_does_not_take_up_the_index(tmp_path, source):
     copy = tmp_path / "copy" / "tuner"

@@ -191,6 +191,7 @@ def test_the_first_index_is_stopped_too_and_found_where_it_was_built_in_time(
     assert processes["4 well"] == str(os.getpid()) != processes["3 well"]
 
 
+@pytest.mark.slow
 def test_the_limit_holds_for_preparing_the_queries_of_the_first_index_too(
     make: Callable[..., Indexed], tmp_path: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_each_setting_is_built_once_and_says_what_it_took(folder: Path) -> None:
         assert trial.metrics["recall@10"] == pytest.approx(shown / 6)
 
 
+@pytest.mark.slow
 def test_best_and_baseline_outlast_the_limit_of_what_is_kept(folder: Path) -> None:
     many = "backends=[{kind: random, trials: 30}]"
     run(folder, "run", "toy.yaml", "--set", "index.keep.count=1", "--set", many)
@@ -107,6 +108,7 @@ def test_best_and_baseline_outlast_the_limit_of_what_is_kept(folder: Path) -> No
     assert len(kept(folder)) < len({trial.params["size"] for trial in told})
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_study_on_workers(folder: Path) -> None:
     run(folder, "run", "toy.yaml")
     here = [(trial.params, trial.objective) for trial in trials(folder)]

@@ -144,6 +144,7 @@ def test_contract(check, case):
     check(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

@@ -177,6 +177,7 @@ async def search(query, fault):
     assert function.retrieve(queries, {}).ids(0) == ["d0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_function_that_hangs_in_a_thread_is_left_behind(make, queries, concurrency):
     code = """

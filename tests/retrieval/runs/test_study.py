@@ -101,6 +101,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_both_backends_beat_the_best_single_leg(folder: Path, cache: Path) -> None:
     assembly, _ = assembled(folder, dataset="{path: 'builtin:atlas'}", cache=cache)
     legs = {
