@@ -178,6 +178,72 @@ def test_weights_that_are_all_0_are_refused() -> None:
         legs_of(weight_text=0.0, weight_graph=0.0)
 
 
+WEIGHT = Real(0.0, 1.0)
+
+
+def checked(space: Mapping[str, Any], **baseline: Any) -> Cypher:
+    given = {**MIXED, **baseline}
+    return built(
+        MIXED_STEPS, legs=["text", "graph"], space=SearchSpace(dict(space)), baseline=given
+    )
+
+
+@pytest.mark.parametrize(
+    ("space", "baseline", "said"),
+    [
+        (
+            {"hops": Integer(0, 3)},
+            {"weight_text": 0, "weight_graph": 0},
+            "baseline.weight_text: weight_text, weight_graph are all 0, which leaves no leg",
+        ),
+        ({"weight_graph": WEIGHT}, {"weight_text": 0, "weight_graph": 0}, "are all 0"),
+        (
+            {"weight_graph": WEIGHT},
+            {"weight_text": 0},
+            "space.weight_graph: has no effect where weight_text is 0: one leg is left, 'graph', "
+            "and nothing is mixed; leave it out, or give weight_text a value above 0 in the base",
+        ),
+        (
+            {"normalisation": Categorical(("z", "max"))},
+            {"weight_graph": 0},
+            "space.normalisation: has no effect where weight_graph is 0: one leg is left, 'text'",
+        ),
+        (
+            {"starts": Integer(1, 9)},
+            {"weight_text": 0},
+            "space.starts: has no effect where weight_text is 0: read by 'text' alone",
+        ),
+        (
+            {"seeds": Integer(1, 3)},
+            {"weight_graph": 0},
+            "space.seeds: has no effect where weight_graph is 0: read by 'seeds' alone",
+        ),
+        (
+            {"weight_text": Categorical((0.0,)), "starts": Integer(1, 9)},
+            {},
+            "give weight_text a value above 0 in the space",
+        ),
+        (
+            {"rrf_k": Integer(1, 100)},
+            {},
+            "'rrf_k' has no effect where fusion is score; leave it out, or set fusion in the",
+        ),
+    ],
+)
+def test_what_weights_of_0_make_mute_is_refused(
+    space: Mapping[str, Any], baseline: Mapping[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        checked(space, **baseline)
+
+
+def test_a_weight_of_0_is_legal_where_what_is_searched_still_counts() -> None:
+    checked({"hops": Integer(0, 3), "seeds": Integer(1, 3), "top_k": Integer(1, 5)}, weight_text=0)
+    # Searched down to 0, a weight leaves the leg with the others now and then.
+    checked({"weight_text": WEIGHT, "starts": Integer(1, 9)}, weight_text=0)
+    checked({"fusion": Categorical(("score", "rrf")), "weight_graph": WEIGHT}, weight_graph=0)
+
+
 def test_legs_count_by_their_normalised_scores() -> None:
     steps = [
         {"a": "UNWIND ['10', '11', '12'] AS id RETURN id, 30 - CAST(id AS INT64) AS score"},

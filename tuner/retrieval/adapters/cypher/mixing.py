@@ -51,9 +51,14 @@ def check_weights(legs: Sequence[str], params: Params) -> None:
     Raises:
         InputError: all of several are 0.
     """
-    names = [weight_name(leg) for leg in legs]
-    if len(legs) > 1 and not any(params[name] for name in names):
-        raise InputError(f"{', '.join(names)} are all 0, which leaves no leg; give one a weight")
+    if len(legs) > 1 and not any(params[weight_name(leg)] for leg in legs):
+        raise InputError(no_leg(legs))
+
+
+def no_leg(legs: Sequence[str]) -> str:
+    """Say that the weights of these legs leave none."""
+    names = ", ".join(map(weight_name, legs))
+    return f"{names} are all 0, which leaves no leg; give one a weight"
 
 
 def answer_of(legs: Mapping[str, Found], params: Params, *, tells_legs: bool) -> dict[str, Any]:

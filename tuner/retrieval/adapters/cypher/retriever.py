@@ -32,6 +32,7 @@ from tuner.retrieval.adapters.cypher.by_words import open_by_words, write_by_wor
 from tuner.retrieval.adapters.cypher.database import open_database
 from tuner.retrieval.adapters.cypher.mixing import answer_of, check_weights, free_of, own_knobs
 from tuner.retrieval.adapters.cypher.steps import Steps
+from tuner.retrieval.adapters.cypher.weightless import weight_problems
 from tuner.retrieval.adapters.embedding import (
     identity,
     make_embedder,
@@ -42,6 +43,7 @@ from tuner.retrieval.adapters.embedding import (
 from tuner.retrieval.adapters.event_loop import once
 from tuner.retrieval.adapters.options import code_digest, installed_version
 from tuner.retrieval.adapters.vectors import Kept, Vectors
+from tuner.retrieval.dead import dead_problems
 from tuner.retrieval.embedder import Embedder
 from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.hybrid.cache import ensure
@@ -149,6 +151,7 @@ class Cypher:
         address = Address.read(database)
         read = Steps.read(steps, legs)
         knobs = _knobs(read, space, baseline)
+        refuse((*weight_problems(read, space, baseline), *dead_problems(space, baseline, knobs)))
         _check_embedder(read, embedder)
         package, oldest, extra = _PACKAGES[address.driver]
         version = installed_version(package, oldest=oldest, kind="cypher", extra=extra)

@@ -28,7 +28,6 @@ from tuner.retrieval.adapters.answers import (
     read_answer,
 )
 from tuner.retrieval.adapters.event_loop import run_concurrently
-from tuner.retrieval.adapters.frameworks.dead import dead_problems
 from tuner.retrieval.adapters.frameworks.factory import Factory
 from tuner.retrieval.adapters.frameworks.matching import Hit, Matching
 from tuner.retrieval.adapters.frameworks.seam import Seam
@@ -36,6 +35,7 @@ from tuner.retrieval.adapters.frameworks.settings import AT_MOST, knob_of
 from tuner.retrieval.adapters.function.target import within
 from tuner.retrieval.adapters.function.threads import run_in_threads
 from tuner.retrieval.adapters.own_index import made_once, place_of
+from tuner.retrieval.dead import dead_problems
 from tuner.retrieval.knobs import Knob, knob_params, space_knobs, unvalued
 from tuner.retrieval.rules import rule_problems
 
