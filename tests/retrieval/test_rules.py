@@ -77,3 +77,40 @@ def test_where_the_rule_does_not_count_nothing_is_told():
 
 def test_todays_system_is_left_alone_where_none_of_both_is_searched():
     assert told(way=WAYS, baseline={"k": 50}) == []
+
+
+SUM = (
+    Knob("top", "integer", 10, constraint="top <= a.top + b.top"),
+    Knob("a.top", "integer", 10),
+    Knob("b.top", "integer", 10),
+)
+
+
+def told_of_sum(*constraints: str, **parameters: Any) -> list[str]:
+    named = {name.replace("_", "."): one for name, one in parameters.items()}
+    space = SearchSpace(named, constraints)
+    return [str(problem) for problem in rule_problems(space, {}, SUM)]
+
+
+def test_a_limit_of_several_is_told_whole():
+    assert told_of_sum(top=Integer(5, 50)) == [
+        "space.top: 'top' can be 50 where a.top is 10 and b.top is 10, and what is above "
+        "a.top + b.top has no effect; search values with top <= a.top + b.top, or name a.top in "
+        "the baseline or space"
+    ]
+    assert told_of_sum(top=Integer(5, 20)) == []
+
+
+@pytest.mark.parametrize(
+    ("searched", "rule"),
+    [
+        (("top", "a_top", "b_top"), "top <= a.top + b.top"),
+        (("top", "a_top"), "top <= a.top + 10"),
+        (("a_top", "b_top"), "10 <= a.top + b.top"),
+    ],
+)
+def test_the_constraint_of_several_names_what_is_searched_alone(searched, rule):
+    parameters = {name: Integer(1, 50) for name in searched}
+    (one,) = told_of_sum(**parameters)
+    assert one.endswith(f'write space_constraints: ["{rule}"]')
+    assert told_of_sum(rule, **parameters) == []

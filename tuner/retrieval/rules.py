@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -16,6 +17,7 @@ from tuner.retrieval.knobs import Knob
 # Looked at to find where a rule is broken: the ends of the ranges first, then points drawn.
 _MOST_CORNERS = 1000
 _DRAWN = 200
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def rule_problems(
@@ -41,7 +43,7 @@ def rule_problems(
             asked = today | point
             values = {name: asked[name] for name in sorted(rule.names, key=rule.text.find)}
             if None not in values.values() and _counts(knob, asked) and not rule.holds(asked):
-                yield _problem(space, knob, values)
+                yield _problem(space, knob, rule.text, values)
                 break
 
 
@@ -70,26 +72,35 @@ def _counts(knob: Knob, asked: Params) -> bool:
     return all(asked[other] in needed for other, needed in conditions if other in asked)
 
 
-def _problem(space: SearchSpace, knob: Knob, values: Params) -> Problem:
+def _problem(space: SearchSpace, knob: Knob, rule: str, values: Params) -> Problem:
     (name, value), *others = values.items()
     beside = " and ".join(f"{other} is {one}" for other, one in others)
-    said = f"{name!r} can be {value} where {beside}, and what is above that has no effect"
+    above = "that" if len(others) == 1 else rule.partition("<=")[2].strip()
+    said = f"{name!r} can be {value} where {beside}, and what is above {above} has no effect"
     fixed = [one for one in values if one not in space.parameters]
-    if fixed:
-        hint = f"search values with {knob.constraint}, or name {fixed[0]} in the baseline or space"
+    if len(values) - len(fixed) > 1:
+        hint = f'write space_constraints: ["{_written(space, knob, values)}"]'
     else:
-        hint = f'write space_constraints: ["{_written(space, knob)}"]'
+        hint = f"search values with {knob.constraint}, or name {fixed[0]} in the baseline or space"
     searched = next(one for one in values if one in space.parameters)
     return Problem(f"{said}; {hint}", key=("space", searched))
 
 
-def _written(space: SearchSpace, knob: Knob) -> str:
-    """Return a rule as a constraint that forbids nothing where the rule does not count."""
-    text = knob.constraint
+def _written(space: SearchSpace, knob: Knob, values: Params) -> str:
+    """Return a rule as a constraint that forbids nothing where the rule does not count.
+
+    A constraint names what is searched; of what is fixed, it has the value.
+    """
+    text = _NAME.sub(lambda found: _shown(space, found[0], values), knob.constraint)
+    own = space.parameters.get(knob.name)
     for other, needed in knob.constraint_when.items():
-        if other in space.parameters[knob.name].when:
+        if own is not None and other in own.when:
             continue  # a constraint on what is not active is met
         parameter = space.parameters.get(other)
         if isinstance(parameter, Categorical) and not set(parameter.choices) <= set(needed):
             text = f"{other} not in {list(needed)} or {text}"
     return text
+
+
+def _shown(space: SearchSpace, name: str, values: Params) -> str:
+    return name if name in space.parameters else str(values.get(name, name))

@@ -94,6 +94,14 @@ def make_fusion() -> Any:
     )
 
 
+def make_fusion_of_graph() -> Any:
+    return QueryFusionRetriever([make_graph(), make_vectors()], llm=MockLLM(), num_queries=1)
+
+
+def make_more_queries() -> Any:
+    return QueryFusionRetriever([make_vectors()], llm=MockLLM(), num_queries=3)
+
+
 def make_chunks() -> Any:
     """Chunks that do not know their document."""
     nodes = [TextNode(id_=f"chunk-{id_}", text=text) for id_, text in TEXTS.items()]

@@ -195,6 +195,33 @@ def test_a_weight_that_a_mode_does_not_read_is_refused() -> None:
         built("make_fusion", space=SearchSpace(both), baseline={})
 
 
+INNER = "retrievers_{}.similarity_top_k"
+
+
+def test_a_fusion_cannot_be_deeper_than_those_that_it_asks() -> None:
+    # Each of the two is asked for 3.
+    deep = SearchSpace({"similarity_top_k": Integer(1, 9)})
+    said = "'similarity_top_k' can be 9 where .*_0.similarity_top_k is 3 and .* has no effect"
+    with pytest.raises(InputError, match=said):
+        built("make_fusion", space=deep, baseline={})
+    built("make_fusion", space=deep, baseline={INNER.format(0): 3, INNER.format(1): 6})
+    built("make_fusion", space=SearchSpace({"similarity_top_k": Integer(1, 6)}), baseline={})
+    every = ["similarity_top_k", INNER.format(0), INNER.format(1)]
+    rule = f"{every[0]} <= {every[1]} + {every[2]}"
+    ranges = dict.fromkeys(every, Integer(1, 9))
+    with pytest.raises(InputError, match=re.escape(f'write space_constraints: ["{rule}"]')):
+        built("make_fusion", space=SearchSpace(ranges), baseline={})
+    built("make_fusion", space=SearchSpace(ranges, [rule]), baseline={})
+
+
+def test_where_a_depth_counts_something_else_a_fusion_has_no_rule() -> None:
+    knobs = {knob.name: knob for knob in built("make_fusion_of_graph").knobs}
+    assert knobs["similarity_top_k"].constraint == ""
+    knobs = {knob.name: knob for knob in built("make_more_queries").knobs}
+    rule = "similarity_top_k <= num_queries * (retrievers_0.similarity_top_k)"
+    assert knobs["similarity_top_k"].constraint == rule
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

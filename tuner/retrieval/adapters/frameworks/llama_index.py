@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -14,6 +14,12 @@ from tuner.core.corpus import Corpus
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
+from tuner.retrieval.adapters.frameworks.llama_fusion import (
+    DEPTH,
+    HYBRID_MODES,
+    QUERY_MODE,
+    depth_rule,
+)
 from tuner.retrieval.adapters.frameworks.llama_graphs import by_relations, is_of_graph
 from tuner.retrieval.adapters.frameworks.matching import Hit
 from tuner.retrieval.adapters.frameworks.retriever import (
@@ -34,10 +40,10 @@ _LEFT = frozenset(
     "include_properties include_text include_text_preamble language num_workers show_progress "
     "skip_stemming token_pattern use_async verbose".split()
 )
-_DEPTHS = ("similarity_top_k", "_similarity_top_k")
+_DEPTHS = (DEPTH, f"_{DEPTH}")
 # Attributes that lead to other things than retrievers.
 _DEEPEST = 4
-_QUERY_MODE, _STORE_KWARGS = "vector_store_query_mode", "vector_store_kwargs"
+_STORE_KWARGS = "vector_store_kwargs"
 _THRESHOLD, _SIMPLE = "mmr_threshold", "SimpleVectorStore"
 # Which ways to fuse read the weights of retrievers; ranks and plain scores leave them aside.
 _WEIGHING = ("relative_score", "dist_based_score")
@@ -186,18 +192,22 @@ def _walk(made: Any) -> Iterator[Found]:
             full = _named(place, name)
             if name == "retriever_weights":
                 yield from _weights(place, attribute, value)
-            elif name == _QUERY_MODE:
+            elif name == QUERY_MODE:
                 yield Found(Setting(full, value, None, told, _modes(part, value)), place, attribute)
             elif name in _HYBRID:
                 if type(getattr(part, "_vector_store", None)).__name__ != _SIMPLE:
                     when: Mapping[str, tuple[Scalar, ...]] = {
-                        _named(place, _QUERY_MODE): ("hybrid", "semantic_hybrid")
+                        _named(place, QUERY_MODE): HYBRID_MODES
                     }
                     setting = Setting(full, value, hints.get(name), told, when=when)
                     yield Found(setting, place, attribute)
             elif (name, value) not in _OFF:
                 within = (1, None) if name in _FROM_ONE else None
                 setting = Setting(full, value, hints.get(name), told, within=within)
+                if name == DEPTH:
+                    asked = {_named((*place, step), ""): one for step, one in _parts(part)}
+                    rule, beside = depth_rule(part, full, asked)
+                    setting = replace(setting, constraint=rule, constraint_when=beside)
                 yield Found(setting, place, attribute)
         if hasattr(part, "_vector_store_query_mode") and isinstance(
             vars(part).get("_kwargs"), dict
@@ -223,7 +233,7 @@ def _threshold(part: Any, place: Place) -> Found:
     name = _named(place, f"{_STORE_KWARGS}.{_THRESHOLD}")
     value = part._kwargs.get(_THRESHOLD, 0.5)
     told = "what counts under mmr: at 1 relevance, near 0 diversity"
-    when = {_named(place, _QUERY_MODE): ("mmr",)}
+    when = {_named(place, QUERY_MODE): ("mmr",)}
     return Found(Setting(name, value, float, told, when=when), place, "_kwargs", _THRESHOLD)
 
 
