@@ -59,6 +59,11 @@ def make_misspelt() -> Any:
     )
 
 
+def make_dropped(depth: int = 3) -> Any:
+    index = VectorStoreIndex(nodes_of(), embed_model=Words())
+    return index.as_retriever(similarity_topk=depth)
+
+
 def make_empty() -> Any:
     return VectorStoreIndex([], embed_model=Words()).as_retriever()
 

@@ -195,6 +195,15 @@ def test_a_weight_that_a_mode_does_not_read_is_refused() -> None:
         built("make_fusion", space=SearchSpace(both), baseline={})
 
 
+def test_a_keyword_that_is_dropped_shows_in_the_value_in_force() -> None:
+    # Nothing else tells: what is made keeps no trace of the keyword.
+    options = {"make": "llama_apps:make_dropped", "search_path": [FOLDER]}
+    knobs = {knob.name: knob.default for knob in declared_knobs("llama_index", options)}
+    assert knobs["similarity_top_k"] == 2
+    made = built("make_dropped").factory.made({}, None)
+    assert not any("topk" in name for part in (vars(made), made._kwargs) for name in part)
+
+
 INNER = "retrievers_{}.similarity_top_k"
 
 
