@@ -13,7 +13,10 @@ from tuner.retrieval.knobs import Knob
 def dead_problems(
     space: SearchSpace | None, baseline: Params | None, knobs: Sequence[Knob]
 ) -> Iterator[Problem]:
-    """Yield each parameter that is searched where it has no effect, and what to write instead."""
+    """Yield each parameter that is searched where it has no effect, and what to write instead.
+
+    So is one that a baseline sets to another value than today's, where nothing searched reads it.
+    """
     by_name = {knob.name: knob for knob in knobs}
     parameters = {} if space is None else space.parameters
     for name, parameter in parameters.items():
@@ -34,6 +37,25 @@ def dead_problems(
             else:
                 hint = f"leave it out, or set {other} in the baseline to one of {shown}"
             yield Problem(f"{said}; {hint}", key=("space", name))
+    # Without a space the baseline is what a study chose: it names what was fixed in it, too.
+    fixed = {} if space is None or baseline is None else baseline
+    for name, value in fixed.items():
+        if name in parameters or name not in by_name or value == by_name[name].default:
+            continue
+        for other, needed in by_name[name].when.items():
+            values = _values(other, space, baseline, by_name) if other in by_name else ()
+            if values and not set(values) & set(needed):
+                said = f"{name!r} has no effect where {other} is {' or '.join(map(str, values))}"
+                hint = f"leave it out, or set {other} to one of {', '.join(map(str, needed))}"
+                yield Problem(f"{said}; {hint}", key=("baseline", name))
+
+
+def can_be_above_0(name: str, space: SearchSpace | None, today: Params) -> bool:
+    """Say whether a weight can be above 0 in a study: one that is searched can, as a rule."""
+    parameter = None if space is None else space.parameters.get(name)
+    if parameter is None:
+        return bool(today[name])
+    return not isinstance(parameter, Categorical) or any(parameter.choices)
 
 
 def _values(

@@ -224,6 +224,14 @@ def make_empty_graph() -> Any:
     )
 
 
+def make_class() -> Any:
+    return Words
+
+
+def make_generator() -> Any:
+    yield make_vectors()
+
+
 def make_nothing() -> None:
     return None
 

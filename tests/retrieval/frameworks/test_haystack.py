@@ -159,6 +159,17 @@ def test_a_store_that_is_empty_in_another_process_is_an_error_and_no_score() -> 
         elsewhere.retrieve(QUERIES, {})
 
 
+def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
+    none = {MODE: "merge", "join.weights_0": 0.0, "join.weights_1": 0.0}
+    depth = SearchSpace({"bm25.top_k": Integer(1, 9)})
+    said = "baseline.join.weights_0: join.weights_0, join.weights_1 are all 0"
+    with pytest.raises(InputError, match=said):
+        built("make_joined", space=depth, baseline=none)
+    one = SearchSpace({"join.weights_0": Real(0.0, 1.0)})
+    with pytest.raises(InputError, match=r"no effect where join.weights_1 is 0, as only the ratio"):
+        built("make_joined", space=one, baseline={"join.weights_1": 0.0})
+
+
 def test_a_weight_that_a_mode_does_not_read_is_refused() -> None:
     weight = {"join.weights_0": Real(0.0, 1.0)}
     with pytest.raises(InputError, match=r"no effect where join.join_mode is concatenate; leave"):

@@ -140,6 +140,16 @@ def test_parts_have_names_and_are_set_in_a_copy() -> None:
     assert len(found(retriever, "Lima", at_most=1)) == 1
 
 
+@bm25
+@quiet
+def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
+    with pytest.raises(InputError, match="weights_0, weights_1 are all 0, which leaves nothing"):
+        found(built("make_ensemble"), "Lima", weights_0=0.0, weights_1=0.0)
+    one = SearchSpace({"weights_0": Real(0.0, 1.0)})
+    with pytest.raises(InputError, match="no effect where weights_1 is 0, as only the ratio"):
+        built("make_ensemble", space=one, baseline={"weights_1": 0.0})
+
+
 def test_threads_with_other_values_do_not_disturb_each_other() -> None:
     retriever = built("make_vectors")
     asked = [1, 2, 3, 4] * 10

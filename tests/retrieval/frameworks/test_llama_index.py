@@ -231,10 +231,38 @@ def test_where_a_depth_counts_something_else_a_fusion_has_no_rule() -> None:
     assert knobs["similarity_top_k"].constraint == rule
 
 
+def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
+    both = {"retriever_weights_0": 0.0, "retriever_weights_1": 0.0}
+    said = "retriever_weights_0, retriever_weights_1 are all 0, which leaves nothing"
+    with pytest.raises(InputError, match=said):
+        built("make_fusion", space=SearchSpace({"similarity_top_k": Integer(1, 6)}), baseline=both)
+    with pytest.raises(InputError, match=said):
+        found(built("make_fusion"), "Lima", **both)
+    assert found(built("make_fusion"), "Lima", mode="simple", **both)
+    one = SearchSpace({"retriever_weights_0": Real(0.0, 1.0)})
+    with pytest.raises(InputError, match="no effect where retriever_weights_1 is 0, as only the"):
+        built("make_fusion", space=one, baseline={"retriever_weights_1": 0.0})
+    built("make_fusion", space=one, baseline={"retriever_weights_0": 0.0})
+
+
+def test_a_weight_of_the_baseline_that_its_mode_does_not_read_is_refused() -> None:
+    fixed = {"mode": "reciprocal_rerank", "retriever_weights_0": 0.9}
+    deep = SearchSpace({"similarity_top_k": Integer(1, 6)})
+    with pytest.raises(InputError, match=r"baseline.retriever_weights_0: .* no effect where mode"):
+        built("make_fusion", space=deep, baseline=fixed)
+    # As it is made; or beside a mode that is searched; or what an earlier study chose.
+    built("make_fusion", space=deep, baseline={**fixed, "retriever_weights_0": 0.5})
+    modes = SearchSpace({"mode": Categorical(("simple", "relative_score"))})
+    built("make_fusion", space=modes, baseline={**fixed, "mode": "simple"})
+    built("make_fusion", baseline=fixed)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         ("make_nothing", "returned NoneType: a retriever is needed"),
+        ("make_class", r"returned the class Words itself: .* as in return Words\(…\)"),
+        ("make_generator", "returned generator: a retriever is needed"),
         (
             "make_misspelt",
             "gives vector_store_kwargs 'mmr_treshold', which SimpleVectorStore does not read; "

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tuner.core.errors import Problem
-from tuner.core.space import Categorical, SearchSpace
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.cypher.mixing import no_leg, own_knobs, weight_name
 from tuner.retrieval.adapters.cypher.steps import MIXING, Steps
+from tuner.retrieval.dead import can_be_above_0
 
 
 def weight_problems(
@@ -26,7 +27,7 @@ def weight_problems(
     if not any(today.values()):
         yield Problem(no_leg(steps.legs), key=("baseline", next(iter(today))))
         return
-    live = [leg for leg in steps.legs if _can_count(weight_name(leg), space, today)]
+    live = [leg for leg in steps.legs if can_be_above_0(weight_name(leg), space, today)]
     if not live or len(live) == len(steps.legs):
         return
     mute = [weight_name(leg) for leg in steps.legs if leg not in live]
@@ -49,13 +50,6 @@ def weight_problems(
         if readers and needed.isdisjoint(readers):
             said = f"read by {' and '.join(map(repr, readers))} alone, for no leg that counts"
             yield Problem(f"has no effect {where}: {said}; {hint}", key=("space", name))
-
-
-def _can_count(name: str, space: SearchSpace | None, today: Params) -> bool:
-    parameter = None if space is None else space.parameters.get(name)
-    if parameter is None:
-        return bool(today[name])
-    return not isinstance(parameter, Categorical) or any(parameter.choices)
 
 
 def _needed(steps: Steps, legs: Sequence[str]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import pickle
@@ -197,7 +196,7 @@ def _made(
 def _called(factory: Factory, arguments: Mapping[str, Any]) -> Any:
     try:
         made = factory.function(**arguments)
-        if asyncio.iscoroutine(made):
+        if inspect.iscoroutine(made):
             coroutine = made
             (made,) = run_concurrently([lambda: coroutine], limit=1, shared_by=factory.name)
     except TunerError:

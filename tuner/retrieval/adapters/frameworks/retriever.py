@@ -32,6 +32,7 @@ from tuner.retrieval.adapters.frameworks.factory import Factory
 from tuner.retrieval.adapters.frameworks.matching import Hit, Matching
 from tuner.retrieval.adapters.frameworks.seam import Seam
 from tuner.retrieval.adapters.frameworks.settings import AT_MOST, knob_of
+from tuner.retrieval.adapters.frameworks.weights import weight_problems, without_weight
 from tuner.retrieval.adapters.function.target import within
 from tuner.retrieval.adapters.function.threads import run_in_threads
 from tuner.retrieval.adapters.own_index import made_once, place_of
@@ -118,6 +119,8 @@ class Framework:
             TunerError: it raised, or found something else than documents of the data set.
         """
         checked = knob_params(params, self.knobs)
+        if said := without_weight(self.knobs, checked):
+            raise InputError(said[1])
         made = self._object()
         begin = time.perf_counter()
         named = [knob for knob in self.knobs if knob.name in {*params, *self.always}]
@@ -255,7 +258,7 @@ def build_framework(
         made_from = digest_of([factory.fingerprint(), corpus.fingerprint, version, params], 24)
         made_once(folder, made_from, partial(_fill, factory, corpus, folder, params))
     made = factory.made(params, folder)
-    seam.check(made, factory.name)
+    _check(seam, made, factory.name)
     counts = seam.counts(made)
     for name, count in counts.items():
         if count == 0:
@@ -266,7 +269,8 @@ def build_framework(
             )
     knobs = query_knobs(seam, made, {knob.name for knob in shaping}, space, baseline)
     every = (*knobs, *shaping)
-    refuse((*dead_problems(space, baseline, every), *rule_problems(space, baseline, every)))
+    checks = (dead_problems, rule_problems, weight_problems)
+    refuse([one for check in checks for one in check(space, baseline, every)])
     return Framework(
         seam,
         factory,
@@ -281,6 +285,16 @@ def build_framework(
         folder,
         passage_tokens(corpus),
     )
+
+
+def _check(seam: Seam, made: Any, name: str) -> None:
+    if isinstance(made, type):  # which has the methods of its objects
+        raise InputError(
+            f"{name} returned the class {made.__name__} itself: let it return an object, as in "
+            f"return {made.__name__}(…)",
+            key=("make",),
+        )
+    seam.check(made, name)
 
 
 def _fill(factory: Factory, corpus: Corpus, folder: Path, params: Params) -> str:
@@ -345,7 +359,7 @@ class OfFactory(ABC):
             return shaping
         seam.version()
         made = factory.made_of_few()
-        seam.check(made, factory.name)
+        _check(seam, made, factory.name)
         names = {knob.name for knob in shaping}
         return (*query_knobs(seam, made, names, space, baseline), *shaping)
 
