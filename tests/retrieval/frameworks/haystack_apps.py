@@ -62,6 +62,19 @@ class Fold:
         return {"query": text.lower()}
 
 
+@component
+class Nothing:
+    """Tells of no documents."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str) -> dict[str, None]:
+        return {"documents": None}
+
+
+def make_silent() -> Nothing:
+    return Nothing()
+
+
 def make_empty() -> Pipeline:
     pipeline = Pipeline()
     pipeline.add_component("bm25", InMemoryBM25Retriever(InMemoryDocumentStore()))

@@ -8,8 +8,14 @@ from typing import Any
 from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import MockLLM
-from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode, TransformComponent
+from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
+from llama_index.core.schema import (
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+    TransformComponent,
+)
 
 TEXTS = {
     "d0": "Lima lies on a river called Rimac.",
@@ -222,6 +228,20 @@ def make_empty_graph() -> Any:
     return VectorContextRetriever(
         SimplePropertyGraphStore(), embed_model=Words(), vector_store=SimpleVectorStore()
     )
+
+
+class Awaited(BaseRetriever):
+    """A client of a service that has no other way to be asked."""
+
+    def _retrieve(self, query_bundle: Any) -> Any:
+        raise NotImplementedError
+
+    async def _aretrieve(self, query_bundle: Any) -> Any:
+        return [NodeWithScore(node=node) for node in nodes_of()]
+
+
+def make_awaited() -> Any:
+    return Awaited()
 
 
 def make_class() -> Any:

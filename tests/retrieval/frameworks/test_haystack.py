@@ -249,6 +249,13 @@ def test_an_outlet_that_is_not_the_only_one_has_to_be_named() -> None:
         built("make_two")
     one = built("make_two", documents="bm25.documents", query=["bm25.query", "other.query"])
     assert found(one, "Lima")[0] == "d0"
+    # Whatever the other one is set to, these are the documents.
+    assert [knob.name for knob in one.knobs] == ["bm25.top_k", "bm25.scale_score"]
+
+
+def test_an_answer_that_is_no_list_is_refused() -> None:
+    with pytest.raises(TunerError, match=r"a list of Haystack's documents .* is a NoneType"):
+        found(built("make_silent"), "Lima")
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,6 +277,12 @@ def test_what_cannot_be_asked_is_refused(make: str, message: str) -> None:
         built(make, space=SearchSpace({"similarity_top_k": Integer(1, 9)}), baseline={})
 
 
+def test_a_retriever_that_can_only_be_awaited_is_told_how_to_be() -> None:
+    with pytest.raises(TunerError, match=r"NotImplementedError; .* write concurrency: 2"):
+        found(built("make_awaited"), "Lima")
+    assert found(built("make_awaited", concurrency=2), "Lima")[0] == "d0"
+
+
 def test_a_chunk_is_matched_by_its_document_metadata_or_content() -> None:
     for way in ("id", "metadata.doc_id", "content"):
         assert found(built("make_vectors", id=way), "Lima")[0] == "d0"

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from tuner.core.corpus import Corpus
-from tuner.core.errors import InputError, did_you_mean
+from tuner.core.errors import InputError, TunerError, did_you_mean
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
 from tuner.retrieval.adapters.frameworks.haystack_components import (
     described,
     is_pipeline,
     joined,
+    leading_to,
     made_anew,
     parts_of,
     with_components,
@@ -160,9 +161,12 @@ class HaystackSeam:
 
     def settings(self, made: Any) -> Iterator[Setting]:
         """Yield the optional inputs, then what components can be made anew with."""
-        queries = set(self.plugs(made).queries)
-        inputs = _open_inputs(made)
+        plugs = self.plugs(made)
+        queries, inputs = set(plugs.queries), _open_inputs(made)
+        leading = leading_to(made, plugs.documents[0])
         for component, part in parts_of(made).items():
+            if component not in leading:  # whatever it is set to, the same documents are found
+                continue
             for socket in inputs.get(component, ()):
                 if not socket.is_mandatory and (component, socket.name) not in queries:
                     yield _socket_setting(component, part, socket)
@@ -268,6 +272,9 @@ def _is_documents(hint: Any) -> bool:
 
 
 def _hits(documents: Any) -> list[Hit]:
+    if not isinstance(documents, list):
+        kind = type(documents).__name__
+        raise TunerError(f"a list of Haystack's documents is needed, the answer is a {kind}")
     return [Hit(one.id, one.meta or {}, one.content or "") for one in documents]
 
 

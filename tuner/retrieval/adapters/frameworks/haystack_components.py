@@ -28,6 +28,16 @@ def parts_of(made: Any) -> dict[str, Any]:
     return dict(made.walk()) if is_pipeline(made) else {"": made}
 
 
+def leading_to(made: Any, component: str) -> set[str]:
+    """Return a component and all that something of goes into it, by name."""
+    found, new = {component}, [component]
+    while new and is_pipeline(made):
+        before = set(made.graph.predecessors(new.pop())) - found
+        found |= before
+        new += before
+    return found
+
+
 def joined(component: str, socket: str) -> str:
     """Return the name of a socket, which is one that a space takes: ``-`` and blanks are ``_``."""
     return f"{word_of(component)}.{socket}" if component else socket

@@ -180,7 +180,14 @@ class Framework:
             def called(row: int) -> None:
                 tell(1)
                 with _of_query(queries[row]):
-                    taken(row, self.seam.ask(bound, queries[row].text))
+                    try:
+                        hits = self.seam.ask(bound, queries[row].text)
+                    except NotImplementedError as error:
+                        if not self.seam.can_wait(made):
+                            raise
+                        hint = "where it can be awaited alone, write concurrency: 2"
+                        raise TunerError(f"{one_line(error)}; {hint}") from error
+                    taken(row, hits)
 
             async def awaited(row: int) -> None:
                 tell(1)
