@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from haystack import Document, Pipeline, component
 from haystack.components.joiners import DocumentJoiner
+from haystack.components.rankers import MetaFieldRanker
 from haystack.components.retrievers.in_memory import (
     InMemoryBM25Retriever,
     InMemoryEmbeddingRetriever,
@@ -50,6 +51,13 @@ def make_joined() -> Pipeline:
     pipeline.connect("fold.query", "back.query")
     pipeline.connect("bm25.documents", "join.documents")
     pipeline.connect("back.documents", "join.documents")
+    return pipeline
+
+
+def make_ranked() -> Pipeline:
+    pipeline = make_pipeline()
+    pipeline.add_component("rank", MetaFieldRanker(meta_field="length"))
+    pipeline.connect("bm25.documents", "rank.documents")
     return pipeline
 
 

@@ -159,6 +159,16 @@ def test_a_store_that_is_empty_in_another_process_is_an_error_and_no_score() -> 
         elsewhere.retrieve(QUERIES, {})
 
 
+def test_a_joiner_cannot_return_more_than_the_retrievers_before_it() -> None:
+    # 3 of one, 2 of the other.
+    deep = SearchSpace({"join.top_k": Integer(1, 9)})
+    with pytest.raises(InputError, match=r"above bm25.top_k \+ back.top_k has no effect"):
+        built("make_joined", space=deep, baseline={"join.top_k": 3})
+    built("make_joined", space=deep, baseline={"join.top_k": 3, "back.top_k": 6})
+    rules = {knob.name: knob.constraint for knob in built("make_ranked").knobs if knob.constraint}
+    assert rules == {"rank.top_k": "rank.top_k <= bm25.top_k"}
+
+
 def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
     none = {MODE: "merge", "join.weights_0": 0.0, "join.weights_1": 0.0}
     depth = SearchSpace({"bm25.top_k": Integer(1, 9)})

@@ -143,6 +143,8 @@ def test_parts_have_names_and_are_set_in_a_copy() -> None:
 @bm25
 @quiet
 def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
+    with pytest.raises(InputError, match="-1 is outside what 'c' can be: 0 to inf"):
+        found(built("make_ensemble"), "Lima", c=-1)
     with pytest.raises(InputError, match="weights_0, weights_1 are all 0, which leaves nothing"):
         found(built("make_ensemble"), "Lima", weights_0=0.0, weights_1=0.0)
     one = SearchSpace({"weights_0": Real(0.0, 1.0)})

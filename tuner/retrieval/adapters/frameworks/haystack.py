@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
@@ -12,6 +12,7 @@ from tuner.core.errors import InputError, TunerError, did_you_mean
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
 from tuner.retrieval.adapters.frameworks.haystack_components import (
+    depth_rule,
     described,
     is_pipeline,
     joined,
@@ -169,7 +170,9 @@ class HaystackSeam:
                 continue
             for socket in inputs.get(component, ()):
                 if not socket.is_mandatory and (component, socket.name) not in queries:
-                    yield _socket_setting(component, part, socket)
+                    setting = _socket_setting(component, part, socket)
+                    rule = depth_rule(made, component) if socket.name == "top_k" else ""
+                    yield replace(setting, constraint=rule)
             yield from made_anew(component, part)
 
     def bound(self, made: Any, values: Mapping[str, Scalar]) -> Bound:

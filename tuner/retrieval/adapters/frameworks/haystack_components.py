@@ -38,6 +38,31 @@ def leading_to(made: Any, component: str) -> set[str]:
     return found
 
 
+def depth_rule(made: Any, component: str) -> str:
+    """Return the constraint on how many a joiner or a ranker returns; empty where none is known.
+
+    What it returns was found by the retrievers before it.
+    """
+    parts = parts_of(made)
+    kind = type(parts[component])
+    if kind.__name__ != "DocumentJoiner" and not kind.__name__.endswith("Ranker"):
+        return ""
+    socket = parts[component].__haystack_input__._sockets_dict.get("documents")
+    senders = [] if socket is None else socket.senders
+    if not senders or not all(_is_limited(parts[one]) for one in (component, *senders)):
+        return ""
+    limits = " + ".join(joined(one, "top_k") for one in senders)
+    return f"{joined(component, 'top_k')} <= {limits}"
+
+
+def _is_limited(part: Any) -> bool:
+    """Say whether a part of Haystack's own is told at each call how many it returns at most."""
+    depth = part.__haystack_input__._sockets_dict.get("top_k")
+    is_known = type(part).__name__.endswith(("DocumentJoiner", "Ranker", "Retriever"))
+    is_own = type(part).__module__.startswith(("haystack.", "haystack_integrations."))
+    return is_known and is_own and depth is not None and not depth.senders
+
+
 def joined(component: str, socket: str) -> str:
     """Return the name of a socket, which is one that a space takes: ``-`` and blanks are ``_``."""
     return f"{word_of(component)}.{socket}" if component else socket

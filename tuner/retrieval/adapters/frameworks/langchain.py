@@ -144,7 +144,10 @@ def _walk(made: Any, place: tuple[Step, ...]) -> Iterator[Found]:
                     yield item, Setting(_named(item), float(weight), float, which)
             elif name not in ("id_key",):
                 hint = getattr(hints.get(name), "annotation", None)
-                yield here, Setting(_named(here), value, hint, told)
+                # Where places are counted from 1, c = -1 divides by 0.
+                is_rank = name == "c" and type(part).__name__ == "EnsembleRetriever"
+                within = (0, None) if is_rank else None
+                yield here, Setting(_named(here), value, hint, told, within=within)
 
 
 def _fields(part: Any) -> Iterator[tuple[str, Any]]:
