@@ -237,6 +237,19 @@ def test_what_weights_of_0_make_mute_is_refused(
         checked(space, **baseline)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("weight_txt", "did you mean 'weight_text'?; the legs are text, graph: correct the name"),
+        ("hopps", "did you mean 'hops'?: write $hopps into a statement"),
+        ("graph.hops", "did you mean 'hops'?; parameters of statements have no dots: correct"),
+    ],
+)
+def test_a_misspelt_name_is_told_the_one_that_was_meant(name: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        checked({name: Real(0.0, 1.0)})
+
+
 def test_a_weight_of_0_is_legal_where_what_is_searched_still_counts() -> None:
     checked({"hops": Integer(0, 3), "seeds": Integer(1, 3), "top_k": Integer(1, 5)}, weight_text=0)
     # Searched down to 0, a weight leaves the leg with the others now and then.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Self
 
 from tuner.core.checks import is_whole
@@ -206,12 +207,20 @@ class Steps:
             for name in names:
                 if name in self.parameters or name in own or (section, name) in _both(searched):
                     continue
-                where = (
-                    "legs are mixed where `legs:` names several steps"
-                    if name in MIXING or name.startswith(WEIGHT)
-                    else f"write ${name} into a statement, or {{{name}}} where it counts hops"
-                )
-                yield Problem(f"no step reads it: {where}, or leave it out", key=(section, name))
+                where = self._where_read(name, [*self.parameters, *own])
+                yield Problem(f"no step reads it{where}, or leave it out", key=(section, name))
+
+    def _where_read(self, name: str, known: Sequence[str]) -> str:
+        """Say what to write for a name that nothing reads."""
+        if len(self.legs) == 1 and (name in MIXING or name.startswith(WEIGHT)):
+            return ": legs are mixed where `legs:` names several steps"
+        close = get_close_matches(name.rpartition(".")[2], known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        if name.startswith(WEIGHT):
+            return f"{hint}; the legs are {', '.join(self.legs)}: correct the name"
+        if "." in name:  # which no statement can read
+            return f"{hint}; parameters of statements have no dots: correct the name"
+        return f"{hint}: write ${name} into a statement, or {{{name}}} where it counts hops"
 
 
 def _both(searched: Mapping[str, Any]) -> set[tuple[str, str]]:
