@@ -605,6 +605,8 @@ def test_a_note_says_where_a_limit_cuts_among_equals() -> None:
 def test_a_database_that_is_not_there_or_empty_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         built(database=str(tmp_path / "none.lbug"))
+    with pytest.raises(InputError, match="is a folder: name the database's file in it"):
+        built(database=str(tmp_path))
     empty = write_graph(tmp_path / "empty.lbug", rows=False)
     with pytest.raises(TunerError, match=r"empty\.lbug holds no node: fill it first"):
         built(database=str(empty))

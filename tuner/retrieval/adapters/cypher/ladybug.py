@@ -48,6 +48,8 @@ class Ladybug:
         """
         import ladybug
 
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: name the database's file in it", key=KEY)
         if not path.is_file():
             raise InputError(f"there is no file {path}: make the database first", key=KEY)
         size = max(_LEAST_SIZE, 1 << (4 * path.stat().st_size).bit_length())
