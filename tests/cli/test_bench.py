@@ -42,6 +42,7 @@ def test_closed_and_open_loops_as_one_object(tuner_here):
     assert "rate 40/s 4" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_table_with_stages_and_a_picture(tuner):
     text = (tuner.folder / "word_overlap.py").read_text()
     told = "context_tokens=tokens, seconds={'graph': 0.5, 'vector': 0.25}"

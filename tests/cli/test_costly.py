@@ -31,6 +31,7 @@ def journal(run_dir):
     return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_trials_that_fall_behind_are_stopped_and_counted(tuner):
     (tuner.folder / "config.yaml").write_text(ATLAS, encoding="utf-8")
     done = tuner("run", "config.yaml")
@@ -80,6 +81,7 @@ def test_a_race_that_cannot_be(tuner, racing, line):
     assert f"config.yaml:8: {line}" in tuner("run", "config.yaml", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_resumed_study_does_not_ask_again_what_was_answered(tuner):
     # 13 trials of 10 queries at 5 ms each: slow enough to be kept.
     tuner.edit("  top_k: {", "  mode: {type: categorical, choices: [slow]}\n  top_k: {")

@@ -62,6 +62,7 @@ def test_another_winner_after_more_trials_is_a_further_look(tuner):
     assert len(looks.read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_a_further_arm_by_the_command_or_in_the_configuration(tuner):
     only_random(tuner, 4)
     tuner("run", "config.yaml")

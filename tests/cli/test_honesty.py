@@ -60,6 +60,7 @@ def test_without_tracking_nobody_is_sent_to_the_ui(tuner_here):
     assert "tuner ui" not in tuner_here("run", "config.yaml").stdout
 
 
+@pytest.mark.slow
 def test_progress_stays_on_standard_error_with_json(tuner_here):
     done = tuner_here("run", "config.yaml", "--json")
     json.loads(done.stdout)
@@ -101,6 +102,7 @@ def test_a_retriever_that_cannot_start_is_one_line(tuner_here, old, new, code, e
     assert not (tuner_here.folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_failure(tuner_here):
     command = " ".join([sys.executable, "-m", "tuner", "check", "config.yaml", "|", "head", "-1"])
     done = subprocess.run(
@@ -115,6 +117,7 @@ def test_a_reader_that_leaves_is_no_failure(tuner_here):
     assert done.stdout.startswith("dataset")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(tuner_here):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -310,6 +313,7 @@ def test_failures_below_the_limit_stand_in_the_verdict(tuner_here):
     assert run.metrics["failed_share"] == pytest.approx(2 / 13)
 
 
+@pytest.mark.slow
 def test_failed_trials_are_evaluated_again_and_their_new_results_count(tuner_here):
     shallow(tuner_here, deepest=4)
     tuner_here("run", "config.yaml", code=1)

@@ -286,6 +286,7 @@ def test_building_does_not_count_towards_the_limit_of_a_trial(tuner_here):
     assert record["seconds_by_phase"]["search"] >= record["index_wait_s"] >= 1.5
 
 
+@pytest.mark.slow
 def test_an_earlier_study_warms_up_one_whose_baseline_has_another_index(tuner_here):
     tuner_here("run", "config.yaml")
     (run_dir,) = tuner_here.runs()
@@ -338,6 +339,7 @@ def test_an_index_that_failed_is_not_built_again_unless_failed_trials_are_retrie
     assert builds(tuner.folder) == [*before, "title raise"]
 
 
+@pytest.mark.slow
 def test_winner_and_baseline_are_timed_by_turns_each_on_its_own_index(tuner_here):
     rail = ("--set", "verdict.guardrails={latency_p95_ms: {max_increase: 100}}")
     record = json.loads(tuner_here("run", "config.yaml", *rail, "--json").stdout)

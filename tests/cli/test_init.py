@@ -66,6 +66,7 @@ def config_of(folder: Path, name: str = "tuner.yaml") -> dict:
     return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_terminal_is_asked_with_defaults_and_again_after_a_wrong_answer(tuner):
     terminal = Terminal(tuner, "init")
     terminal.read_until("[data]")
@@ -87,6 +88,7 @@ def test_a_terminal_is_asked_with_defaults_and_again_after_a_wrong_answer(tuner)
     assert config["baseline"] == {"title_weight": 1.0, "top_k": 10, "mode": "plain"}
 
 
+@pytest.mark.slow
 def test_a_terminal_is_asked_before_a_file_is_written_over(tuner):
     (tuner.folder / "tuner.yaml").write_text("mine: true\n", encoding="utf-8")
     terminal = Terminal(tuner, "init", "--dataset", "data", "--retriever", "hybrid")

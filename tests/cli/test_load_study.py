@@ -220,6 +220,7 @@ def tracked(tuner, fresh_store, written_by_a_thread, monkeypatch):
     return tuner, uri
 
 
+@pytest.mark.slow
 def test_a_study_in_mlflow_is_the_same_without_its_run_directory(tracked, monkeypatch):
     tuner, uri = tracked
     run_dir = ran(tuner)

@@ -45,6 +45,7 @@ def test_quiet_by_default_and_told_more_when_wanted(logging_system):
     assert "my_app" not in less
 
 
+@pytest.mark.slow
 def test_the_same_in_worker_processes(logging_system):
     logging_system.edit("{kind: inline}", "{kind: processes, workers: 1}")
     logging_system.edit("kind: grid, trials: 6", "kind: grid, trials: 1")

@@ -127,6 +127,7 @@ def test_a_night_that_cannot_begin_says_so_in_json_too(small):
     assert "nowhere" in summary["sentence"]
 
 
+@pytest.mark.slow
 def test_a_command_is_told_and_one_that_fails_changes_nothing(small):
     small.edit("promote: ask", "promote: ask, notify: {command: [sh, -c, 'cat > told.json']}")
     done = small("nightly", "config.yaml", "--date", "2026-03-01", "-q", code=None)

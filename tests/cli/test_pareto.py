@@ -49,6 +49,7 @@ def seek(tuner_here, goals="[composite, context_tokens]"):
     tuner_here.edit("  price: {context_tokens_per_1000: 0.1}", f"  pareto: {goals}")
 
 
+@pytest.mark.slow
 def test_the_front_is_printed_with_its_knee_and_written_down(tuner_here):
     (tuner_here.folder / "config.yaml").write_text(ATLAS, encoding="utf-8")
     done = tuner_here("run", "config.yaml")

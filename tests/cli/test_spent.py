@@ -119,6 +119,7 @@ def test_a_budget_of_queries_is_never_passed_and_leaves_a_verdict(
     assert sum(parts(record).values()) == asked
 
 
+@pytest.mark.slow
 def test_a_budget_of_money_counts_queries_and_tokens(tuner_here, service: PaidService) -> None:
     # A query costs 0.01 and 500 tokens at 0.02 a thousand: 0.02 in all. The baseline 0.20, the
     # verdict 0.60 at most, and so 3 trials of 0.20 fit into 1.50.
@@ -183,6 +184,7 @@ def test_a_budget_that_cannot_be_kept_is_refused(
     assert service.asked == 0
 
 
+@pytest.mark.slow
 def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: PaidService) -> None:
     configure(tuner_here.folder, service, "budget: {trials: 5}")
     tuner_here.edit(
@@ -195,6 +197,7 @@ def test_the_trials_of_a_budget_are_shared_out(tuner_here, service: PaidService)
     assert record["finished_trials"] + record["shared_trials"] == 6
 
 
+@pytest.mark.slow
 def test_minutes_end_a_search_with_a_verdict(tuner_here, service: PaidService) -> None:
     service.answer_s = 0.05
     configure(tuner_here.folder, service, "budget: {minutes: 1.0e-6}")

@@ -151,6 +151,7 @@ def slow(tuner):
     tuner.edit("random, trials: 6", "random, trials: 10000")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("slow")
 def test_who_interrupts_a_watched_run_leaves_its_page_too(start):
     run = start("run", "config.yaml", "--watch")
@@ -161,6 +162,7 @@ def test_who_interrupts_a_watched_run_leaves_its_page_too(start):
     assert not is_served(run)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("slow")
 def test_the_page_of_a_run_that_is_killed_ends(start):
     run = start("run", "config.yaml", "--watch")

@@ -184,6 +184,7 @@ def test_some_other_questions_are_lower_case_too(queries: dict[str, Record]) -> 
     assert 0.15 <= share <= 0.2
 
 
+@pytest.mark.slow
 def test_the_generator_writes_the_committed_bytes(tmp_path: Path) -> None:
     if not EXPERIMENT.is_dir():
         pytest.skip("experiments/atlas is not part of this distribution")
@@ -192,6 +193,7 @@ def test_the_generator_writes_the_committed_bytes(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (ATLAS / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_another_world_has_other_questions_and_passages_of_the_same_sorts(
     tmp_path: Path, queries: dict[str, Record], corpus: dict[str, Record]
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_metric_is_one_file_and_one_line(checkout: Path) -> None:
     assert "| `rbp`, `rbp@k` | Precision for a reader who may stop at each rank. |" in ranking
 
 
+@pytest.mark.slow
 def test_a_search_is_one_file_and_one_line(checkout: Path) -> None:
     (checkout / "tuner" / "backends" / "forest.py").write_text(
         FILES["my_forest.py"], encoding="utf-8"

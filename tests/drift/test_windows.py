@@ -161,6 +161,7 @@ def test_only_distances_of_days_and_ratios_of_values_count(values, shift, factor
             assert (plain.interval[1] < 0) == (plain.p_value < 0.025)
 
 
+@pytest.mark.slow
 @given(SERIES)
 def test_what_is_worse_mirrors(values):
     days, array = np.arange(len(values)), np.array(values)

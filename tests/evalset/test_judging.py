@@ -50,6 +50,7 @@ def test_passages_are_asked_in_another_order_the_second_time():
     assert askings(rows, Plan(batch=8, twice=1.0, seed=1))[0].rows != first.rows
 
 
+@pytest.mark.slow
 def test_a_service_that_is_busy_is_asked_again(service, tmp_path):
     service.fails = {1: 429, 3: 503}
     judge = model(service, retries=2)

@@ -395,6 +395,7 @@ def joins(rows: list[tuple[str, str, str, str]], draft: Draft) -> list[tuple]:
     ]
 
 
+@pytest.mark.slow
 def test_a_real_graph_gives_all_kinds():
     if not SHARED_DATA.is_dir():
         pytest.skip("the shared data sets are not beside this checkout (../shared/data)")

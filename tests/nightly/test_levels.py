@@ -86,6 +86,7 @@ def test_the_level_is_that_of_the_looks_together(nights: Any, assembly: Assembly
     assert len(nights.events("look")) == 4
 
 
+@pytest.mark.slow
 def test_a_night_writes_its_differences_before_the_verdict(
     nights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_guard_rail_keeps_the_champion(nights: Any) -> None:
     assert "guard-rail" in summary["sentence"]
 
 
+@pytest.mark.slow
 def test_nights_compute_what_is_free(nights: Any) -> None:
     nights("2026-03-01")  # of a time when every value was asked
     nights.configure(free="on")
@@ -188,6 +189,7 @@ def test_a_night_that_was_killed_after_its_promotion_says_that_it_promoted(night
     assert len(nights.events("champion")) == len(nights.events("begun")) == 1
 
 
+@pytest.mark.slow
 def test_a_night_is_begun_anew_where_its_champion_is_another_one_now(nights: Any) -> None:
     with pytest.raises(Crash):
         nights("2026-03-01", on_told=crash_after(4))
@@ -204,6 +206,7 @@ def test_the_second_of_two_jobs_leaves(nights: Any) -> None:
     assert not (nights.runs_dir / "nights.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_nights_go_forward_only(nights: Any) -> None:
     first, third = nights("2026-03-01"), nights("2026-03-03")
     before = nights.path.parent.joinpath("runs", "nights.jsonl").read_bytes()
@@ -224,6 +227,7 @@ def test_nights_of_two_studies_in_one_folder_are_apart(nights: Any) -> None:
     assert [night.run_dir.startswith("small-") for night in nights.records.nights] == [True]
 
 
+@pytest.mark.slow
 def test_broken_lines_are_counted_and_a_torn_one_is_not(nights: Any) -> None:
     first = nights("2026-03-01")
     path = nights.runs_dir / "nights.jsonl"
@@ -294,6 +298,7 @@ def test_a_champion_that_cannot_be_evaluated_is_a_failed_night_that_may_be_repea
     assert len(nights.events("begun")) == 2
 
 
+@pytest.mark.slow
 def test_the_champion_may_be_a_policy(nights: Any) -> None:
     plain = {"graph_weight": 0.0, "max_hops": 1, "top_k": 10, "temperature": 0.05}
     policy = {

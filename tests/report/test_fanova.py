@@ -131,6 +131,7 @@ def test_a_space_without_a_choice_has_no_importances() -> None:
     assert importances(header_of(space), trials) == {}
 
 
+@pytest.mark.slow
 def test_a_range_holds_what_other_trials_would_have_said() -> None:
     """The shares of thirty studies of one system lie within each other's ranges, as 9 of 10 do."""
     space = SearchSpace({name: Real(0.0, 1.0) for name in ("a", "b", "c")})
@@ -173,6 +174,7 @@ def test_choices_have_no_order() -> None:
         assert importances(header_of(space), trials)["mode"].share > 0.9
 
 
+@pytest.mark.slow
 def test_the_shares_are_those_of_optuna() -> None:
     from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 

@@ -105,6 +105,7 @@ def test_killed_runs_lose_and_repeat_nothing(
         assert repeats <= kills * workers
 
 
+@pytest.mark.slow
 def test_a_crash_ends_one_run_and_then_costs_its_own_trial(
     tmp_path: Path, spawn: Callable[..., object]
 ) -> None:

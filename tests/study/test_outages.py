@@ -186,6 +186,7 @@ def test_an_outage_at_the_last_trials_leaves_them_for_the_resumed_study(
     assert set(service.answered.values()) == {1}
 
 
+@pytest.mark.slow
 def test_trials_past_their_time_fail_by_themselves_unless_all_are(
     toy: ModuleType, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_live_writer_makes_it_too(study, store_uri):
     assert said == []
 
 
+@pytest.mark.slow
 def test_another_winner_after_a_resume_makes_a_new_version_and_the_old_one_stays(study, store_uri):
     ended(with_winner(study, 0), store_uri)
     ended(with_winner(study, 5), store_uri)

@@ -76,6 +76,7 @@ def test_a_table_has_the_worst_losses_first_and_what_is_undefined_last():
     assert undefined[3:6] == [None, None, 0.5]
 
 
+@pytest.mark.slow
 def test_mlflow_reads_the_queries_as_a_table_and_a_second_sync_does_not_double_it(
     ended, store_uri, monkeypatch
 ):

@@ -195,6 +195,7 @@ def test_a_uri_that_is_refused_is_not_shown_with_its_password(uri):
     assert not [part for part in ("s3cret", "s3[", "cr]et") if part in str(raised.value)]
 
 
+@pytest.mark.slow
 def test_no_uploaded_file_holds_the_password(study, store_uri, tmp_path):
     uri = "postgresql://me:s3cret@host/db?option=é"
     config = {"study": {"name": "graphrag-atlas"}, "tracking": {"uri": uri, "experiment": "x"}}

@@ -315,6 +315,7 @@ def test_start_completes_the_view_from_the_journal(study, store_uri, read_view):
     )
 
 
+@pytest.mark.slow
 def test_a_failed_trial_that_was_evaluated_again_is_shown_with_its_new_result(
     study, store_uri, read_view, make_study, tmp_path
 ):
@@ -358,6 +359,7 @@ def test_a_failed_trial_that_was_evaluated_again_is_shown_with_its_new_result(
     assert (status.added, status.repaired) == (0, 0)
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_keeps_its_params_open(study, store_uri, read_view, summarize):
     tracker = in_thread(store_uri, "atlas")
     show(

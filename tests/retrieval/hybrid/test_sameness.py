@@ -60,6 +60,7 @@ def built_files(cache: Path, *, package: Path = PACKAGE, hash_seed: str = "0") -
     return {str(path.relative_to(cache)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_every_file_is_the_same_whatever_the_order_of_sets(tmp_path):
     one, *others = (built_files(tmp_path / seed, hash_seed=seed) for seed in ("1", "2", "3"))
     assert any(name.endswith("index/information.npy") for name in one)

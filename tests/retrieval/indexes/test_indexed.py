@@ -167,6 +167,7 @@ def test_a_system_that_does_not_answer_is_asked_again(
     assert builds(tmp_path).count("1 outage") == 2
 
 
+@pytest.mark.slow
 def test_an_index_that_takes_too_long_is_stopped(make: Callable[..., Indexed]) -> None:
     begin = time.monotonic()
     with pytest.raises(TunerError, match=r"not built within 0\.2 s \(index\.timeout_s\)"):
@@ -174,6 +175,7 @@ def test_an_index_that_takes_too_long_is_stopped(make: Callable[..., Indexed]) -
     assert time.monotonic() - begin < 55
 
 
+@pytest.mark.slow
 def test_the_first_index_is_stopped_too_and_found_where_it_was_built_in_time(
     make: Callable[..., Indexed], tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_what_was_deleted_is_built_again(make: Callable[..., Indexed], tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_a_pinned_index_stays_as_long_as_its_holder(
     make: Callable[..., Indexed], tmp_path: Path
 ) -> None:

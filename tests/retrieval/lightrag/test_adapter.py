@@ -23,6 +23,7 @@ def rows(rankings):
     return [rankings.ids(row) for row in range(len(rankings.query_ids))]
 
 
+@pytest.mark.slow
 def test_the_graph_finds_what_the_words_do_not(build, corpus, queries):
     retriever = build(corpus)
     local = retriever.retrieve(queries, {"mode": "local", "top_k": 2, "chunk_top_k": 3})

@@ -140,6 +140,7 @@ class TestContext:
         assert claimed.context_tokens is not None
         assert claimed.context_tokens[0] > plain.context_tokens[0] + 20
 
+    @pytest.mark.slow
     def test_threads_get_the_same_answers(self, dataset: Dataset) -> None:
         retriever = build(dataset.corpus)
         alone = [retriever.retrieve([query], {}).ids(0) for query in dataset.queries]
@@ -150,6 +151,7 @@ class TestContext:
         assert list(together) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # GraphRAG's use of LanceDB
 def test_entities_are_found_as_in_lancedb(tmp_path: Path) -> None:
     from graphrag_vectors import VectorStoreDocument

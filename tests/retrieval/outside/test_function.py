@@ -164,6 +164,7 @@ def test_a_fault_fails_the_trial_and_the_next_one_is_right(make, queries, form, 
     assert function.retrieve(queries, {}).ids(0) == ["d0"]
 
 
+@pytest.mark.slow
 def test_an_async_function_that_hangs_ends_at_the_time_limit(make, queries):
     code = """
 async def search(query, fault):

@@ -279,6 +279,7 @@ def test_what_passes_is_tried_again(make, service, queries, fault, attempts):
     assert "retries" not in make().retrieve(queries, {}).seconds
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured_by_all_requests(make, service, queries):
     make(concurrency=1).retrieve(queries[:2], {"fault": "429 once"})
     first, second, *_ = service.times

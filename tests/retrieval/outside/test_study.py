@@ -50,6 +50,7 @@ def folder(tmp_path, monkeypatch, queries, write_data) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RETRIEVERS)
 def test_every_fault_costs_its_own_trial(folder, kind):
     config = {
