@@ -69,7 +69,7 @@ def _made_by(name: str, thing: Any, search_path: tuple[str, ...]) -> str:
     if not set(needed) <= set(GIVEN_TO_FACTORIES):
         return ""  # such as a search whose query has another name
     try:
-        return framework_of(Factory.read(name, list(search_path)).made_of_few())
+        return framework_of(Factory.read(name, list(search_path)).made_of_stand_ins())
     except InputError as error:
         raise InputError(
             f"{error}; say what it returns, as in def {name.partition(':')[2]}(…) -> BaseRetriever"

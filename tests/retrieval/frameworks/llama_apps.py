@@ -89,6 +89,14 @@ def make_bm25(k1: float = 1.5, b: float = 0.75, texts: dict[str, str] = TEXTS) -
     return BM25Retriever(existing_bm25=index, similarity_top_k=3)
 
 
+def make_bm25_of(documents: Any) -> Any:
+    """Ask for many: it lowers its depth to the number of documents by itself."""
+    from llama_index.retrievers.bm25 import BM25Retriever
+
+    nodes = nodes_of({one.id: one.text for one in documents})
+    return BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=100)
+
+
 def make_fusion() -> Any:
     moved = dict(zip(TEXTS, [*list(TEXTS.values())[1:], TEXTS["d0"]], strict=True))
     parts = [

@@ -154,6 +154,13 @@ def test_the_knobs_are_told_without_a_data_set() -> None:
     }
 
 
+@bm25
+def test_a_depth_that_is_lowered_to_the_documents_is_told_as_it_was_set() -> None:
+    options = {"make": "llama_apps:make_bm25_of", "search_path": [FOLDER]}
+    (knob,) = declared_knobs("llama_index", options)
+    assert (knob.name, knob.default) == ("similarity_top_k", 100)
+
+
 def test_parts_are_set_in_a_copy() -> None:
     retriever = built("make_fusion")
     made = retriever.factory.made({}, None)

@@ -29,8 +29,9 @@ GIVEN = (DOCUMENTS, CORPUS, FOLDER)
 _CORPUS_FILE = "corpus.pickle"
 # As many as the frame keeps open, and the first one.
 _MOST_KEPT = 5
-# Where no data set is at hand, as for `tuner knobs`: the least that can be indexed.
-FEW = (Document("1", "Lima", "Lima lies in Peru."), Document("2", "Peru", "Peru is a country."))
+# Where no data set is at hand, as for `tuner knobs`. Some objects lower their depth to the number
+# of documents, and say that as their setting: so there are more of them than anybody's depth.
+STAND_INS = tuple(Document(f"{n}", f"Lima {n}", f"Lima {n} lies in Peru.") for n in range(1, 301))
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,8 @@ class Factory:
         """
         return _made(self, tuple(sorted(params.items())), folder, os.getpid())
 
-    def made_of_few(self) -> Any:
-        """Return what it makes with its own defaults, of two documents where it is given them.
+    def made_of_stand_ins(self) -> Any:
+        """Return what it makes with its own defaults, of made-up documents where it takes any.
 
         Raises:
             InputError: a parameter has no default, or a folder is needed.
@@ -172,7 +173,7 @@ class Factory:
             name = (missing or [FOLDER])[0]
             message = f"{self.name!r} needs {name!r}, so it cannot be called without a data set"
             raise InputError(message, key=KEY)
-        known = {DOCUMENTS: FEW, CORPUS: Corpus(FEW)}
+        known = {DOCUMENTS: STAND_INS, CORPUS: Corpus(STAND_INS)}
         return _called(self, {n: thing for n, thing in known.items() if n in self.parameters})
 
 

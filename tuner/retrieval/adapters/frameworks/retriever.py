@@ -365,7 +365,7 @@ class OfFactory(ABC):
         if read_run is None:
             return shaping
         seam.version()
-        made = factory.made_of_few()
+        made = factory.made_of_stand_ins()
         _check(seam, made, factory.name)
         names = {knob.name for knob in shaping}
         return (*query_knobs(seam, made, names, space, baseline), *shaping)
