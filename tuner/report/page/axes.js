@@ -20,12 +20,12 @@ function chooser(label, fields, key, choose) {
   return element("label", {}, label + " ", list);
 }
 
-// The best trials, and others evenly spread over the search: more points would hide each other.
-// Of the selected ones as many again.
-function shownTrials(most) {
-  const all = Array.from({ length: study.size }, function (_, n) { return n; });
+// Of the trials for which `has` holds the best, and others evenly spread over the search: more
+// points would hide each other. Of the selected ones as many again.
+function shownTrials(most, has) {
+  const all = Array.from({ length: study.size }, function (_, n) { return n; }).filter(has);
   if (all.length <= most) { return all; }
-  const more = study.selected === null ? [] : spread(Array.from(study.selected), most);
+  const more = study.selected === null ? [] : spread(Array.from(study.selected).filter(has), most);
   const worth = study.column("objective");
   const best = all.filter(function (n) { return worth[n] !== null; })
     .sort(function (a, b) { return worth[b] - worth[a] || a - b; }).slice(0, most / 5);
@@ -67,8 +67,8 @@ function everyPosition(key) {
 // The trials over two fields: a trace for each group, which is the arm or what `groupOf` says.
 function trialTraces(x, y, groupOf) {
   const groups = new Map();
-  shownTrials(mostPoints).forEach(function (n) {
-    if (filters.position(x, n) === null || filters.position(y, n) === null) { return; }
+  shownTrials(mostPoints, function (n) { return study.state(n) !== "failed"; }).forEach(function (n) {
+    if (!isPlaced(x, y, n)) { return; }
     const isStopped = study.state(n) === "raced_out";
     const group = groupOf ? groupOf(n) : { name: study.arm(n), place: study.data.arms[study.data.arm[n]].place };
     if (group.place === null) { return; }
@@ -82,11 +82,24 @@ function trialTraces(x, y, groupOf) {
     const shape = look.symbols[group.place % look.symbols.length];
     data.push(points(id, group.rows, x, y, { color: "arm" + group.place % 8, size: 7, opacity: 0.75,
       symbol: group.isStopped ? shape + "-open" : shape }));
-    roles.push(groupOf ? "group" : group.isStopped ? "stopped" : "arm");
+    roles.push(groupOf ? "trials" : group.isStopped ? "stopped" : "arm");
   });
+  return markedTraces(data, roles, x, y);
+}
+
+function isPlaced(x, y, n) { return filters.position(x, n) !== null && filters.position(y, n) !== null; }
+
+// Adds what figures of trials mark in the same way: those that failed, the baseline, the chosen one.
+function markedTraces(data, roles, x, y) {
+  const failed = shownTrials(mostPoints, function (n) { return study.state(n) === "failed" && isPlaced(x, y, n); });
+  if (failed.length) {
+    data.push(points("failed", failed, x, y, { color: "failed", size: 9, symbol: "x-thin-open",
+      line: { color: "failed", width: 2 } }));
+    roles.push("failed");
+  }
   [["baseline", "baseline", "diamond", 11], [study.data.called, "chosen", "star", 15]].forEach(function (mark) {
     const n = study.data[mark[1]];
-    if (n === null || filters.position(x, n) === null || filters.position(y, n) === null) { return; }
+    if (n === null || !isPlaced(x, y, n)) { return; }
     const trace = points(mark[0], [n], x, y, { color: mark[1], size: mark[3], symbol: mark[2],
       line: { color: "paper", width: 1.5 } });
     trace.hovertext = [safe(mark[0]) + ": " + wrapped(study.about(n))];

@@ -46,7 +46,6 @@ function makeScatter() {
       isFirst = false;
     });
   }
-  made.links.roles = made.links.roles.map(function (role) { return role === "group" ? "trials" : role; });
   return { data: made.data, links: made.links, layout: clientLayout(390, {
     xaxis: axisOf(x, everyPosition(x)), yaxis: axisOf(y, everyPosition(y)) }) };
 }

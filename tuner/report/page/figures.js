@@ -87,7 +87,9 @@ function followed(trace, role, links, share) {
     });
     spread(more, share).forEach(function (n) {
       const x = filters.position(links.x, n);
-      const y = role === "failed" ? one.y[0] : filters.position(links.y, n);
+      const at = links.y ? filters.position(links.y, n) : null;
+      // Without an objective it lies on the axis, as the others do.
+      const y = role === "failed" && at === null ? one.y[0] : at;
       if (x === null || y === null) { return; }
       one.customdata = one.customdata.concat(n);
       one.x = one.x.concat(x);
