@@ -247,8 +247,9 @@ def test_the_order_is_what_is_asked_for(page):
 def test_undefined_values_and_answers_that_were_not_kept_are_named(page):
     page.set("words", "t0")
     page.browser.script("document.querySelector('button.query').click()")
-    text = page.browser.read("undefined", "Nothing was retrieved", within=".query-rows")
+    text = page.browser.read("no composite", "Nothing was retrieved", within=".query-rows")
     assert "no value" in text
+    assert "undefined" not in page.browser.text()
     page.browser.script("location.hash = '#query=t3'")
     page.browser.read("This answer was not kept", "not kept", within=".query-detail")
 

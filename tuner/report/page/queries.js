@@ -94,6 +94,7 @@ function trialBeside(number, content) {
   const [composites, found] = [own[1], own[2]];
   return {
     number: number,
+    keepsComposite: composites !== null,
     composite: function (query) {
       return composites === null || query.tune === null ? null : composites[query.tune];
     },

@@ -29,19 +29,44 @@ function queryFacts(query) {
   return element("p", { class: "note" }, query.id + kind + part + ". ", link);
 }
 
+// A value that is known to be none, as where nothing is relevant.
+function valueText(value) { return value === null ? "no value" : numeral(value); }
+
+// Whether a trial is the winner or the baseline, which were asked held-out queries too: their place
+// among the sides; -1 for any other.
+function sideOf(trial) {
+  function evaluatedAs(n) { return study.data.shared[n] ?? n; }
+  if (!study.data) { return -1; }
+  return [study.data.chosen, study.data.baseline].findIndex(function (n) {
+    return n !== null && evaluatedAs(n) === evaluatedAs(trial.number);
+  });
+}
+
+// What stands beside winner and baseline in the rows of the table: the composite, then the metrics.
+function besideTexts(query, queries, trial) {
+  const which = sideOf(trial);
+  const names = queries.head.metrics;
+  if (which >= 0) {
+    const side = query.sides[which];
+    return [side.composite, ...side.metrics].map(valueText);
+  }
+  if (query.tune === null) { return ["composite", ...names].map(function () { return "not asked"; }); }
+  const own = trial.keepsComposite ? valueText(trial.composite(query)) : "not kept";
+  return [own, ...names.map(function () { return "–"; })];
+}
+
 function valuesTable(query, queries, trial) {
-  const known = function (value) { return value === null ? "undefined" : numeral(value); };
   const [winner, baseline] = query.sides;
-  const line = function (name, first, second, more) {
+  const beside = trial ? besideTexts(query, queries, trial) : null;
+  const line = function (name, first, second, at) {
     const difference = first === null || second === null ? null : first - second;
-    return [name, known(first), known(second), signedNumeral(difference), ...more];
+    return [name, valueText(first), valueText(second), signedNumeral(difference), ...(beside ? [beside[at]] : [])];
   };
-  const beside = trial ? [known(trial.composite(query))] : [];
-  const rows = [line("composite", winner.composite, baseline.composite, beside)];
+  const rows = [line("composite", winner.composite, baseline.composite, 0)];
   queries.head.metrics.forEach(function (name, at) {
     const pair = [winner.metrics[at], baseline.metrics[at]];
     if (pair[0] === null && pair[1] === null && !query.relevants) { return; }
-    rows.push(line(name, pair[0], pair[1], trial ? ["–"] : []));
+    rows.push(line(name, ...pair, at + 1));
   });
   const heads = ["value", "winner", "baseline", "difference"];
   return tableOf("Values of this query", trial ? [...heads, "trial " + trial.number] : heads, rows);
@@ -63,7 +88,9 @@ function ranksTable(query, titles) {
 
 function trialLine(query, trial) {
   const found = trial.ranks(query);
-  let text = "Trial " + trial.number + " was not asked this query: it is held out.";
+  const which = sideOf(trial);
+  let text = which >= 0 ? "Trial " + trial.number + " is the " + sideNames[which] + " itself." :
+    "Trial " + trial.number + " was not asked this query: it is held out.";
   if (query.tune !== null) {
     text = found === null ? "Where trial " + trial.number + " had relevant passages was not kept." :
       "Trial " + trial.number + " has relevant passages at rank " +
@@ -104,7 +131,7 @@ function showAnswers(panel, query, queries, content, own) {
 function answer(query, which, lines, other, queries, passages, words) {
   const side = query.sides[which], name = sideNames[which];
   const title = element("h4", {}, name === "winner" ? "Winner" : "Baseline", " ",
-    element("small", {}, "composite " + (side.composite === null ? "undefined" : numeral(side.composite))));
+    element("small", {}, side.composite === null ? "no composite" : "composite " + numeral(side.composite)));
   const holder = element("div", {}, title);
   if (!side.kept) {
     holder.append(element("p", { class: "note" }, "This answer was not kept; nothing is asked anew for a page."));
