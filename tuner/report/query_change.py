@@ -11,14 +11,16 @@ from tuner.stats.pairs import ROUNDING
 
 MOST_NAMED = 4
 """Passages that are named; of the others the count."""
+MOST_MOVED = 3
+"""Relevant passages whose ranks are told, in each direction; the page has a table of all."""
 LONGEST_TITLE = 80
 
 
 def why_it_changed(row: SideBySide) -> str:
-    """Say which relevant passage moved, and which passages stand before it on the worse side.
+    """Say which relevant passages moved, and which passages stand before the first that did.
 
-    With the leg by which they do, where both tell it. Empty where nothing that was kept explains
-    the change: the composite is the same, an answer was not kept, or no rank moved that way.
+    With the leg by which they do, where both tell it. Empty where there is nothing to explain, or
+    nothing to explain it by: the composite is the same, or an answer or its ranks were not kept.
     """
     change = row.change
     if change is None or abs(change) <= ROUNDING:
@@ -28,22 +30,54 @@ def why_it_changed(row: SideBySide) -> str:
     is_worse = change < 0
     worse, better = (row.winner, row.baseline) if is_worse else (row.baseline, row.winner)
     moved = [id_ for id_ in row.relevant if _rank(better, id_) < _rank(worse, id_)]
+    against = _told([id_ for id_ in row.relevant if _rank(worse, id_) < _rank(better, id_)], row)
     if not moved:
-        return ""
-    # The one that matters most to a reader: from 1 to 2 is more than from 8 to 9.
-    most = max(moved, key=lambda id_: 1 / _rank(better, id_) - 1 / _rank(worse, id_))
+        if not (row.winner.found or row.baseline.found):
+            return ""  # no rank was kept
+        way = "fell" if is_worse else "rose"
+        sentences = [f"No relevant passage {way}: ranks do not explain this difference"]
+    else:
+        # The one that matters most to a reader: from 1 to 2 is more than from 8 to 9.
+        moved.sort(key=lambda id_: 1 / _rank(worse, id_) - 1 / _rank(better, id_))
+        sentences = [_told(moved, row), *_explained(moved, row, worse, better)]
+    if against:
+        sentences.append(f"But {against}")
+    return " ".join(f"{one}." for one in sentences if one)
+
+
+def _told(moved: Sequence[str], row: SideBySide) -> str:
+    """Say from where to where relevant passages moved, all of them in the same direction."""
     names = _names(row)
-    name = names.get(most, f"“{most}”")
-    said = f"{name} {_move(_rank(row.baseline, most), _rank(row.winner, most))}"
-    if len(moved) > 1:
-        others = counted(len(moved) - 1, "other relevant passage")
-        said += f", and {others} {'fell' if is_worse else 'rose'} too"
+    ranks = [(_rank(row.baseline, id_), _rank(row.winner, id_)) for id_ in moved]
+    said = [
+        f"{names.get(id_, f'“{id_}”')} {_move(*pair)}"
+        for id_, pair in zip(moved[:MOST_MOVED], ranks, strict=False)
+    ]
+    if more := len(moved) - len(said):
+        before, now = ranks[0]
+        way = "fell" if now > before else "rose"
+        said.append(f"{counted(more, 'other relevant passage')} {way} too")
+    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+
+
+def _explained(moved: Sequence[str], row: SideBySide, worse: Side, better: Side) -> list[str]:
+    """Say by what others passed the first that moved, and what its legs gave, where that is told.
+
+    The sentences are without their full stops.
+    """
+    most, names, is_worse = moved[0], _names(row), worse is row.winner
     own = _legs(worse, most)
-    sentences = [said, _before(most, worse, better, own, names, is_worse)]
+    whom = "it" if len(moved) == 1 else names.get(most, f"“{most}”")
+    sentences = [_before(most, worse, better, own, names, is_worse, whom)]
     if not own and (legs := _legs(better, most)):
         told = ", ".join(f"{leg} {_score(score)}" for leg, score in legs.items())
-        sentences.append(f"It had {told} with the baseline" if is_worse else f"It has {told} now")
-    return " ".join(f"{one}." for one in sentences if one)
+        who = f"{whom[:1].upper()}{whom[1:]}"
+        sentences.append(
+            f"{who} had {told} with the baseline" if is_worse else f"{who} has {told} now"
+        )
+    if not any(passage.legs for side in (worse, better) for passage in side.retrieved):
+        sentences.append("No scores by leg are told, so which leg moved it is not known")
+    return sentences
 
 
 def _before(
@@ -53,6 +87,7 @@ def _before(
     own: Mapping[str, float | None],
     names: Mapping[str, str],
     is_worse: bool,
+    whom: str,
 ) -> str:
     """Name the passages that are before a relevant one on the worse side only."""
     rank, was = _rank(worse, id_), _rank(better, id_)
@@ -82,7 +117,7 @@ def _before(
         parts.append(f"{head}: {', '.join(named)}{tail}")
     more = len(before) - MOST_NAMED
     when = "now" if is_worse else "with the baseline"
-    return f"Before it {when}{';'.join(parts)}{f' and {more} more' if more > 0 else ''}"
+    return f"Before {whom} {when}{';'.join(parts)}{f' and {more} more' if more > 0 else ''}"
 
 
 def _rank(side: Side, id_: str) -> float:
