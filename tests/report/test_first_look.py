@@ -48,6 +48,36 @@ def test_the_top_says_what_to_set_and_what_it_costs(review):
     assert ("tokens of context a query", "912.0", "baseline 480.0, +90 %") in top.facts
 
 
+def held_out(review, gain, high, **more):
+    """The review, with another gain on the held-out queries, and the end of its interval."""
+    found = {"mean_difference": gain, "interval": [gain - 0.01, high], "judge": None}
+    verdict = {**review.verdict, "comparison": {**review.verdict["comparison"], **found}, **more}
+    return replace(review, summary=replace(review.summary, verdict=verdict))
+
+
+@pytest.mark.parametrize(
+    ("gain", "high", "part"),
+    [(0.004, 0.02, "most"), (-0.003, 0.005, "all"), (0.0, 0.0, "all"), (0.09, 0.1, "part")],
+)
+def test_a_gain_that_is_not_there_on_held_out_queries_is_called_luck(review, gain, high, part):
+    # on the tune queries .6248 - .5064 = .1184
+    assert headline(held_out(review, gain, high)).caveat.startswith(
+        "On the queries it was tuned on the winner was ahead by +0.118; on held-out queries it is "
+        f"{gain:+.3f}: {part} of that gain was luck of the choice. There are fewer than"
+    )
+
+
+def test_a_gain_that_may_have_held_is_not_called_luck(review):
+    for one in (
+        review,
+        held_out(review, 0.1, 0.12),  # the interval reaches to the gain on the tune queries
+        held_out(review, 0.004, None),
+        held_out(review, 0.004, 0.02, comparison=None),
+        held_out(review, 0.004, 0.02, parts=[{}]),
+    ):
+        assert "luck of the choice" not in headline(one).caveat
+
+
 def test_where_nothing_was_scored_the_top_names_a_reason(study):
     review = read_review(study(arms=(("grid", 3),), has_baseline=False, failing=3, state="failed"))
     failed = tuple(trial for trial in review.trials if trial.error)

@@ -49,6 +49,7 @@ def headline(review: Review) -> Headline:
     sentence, caveat = _told(review.verdict)
     if (region := failing_region(review.trials)) is not None:
         caveat = f"{caveat} {region.sentence}".lstrip()
+    caveat = f"{_lost_gain(review)} {caveat}".strip()
     following = _next_step(review, found)
     worse = [one["goal"] for one in review.summary.goals if one["reading"] == "worse"]
     called = outcome.capitalize()
@@ -65,6 +66,35 @@ def _told(verdict: Mapping[str, Any]) -> tuple[str, str]:
         return f"{verdict['finding']} {verdict['advice']}".strip(), caveats
     # Of a study before those were kept apart.
     return str(verdict["sentence"]), ""
+
+
+def _lost_gain(review: Review) -> str:
+    """Say that the gain on the tune queries is not there on held-out ones; empty where it may be.
+
+    That is so where it lies above the whole interval of the held-out gain. Both are of the
+    composite: a price does not change what luck gave.
+    """
+    compared = review.verdict.get("comparison") or {}
+    highest = (compared.get("interval") or (None, None))[1]
+    held_out = compared.get("mean_difference")
+    chosen, baseline = review.trial(review.chosen), review.trial(review.baseline)
+    if chosen is None or baseline is None or review.is_baseline:
+        return ""
+    # By a judge's labels the two gains are not of the same measure; and where each part of the
+    # queries met a winner of its own, no winner's gain was tested.
+    if compared.get("judge") or review.verdict.get("parts"):
+        return ""
+    values = review.composite(chosen), review.composite(baseline)
+    if highest is None or held_out is None or values[0] is None or values[1] is None:
+        return ""
+    tuned = values[0] - values[1]
+    if tuned <= max(0.0, highest):
+        return ""
+    part = "all" if held_out <= 0.0 else "most" if held_out < tuned / 2 else "part"
+    return (
+        f"On the queries it was tuned on the {review.called} was ahead by {tuned:+.3f}; on "
+        f"held-out queries it is {held_out:+.3f}: {part} of that gain was luck of the choice."
+    )
 
 
 def _without_verdict(review: Review, found: StudyFacts) -> str:
