@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.answers.opened import KEPT, files_of, function_of, opened
-from tuner.cli.answers.options import asking_options, plan_of, say_asked
+from tuner.cli.answers.options import asking_options, plan_of, sample_option, say_asked
 from tuner.cli.completion import configs_and_runs
 from tuner.cli.options import note, set_option, showing
 from tuner.cli.out import echo
@@ -40,12 +40,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many configurations are compared: the baseline, the winner, and others far apart.",
 )
-@click.option(
-    "--sample",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Ask N of the queries that are tuned on, drawn at random. Default: all of them.",
-)
+@sample_option
 @click.option(
     "--passages",
     type=click.IntRange(min=1),

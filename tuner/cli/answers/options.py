@@ -44,6 +44,15 @@ _OPTIONS = (
 )
 
 
+sample_option = click.option(
+    "--sample",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Ask N of the queries that are tuned on, drawn at random. Default: all of them.",
+)
+"""How many of the queries are asked: an option of both commands, at a place of its own in each."""
+
+
 def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of asking to a command."""
     for option in reversed(_OPTIONS):

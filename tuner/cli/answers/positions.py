@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tuner.cli.answers.opened import KEPT, function_of, opened
-from tuner.cli.answers.options import asking_options, plan_of, say_asked
+from tuner.cli.answers.options import asking_options, plan_of, sample_option, say_asked
 from tuner.cli.completion import configs_and_runs
 from tuner.cli.options import FiniteRange, note, read_params, set_option, showing
 from tuner.cli.out import echo
@@ -44,12 +44,7 @@ from tuner.core.json_text import json_text
     metavar="LIST",
     help="The ranks that the relevant passage is put at, such as 1,2,3,5,10. Default: all.",
 )
-@click.option(
-    "--sample",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Ask N of the queries that are tuned on, drawn at random. Default: all of them.",
-)
+@sample_option
 @click.option(
     "--twice",
     default=0.1,

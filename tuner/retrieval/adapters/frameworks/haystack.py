@@ -24,6 +24,7 @@ from tuner.retrieval.adapters.frameworks.haystack_components import (
 )
 from tuner.retrieval.adapters.frameworks.matching import Hit
 from tuner.retrieval.adapters.frameworks.retriever import (
+    AwaitedTimeout,
     Concurrency,
     Framework,
     OfFactory,
@@ -328,9 +329,7 @@ class Haystack(OfFactory):
         ] = None,
         search_path: SearchPath = None,
         concurrency: Concurrency = None,
-        timeout_s: Annotated[
-            float | None, "seconds for one query; left out: no limit, 60 where it is awaited"
-        ] = None,
+        timeout_s: AwaitedTimeout = None,
         cache_dir: Path | None = None,
         index_params: Params | None = None,
         space: SearchSpace | None = None,

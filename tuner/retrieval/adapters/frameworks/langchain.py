@@ -17,6 +17,7 @@ from tuner.core.space import SearchSpace
 from tuner.core.trial import Params, Scalar
 from tuner.retrieval.adapters.frameworks.matching import Hit
 from tuner.retrieval.adapters.frameworks.retriever import (
+    AwaitedTimeout,
     Concurrency,
     Framework,
     OfFactory,
@@ -338,9 +339,7 @@ class LangChain(OfFactory):
         ] = "id",
         search_path: SearchPath = None,
         concurrency: Concurrency = None,
-        timeout_s: Annotated[
-            float | None, "seconds for one query; left out: no limit, 60 where it is awaited"
-        ] = None,
+        timeout_s: AwaitedTimeout = None,
         cache_dir: Path | None = None,
         index_params: Params | None = None,
         space: SearchSpace | None = None,

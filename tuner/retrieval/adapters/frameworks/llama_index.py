@@ -23,6 +23,7 @@ from tuner.retrieval.adapters.frameworks.llama_fusion import (
 from tuner.retrieval.adapters.frameworks.llama_graphs import by_relations, is_of_graph
 from tuner.retrieval.adapters.frameworks.matching import Hit
 from tuner.retrieval.adapters.frameworks.retriever import (
+    AwaitedTimeout,
     Concurrency,
     Framework,
     OfFactory,
@@ -343,9 +344,7 @@ class LlamaIndex(OfFactory):
         ] = "id",
         search_path: SearchPath = None,
         concurrency: Concurrency = None,
-        timeout_s: Annotated[
-            float | None, "seconds for one query; left out: no limit, 60 where it is awaited"
-        ] = None,
+        timeout_s: AwaitedTimeout = None,
         cache_dir: Path | None = None,
         index_params: Params | None = None,
         space: SearchSpace | None = None,

@@ -45,6 +45,10 @@ Concurrency = Annotated[
     int | None, "how many queries each process asks at once; left out: 1, without threads"
 ]
 """An option of every kind of framework."""
+AwaitedTimeout = Annotated[
+    float | None, "seconds for one query; left out: no limit, 60 where it is awaited"
+]
+"""An option of each kind whose queries may be awaited."""
 _LOWS: dict[str, float] = {"concurrency": 1, "timeout_s": 0}
 
 
