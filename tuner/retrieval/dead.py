@@ -50,6 +50,22 @@ def dead_problems(
                 yield Problem(f"{said}; {hint}", key=("baseline", name))
 
 
+def no_weight(names: Sequence[str]) -> str:
+    """Say that these weights are all 0."""
+    return f"{', '.join(names)} are all 0, which leaves nothing; give one a weight"
+
+
+def no_weight_problems(
+    names: Sequence[str], space: SearchSpace | None, today: Params
+) -> Iterator[Problem]:
+    """Yield that weights are all 0: those of today, or all that a trial can ask for."""
+    if not any(today[name] for name in names):
+        yield Problem(no_weight(names), key=("baseline", names[0]))
+    elif space is not None and not any(can_be_above_0(name, space, today) for name in names):
+        searched = next(name for name in names if name in space.parameters)
+        yield Problem(no_weight(names), key=("space", searched))
+
+
 def can_be_above_0(name: str, space: SearchSpace | None, today: Params) -> bool:
     """Say whether a weight can be above 0 in a study: one that is searched can, as a rule."""
     parameter = None if space is None else space.parameters.get(name)

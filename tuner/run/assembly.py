@@ -32,6 +32,7 @@ from tuner.evaluation.evaluator import Evaluator
 from tuner.evaluation.self_measured import SelfMeasured
 from tuner.evaluation.system_metrics import needs_latency, tell_of_index
 from tuner.retrieval.base import Measures, Notes, Retriever, prepare, ready
+from tuner.retrieval.dead import dead_problems
 from tuner.retrieval.indexes import indexed_in
 from tuner.retrieval.knobs import Knob, knob_params, knob_problems
 from tuner.retrieval.wrapped.around import tells_spans
@@ -329,6 +330,9 @@ def assemble(
     plan = replace(plan, space=plan.space.with_index(shaping))
     with _located(source, ("baseline",)):
         baseline, policy = read_baseline(config, retriever.knobs)
+    if policy is None:
+        for dead in dead_problems(plan.space, baseline, retriever.knobs):
+            say(f"note: {dead.message}")
     with _located(source, ("backends",)):
         fitted_arms(plan, baseline, config.index.budget)
     if division.parts and plan.space.index:

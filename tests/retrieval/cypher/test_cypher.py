@@ -194,9 +194,14 @@ def checked(space: Mapping[str, Any], **baseline: Any) -> Cypher:
         (
             {"hops": Integer(0, 3)},
             {"weight_text": 0, "weight_graph": 0},
-            "baseline.weight_text: weight_text, weight_graph are all 0, which leaves no leg",
+            "baseline.weight_text: weight_text, weight_graph are all 0, which leaves nothing",
         ),
         ({"weight_graph": WEIGHT}, {"weight_text": 0, "weight_graph": 0}, "are all 0"),
+        (
+            {"weight_graph": Categorical((0.0,))},
+            {"weight_text": 0, "weight_graph": 1},
+            "space.weight_graph: weight_text, weight_graph are all 0, which leaves nothing",
+        ),
         (
             {"weight_graph": WEIGHT},
             {"weight_text": 0},

@@ -246,6 +246,9 @@ def test_weights_that_leave_nothing_or_make_no_difference_are_refused() -> None:
     with pytest.raises(InputError, match=said):
         found(built("make_fusion"), "Lima", **both)
     assert found(built("make_fusion"), "Lima", mode="simple", **both)
+    none = SearchSpace({name: Categorical((0.0,)) for name in both})
+    with pytest.raises(InputError, match=f"space.retriever_weights_0: {said}"):
+        built("make_fusion", space=none)
     one = SearchSpace({"retriever_weights_0": Real(0.0, 1.0)})
     with pytest.raises(InputError, match="no effect where retriever_weights_1 is 0, as only the"):
         built("make_fusion", space=one, baseline={"retriever_weights_1": 0.0})

@@ -39,6 +39,17 @@ execution: {{kind: inline}}
 tracking: null
 """
 
+SMALL = """\
+study: {{name: small, seed: 1}}
+dataset: {{path: "{place}/qrels.txt", format: qrels, split: {{holdout: 0}}}}
+retriever: {{kind: runs, legs: {{a: "{place}/a.run", b: "{place}/b.run"}}}}
+space: {{{searched}}}
+objective: {{maximize: {{mrr@10: 1.0}}}}
+baseline: {{{today}}}
+backends: [{{kind: random, trials: 2}}]
+tracking: null
+"""
+
 
 @pytest.fixture(scope="module")
 def atlas() -> Dataset:
@@ -115,6 +126,65 @@ def test_both_backends_beat_the_best_single_leg(folder: Path, cache: Path) -> No
     best = {arm.arm: arm.tune_objective for arm in tuned.summary.arms}
     assert best["gp"] > max(legs.values()) + 0.02
     assert best["tpe"] > max(legs.values()) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("searched", "today", "said"),
+    [
+        (
+            "depth_a: {type: integer, low: 1, high: 2}",
+            "weight_a: 0, weight_b: 0",
+            "baseline.weight_a",
+        ),
+        (
+            "weight_a: {type: real, low: 0, high: 1}",
+            "weight_a: 0, weight_b: 0",
+            "baseline.weight_a",
+        ),
+        ("weight_b: {type: categorical, choices: [0.0]}", "weight_a: 0", "space.weight_b"),
+    ],
+)
+def test_weights_that_leave_no_leg_are_refused_before_the_study(
+    tmp_path: Path, searched: str, today: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=f"{said}: weight_a, weight_b are all 0, which leaves"):
+        assembled_small(tmp_path, searched, today)
+
+
+@pytest.mark.parametrize(
+    ("searched", "today", "said"),
+    [
+        (
+            "rrf_k: {type: integer, low: 1, high: 9}",
+            "fusion: score",
+            "'rrf_k' has no effect where fusion is score; leave it out, or set fusion in the "
+            "baseline to one of rrf",
+        ),
+        (
+            "normalisation: {type: categorical, choices: [z, max]}, "
+            "fusion: {type: categorical, choices: [score, rrf]}",
+            "weight_a: 1",
+            "'normalisation' has no effect where fusion is rrf; write when: {fusion: [score]}",
+        ),
+        ("rrf_k: {type: integer, low: 1, high: 9}", "fusion: rrf", None),
+    ],
+)
+def test_what_is_searched_without_effect_is_told(
+    tmp_path: Path, searched: str, today: str, said: str | None
+) -> None:
+    told = assembled_small(tmp_path, searched, today)
+    assert [one for one in told if "no effect" in one] == ([f"note: {said}"] if said else [])
+
+
+def assembled_small(place: Path, searched: str, today: str) -> list[str]:
+    for leg, lines in (("a", "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 a\n"), ("b", "q1 Q0 d3 1 1 b\n")):
+        (place / f"{leg}.run").write_text(lines)
+    (place / "qrels.txt").write_text("q1 0 d1 1\n")
+    (place / "config.yaml").write_text(SMALL.format(place=place, searched=searched, today=today))
+    config, source = load_config(place / "config.yaml", ())
+    said: list[str] = []
+    assemble(config, source, make_plan(config, source), say=said.append)
+    return said
 
 
 def test_judgements_alone_are_enough(folder: Path, cache: Path) -> None:

@@ -13,6 +13,7 @@ from tuner.core.trial import Params
 from tuner.retrieval.adapters.cypher.steps import WEIGHT
 from tuner.retrieval.adapters.runs.fusion import TOP_K, mixing_knobs, normalise
 from tuner.retrieval.computed import mixed
+from tuner.retrieval.dead import no_weight
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
 from tuner.retrieval.knobs import Knob
 
@@ -52,13 +53,7 @@ def check_weights(legs: Sequence[str], params: Params) -> None:
         InputError: all of several are 0.
     """
     if len(legs) > 1 and not any(params[weight_name(leg)] for leg in legs):
-        raise InputError(no_leg(legs))
-
-
-def no_leg(legs: Sequence[str]) -> str:
-    """Say that the weights of these legs leave none."""
-    names = ", ".join(map(weight_name, legs))
-    return f"{names} are all 0, which leaves no leg; give one a weight"
+        raise InputError(no_weight([weight_name(leg) for leg in legs]))
 
 
 def answer_of(legs: Mapping[str, Found], params: Params, *, tells_legs: bool) -> dict[str, Any]:

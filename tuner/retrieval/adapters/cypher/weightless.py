@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from tuner.core.errors import Problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.cypher.mixing import no_leg, own_knobs, weight_name
+from tuner.retrieval.adapters.cypher.mixing import own_knobs, weight_name
 from tuner.retrieval.adapters.cypher.steps import MIXING, Steps
-from tuner.retrieval.dead import can_be_above_0
+from tuner.retrieval.dead import can_be_above_0, no_weight_problems
 
 
 def weight_problems(
@@ -24,11 +24,11 @@ def weight_problems(
         return
     searched = {} if space is None else space.parameters
     today = {weight_name(leg): (baseline or {}).get(weight_name(leg), 1.0) for leg in steps.legs}
-    if not any(today.values()):
-        yield Problem(no_leg(steps.legs), key=("baseline", next(iter(today))))
+    if nothing := list(no_weight_problems(list(today), space, today)):
+        yield from nothing
         return
     live = [leg for leg in steps.legs if can_be_above_0(weight_name(leg), space, today)]
-    if not live or len(live) == len(steps.legs):
+    if len(live) == len(steps.legs):
         return
     mute = [weight_name(leg) for leg in steps.legs if leg not in live]
     where = f"where {' and '.join(mute)} {'is' if len(mute) == 1 else 'are'} 0"

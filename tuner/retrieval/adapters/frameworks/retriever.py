@@ -124,7 +124,7 @@ class Framework:
         """
         checked = knob_params(params, self.knobs)
         if said := without_weight(self.knobs, checked):
-            raise InputError(said[1])
+            raise InputError(said)
         made = self._object()
         begin = time.perf_counter()
         named = [knob for knob in self.knobs if knob.name in {*params, *self.always}]

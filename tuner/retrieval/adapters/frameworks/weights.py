@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tuner.core.errors import Problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
-from tuner.retrieval.dead import can_be_above_0
+from tuner.retrieval.dead import can_be_above_0, no_weight, no_weight_problems
 from tuner.retrieval.knobs import Knob
 
 _WEIGHT = re.compile(r"(.*weights)_\d+")
@@ -19,10 +19,10 @@ def weight_problems(
 ) -> Iterator[Problem]:
     """Yield weights that are all 0, and one that is searched where all others are 0."""
     today = {knob.name: knob.default for knob in knobs} | (dict(baseline) if baseline else {})
-    said = without_weight(knobs, today)
-    if said:
-        yield Problem(said[1], key=("baseline", said[0]))
-        return
+    for names in _read_groups(knobs, today):
+        if nothing := list(no_weight_problems(names, space, today)):
+            yield from nothing
+            return
     searched = {} if space is None else space.parameters
     for names in _groups(knobs).values():
         live = [name for name in names if can_be_above_0(name, space, today)]
@@ -36,17 +36,21 @@ def weight_problems(
             )
 
 
-def without_weight(knobs: Sequence[Knob], values: Params) -> tuple[str, str] | None:
-    """Return the first of weights that are all 0 where they count, and what to say; else None."""
+def without_weight(knobs: Sequence[Knob], values: Params) -> str | None:
+    """Say which weights are all 0 where they count; None: each list has one above 0."""
+    for names in _read_groups(knobs, values):
+        if not any(values.get(name) for name in names):
+            return no_weight(names)
+    return None
+
+
+def _read_groups(knobs: Sequence[Knob], values: Params) -> Iterator[list[str]]:
+    """Yield the names of each list's weights, where it is read beside these values."""
     by_name = {knob.name: knob for knob in knobs}
     for names in _groups(knobs).values():
         when = by_name[names[0]].when
-        is_read = all(values.get(other) in needed for other, needed in when.items())
-        if is_read and not any(values.get(name) for name in names):
-            return names[
-                0
-            ], f"{', '.join(names)} are all 0, which leaves nothing; give one a weight"
-    return None
+        if all(values.get(other) in needed for other, needed in when.items()):
+            yield names
 
 
 def _groups(knobs: Sequence[Knob]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from tuner.core.errors import InputError, did_you_mean
 from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray, Legs
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.runs.legs import Batch, Leg, Table
+from tuner.retrieval.dead import no_weight
 from tuner.retrieval.knobs import Knob, knob_params
 
 RRF_K = 60
@@ -34,9 +35,14 @@ class Settings:
     top_k: int
 
 
+def weight_names(legs: Collection[str]) -> list[str]:
+    """Return the parameters that are the weights of the legs."""
+    return [f"weight_{leg}" for leg in legs]
+
+
 def mixing_knobs(legs: Collection[str]) -> tuple[Knob, ...]:
     """Return the knobs by which legs are mixed: a weight for each, and how they are added up."""
-    some_weight = " + ".join(f"weight_{leg}" for leg in legs) + " > 0"
+    some_weight = " + ".join(weight_names(legs)) + " > 0"
     weights = (
         Knob(
             f"weight_{leg}",
@@ -115,8 +121,7 @@ def read_params(params: Params, knobs: tuple[Knob, ...], legs: tuple[str, ...]) 
     values: dict[str, Any] = knob_params(params, knobs)
     weights = tuple(float(values[f"weight_{leg}"]) for leg in legs)
     if not any(weights):
-        names = ", ".join(f"weight_{leg}" for leg in legs)
-        raise InputError(f"{names} are all 0, which leaves no leg; give one of them a weight")
+        raise InputError(no_weight(weight_names(legs)))
     return Settings(
         weights=weights,
         depths=tuple(int(values[f"depth_{leg}"]) for leg in legs),

@@ -16,12 +16,21 @@ from tuner.core.corpus import Corpus, Query, corpus_fingerprint
 from tuner.core.errors import InputError, Problem, refuse
 from tuner.core.json_text import digest_of
 from tuner.core.rankings import Rankings
+from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
 from tuner.core.words import count_tokens
 from tuner.retrieval.adapters.alternatives import choice_knob, file_digest, read_alternatives
 from tuner.retrieval.adapters.options import code_digest, path_from_root
-from tuner.retrieval.adapters.runs.fusion import best, fuse, make_knobs, read_params, told_legs
+from tuner.retrieval.adapters.runs.fusion import (
+    best,
+    fuse,
+    make_knobs,
+    read_params,
+    told_legs,
+    weight_names,
+)
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
+from tuner.retrieval.dead import no_weight_problems
 from tuner.retrieval.free import FreeKnobs, Mixing, Share
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob, knob_params
@@ -87,19 +96,26 @@ class Runs:
         ],
         read_run: ReadRun,
         index_params: Params | None = None,
+        space: SearchSpace | None = None,
+        baseline: Params | None = None,
     ) -> Self:
         """Read the runs, or open the arrays of equal ones in ``cache_dir``.
 
         ``legs`` maps names to run files, or to several by a name each; then ``index_params`` say
         which, as ``run_<leg>``, by default the first. ``read_run`` reads one: query -> document ->
         score, or query -> documents, best first. Where the corpus has documents they must hold all
-        those of the runs, and contexts are counted by their texts.
+        those of the runs, and contexts are counted by their texts. ``space`` and ``baseline`` are
+        those of the study, by which its weights are checked.
 
         Raises:
-            InputError: what is wrong with the legs' names or in their files, all at once.
+            InputError: what is wrong with the legs' names or in their files, all at once; weights
+                of the study that leave no leg.
             TunerError: the cache cannot be written.
         """
         paths = _paths(legs)
+        weights = weight_names(paths)
+        today = dict.fromkeys(weights, 1.0) | dict(baseline or {})
+        refuse(no_weight_problems(weights, space, today))
         names = knob_params(index_params or {}, _run_knobs(paths))
         chosen = {leg: str(names.get(f"run_{leg}", "")) for leg in paths}
         contents = _contents(paths)
