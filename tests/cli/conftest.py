@@ -173,6 +173,16 @@ def tuner_here(
 
 
 @pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every system in this process count as quick, so that a loaded machine asks no less.
+
+    Answers of a slow one are remembered, and it is not asked for what nobody needs.
+    """
+    monkeypatch.setattr("tuner.retrieval.wrapped.remembered.QUICK_S", float("inf"))
+    monkeypatch.setattr("tuner.run.inspection.SLOW_QUERY_MS", float("inf"))
+
+
+@pytest.fixture
 def as_process() -> type[CommandLine]:
     """Return what runs commands in a folder in processes of their own."""
     return CommandLine

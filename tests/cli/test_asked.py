@@ -72,7 +72,7 @@ def test_the_queries_that_time_a_trial_are_counted_for_that(counted, racing):
     assert told["holdout"] == 20  # each once
 
 
-def test_the_summary_page_and_note_say_what_timing_asked(counted):
+def test_the_summary_page_and_note_say_what_timing_asked(counted, quick):
     done = counted("run", "config.yaml")
     assert "50 queries asked in trials, " in done.stdout
     assert " besides: 55 to time queries in trials, " in done.stdout
@@ -190,7 +190,7 @@ def summary_of(run_dir):
     return [event for line in lines if (event := json.loads(line)).get("kind") == "summary"][-1]
 
 
-def test_a_run_that_failed_says_what_it_asked(counted):
+def test_a_run_that_failed_says_what_it_asked(counted, quick):
     fails_above(counted, -2.9)
     done = counted("run", "config.yaml", code=1)
     # Of 4 trials the first query failed. Besides the 11 that time the baseline, 10 tell why it

@@ -345,16 +345,13 @@ def test_failed_trials_are_evaluated_again_and_their_new_results_count(tuner_her
         assert "is too deep" not in shown
 
 
-def test_queries_besides_the_trials_are_counted_by_what_for(tuner_here):
-    # On, since a loaded machine makes any system slow, and a slow one is not asked for that.
-    tuner_here.edit("execution:", "inspection: on\nexecution:")
+def test_queries_besides_the_trials_are_counted_by_what_for(tuner_here, quick):
     done = tuner_here("run", "config.yaml")
     (run_dir,) = tuner_here.runs()
     asked, page, note, run = summary_and_views(run_dir)
     counts = asked.queries_asked
     own = {event.evaluated_as for event in read_journal(run_dir / "journal.jsonl").trials.values()}
     assert counts["trials"] == 10 * len(own)
-    # What was answered before comes from memory: the system is slower than 2 ms, or asked again.
     for purpose in ("dead_knobs", "holdout", "asked_twice"):
         assert counts[purpose] > 0
     total = sum(counts.values()) - counts["trials"]

@@ -20,7 +20,7 @@ KILLED = -9
 
 
 @pytest.fixture
-def in_parts(tuner_here):
+def in_parts(tuner_here, quick):
     """44 queries of two types in two parts; half of the passages name another city in the text."""
     folder = tuner_here.folder / "data"
     documents, queries, judgements = [], [], ["query-id\tcorpus-id\tscore"]
