@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from joblib.externals.loky.backend import get_context
 
 from tuner.core import registry
 from tuner.core.errors import InputError
 from tuner.core.trial import Outcome, Params, Trial
 from tuner.execution.base import Execution
-from tuner.execution.local.pool import CannotSendError, ProcessPool
+from tuner.execution.local.pool import CannotSendError, ProcessPool, _death
 from tuner.testing import ExecutionCase
 from tuner.testing.executions import CHECKS
 
@@ -222,6 +224,16 @@ def test_a_worker_that_dies_costs_its_own_trial(kind: str, workers: int, tmp_pat
     assert str(found.pop("die")).endswith("died while it evaluated this trial: exit code 7")
     assert str(found.pop("kill")).endswith("died while it evaluated this trial: SIGKILL")
     assert found == {"slow": None, "ok1": None, "ok2": None}
+
+
+def test_a_worker_that_is_still_ending_is_waited_for() -> None:
+    # A result that breaks off is seen before the system tells how its worker ended.
+    process = get_context("loky").Process(target=time.sleep, args=(WAIT_S,))
+    process.start()
+    ending = threading.Timer(0.2, os.kill, (process.pid, signal.SIGTERM))
+    ending.start()
+    assert _death(BrokenProcessPool("a result broke off"), process) == "SIGTERM"
+    ending.join()
 
 
 @each(*CONTAINED)

@@ -41,9 +41,10 @@ STARTS_PER_TRIAL = 3
 # How long idle workers may take to end; a thread that an evaluation left behind keeps one alive.
 CLOSE_GRACE_S = 5.0
 
-
 # Python then does not look into the working folder first, where a numpy.py may lie.
 SAFE_PATH = "PYTHONSAFEPATH"
+# At most so long is waited for a dying worker to be gone.
+_ENDING_S = 30.0
 _TRACKER = threading.Lock()
 
 
@@ -324,7 +325,10 @@ def _pickled(evaluate: Evaluate) -> bytes:
 
 def _death(error: Exception, process: Any) -> str:
     """Say how a process ended, where that is known: ``exit code 3``, ``SIGKILL``."""
-    code = None if process is None else process.exitcode
+    code = None
+    if process is not None:
+        process.join(_ENDING_S)  # its pipe is closed a moment before its code is known
+        code = process.exitcode
     if code is not None and code < 0:
         return signal.Signals(-code).name
     if code:
