@@ -101,6 +101,10 @@ def scored(rankings: Rankings) -> list[tuple[str, list[tuple[str, float]]]]:
 def assembled(folder: Path, *, dataset: str, cache: Path) -> tuple[Assembly, list[str]]:
     path = folder / "config.yaml"
     path.write_text(CONFIG.format(folder=folder, dataset=dataset), encoding="utf-8")
+    return assembled_at(path)
+
+
+def assembled_at(path: Path) -> tuple[Assembly, list[str]]:
     config, source = load_config(path, ())
     said: list[str] = []
     return assemble(config, source, make_plan(config, source), say=said.append), said
@@ -181,10 +185,7 @@ def assembled_small(place: Path, searched: str, today: str) -> list[str]:
         (place / f"{leg}.run").write_text(lines)
     (place / "qrels.txt").write_text("q1 0 d1 1\n")
     (place / "config.yaml").write_text(SMALL.format(place=place, searched=searched, today=today))
-    config, source = load_config(place / "config.yaml", ())
-    said: list[str] = []
-    assemble(config, source, make_plan(config, source), say=said.append)
-    return said
+    return assembled_at(place / "config.yaml")[1]
 
 
 def test_judgements_alone_are_enough(folder: Path, cache: Path) -> None:

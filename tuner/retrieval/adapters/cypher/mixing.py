@@ -10,11 +10,16 @@ import numpy as np
 from tuner.core.errors import InputError
 from tuner.core.rankings import Legs, Rankings
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.cypher.steps import WEIGHT
-from tuner.retrieval.adapters.runs.fusion import TOP_K, mixing_knobs, normalise
+from tuner.retrieval.adapters.runs.fusion import (
+    TOP_K,
+    mixing_knobs,
+    mixing_of,
+    normalise,
+    weight_name,
+)
 from tuner.retrieval.computed import mixed
 from tuner.retrieval.dead import no_weight
-from tuner.retrieval.free import FreeKnobs, Mixing, Share
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.knobs import Knob
 
 TOP = "top_k"
@@ -23,11 +28,6 @@ _SUGGESTED = 100
 
 Found = Sequence[tuple[str, float]]
 """Documents with their scores, best first; of equals the one with the lower id first."""
-
-
-def weight_name(leg: str) -> str:
-    """Return the parameter that is a leg's weight."""
-    return f"{WEIGHT}{leg}"
 
 
 def own_knobs(legs: Sequence[str]) -> tuple[Knob, ...]:
@@ -86,23 +86,6 @@ def answer_of(legs: Mapping[str, Found], params: Params, *, tells_legs: bool) ->
     if tells_legs:
         answer["legs"] = {leg: list(found) for leg, found in told.items()}
     return answer
-
-
-def mixing_of(legs: Sequence[str], searched: Collection[str], fixed: Params) -> Mixing:
-    """Return how legs are mixed, where these weights are searched and the others have a value."""
-    shares = {
-        leg: Share(name)
-        if (name := weight_name(leg)) in searched
-        else Share(constant=float(fixed.get(name, 1.0)))  # type: ignore[arg-type]  # a number
-        for leg in legs
-    }
-    is_rrf = "fusion" not in searched and fixed.get("fusion") == "rrf"
-    return Mixing(
-        shares,
-        normalisation="none",  # the legs are normalised, but for what they did not find
-        rrf_k="rrf_k" if is_rrf and "rrf_k" in searched else "",
-        needs_share=True,
-    )
 
 
 def free_of(

@@ -13,6 +13,7 @@ from tuner.core.errors import Problem, did_you_mean, refuse
 from tuner.core.space import Categorical, Integer, SearchSpace
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.cypher.statement import Statement
+from tuner.retrieval.adapters.runs.fusion import WEIGHT
 from tuner.retrieval.knobs import Knob, space_knobs, unvalued
 
 QUERY, VECTOR, IDS, ROWS = "query", "vector", "ids", "rows"
@@ -20,8 +21,8 @@ QUERY, VECTOR, IDS, ROWS = "query", "vector", "ids", "rows"
 found, as ids or as rows with ``id`` and ``score``. ``$NAME_ids`` is what an earlier step found."""
 GIVEN = (QUERY, VECTOR, IDS, ROWS)
 BM25 = "bm25"
-# The parameters of an answer that is mixed from several legs.
-WEIGHT, MIXING = "weight_", ("fusion", "normalisation", "rrf_k")
+# The parameters, beside the weights, of an answer that is mixed from several legs.
+MIXING = ("fusion", "normalisation", "rrf_k")
 KEY = "steps"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from tuner.core.errors import Problem
 from tuner.core.space import SearchSpace
 from tuner.core.trial import Params
-from tuner.retrieval.adapters.cypher.mixing import own_knobs, weight_name
+from tuner.retrieval.adapters.cypher.mixing import own_knobs
 from tuner.retrieval.adapters.cypher.steps import MIXING, Steps
+from tuner.retrieval.adapters.runs.fusion import weight_name
 from tuner.retrieval.dead import can_be_above_0, no_weight_problems
 
 

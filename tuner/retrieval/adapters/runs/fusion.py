@@ -5,7 +5,7 @@ First the scores of one leg are made comparable with those of another, query by 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,12 @@ from tuner.core.rankings import NO_DOCUMENT, BoolArray, FloatArray, IntArray, Le
 from tuner.core.trial import Params
 from tuner.retrieval.adapters.runs.legs import Batch, Leg, Table
 from tuner.retrieval.dead import no_weight
+from tuner.retrieval.free import Mixing, Share
 from tuner.retrieval.knobs import Knob, knob_params
 
 RRF_K = 60
 TOP_K = 10
+WEIGHT = "weight_"
 _LEAST_TOP_K_LIMIT = 100  # so that a space made for another retriever fits short runs as well
 
 
@@ -35,17 +37,17 @@ class Settings:
     top_k: int
 
 
-def weight_names(legs: Collection[str]) -> list[str]:
-    """Return the parameters that are the weights of the legs."""
-    return [f"weight_{leg}" for leg in legs]
+def weight_name(leg: str) -> str:
+    """Return the parameter that is a leg's weight."""
+    return f"{WEIGHT}{leg}"
 
 
 def mixing_knobs(legs: Collection[str]) -> tuple[Knob, ...]:
     """Return the knobs by which legs are mixed: a weight for each, and how they are added up."""
-    some_weight = " + ".join(weight_names(legs)) + " > 0"
+    some_weight = " + ".join(map(weight_name, legs)) + " > 0"
     weights = (
         Knob(
-            f"weight_{leg}",
+            weight_name(leg),
             "real",
             1.0,
             low=0.0,
@@ -119,9 +121,10 @@ def read_params(params: Params, knobs: tuple[Knob, ...], legs: tuple[str, ...]) 
         InputError: unknown names, values out of range, or no leg with a weight.
     """
     values: dict[str, Any] = knob_params(params, knobs)
-    weights = tuple(float(values[f"weight_{leg}"]) for leg in legs)
+    names = [weight_name(leg) for leg in legs]
+    weights = tuple(float(values[name]) for name in names)
     if not any(weights):
-        raise InputError(no_weight(weight_names(legs)))
+        raise InputError(no_weight(names))
     return Settings(
         weights=weights,
         depths=tuple(int(values[f"depth_{leg}"]) for leg in legs),
@@ -129,6 +132,23 @@ def read_params(params: Params, knobs: tuple[Knob, ...], legs: tuple[str, ...]) 
         normalisation=str(values["normalisation"]),
         rrf_k=int(values["rrf_k"]),
         top_k=int(values["top_k"]),
+    )
+
+
+def mixing_of(legs: Sequence[str], searched: Collection[str], fixed: Params) -> Mixing:
+    """Return how legs are mixed, where these weights are searched and the others have a value."""
+    shares = {
+        leg: Share(name)
+        if (name := weight_name(leg)) in searched
+        else Share(constant=float(fixed.get(name, 1.0)))  # type: ignore[arg-type]  # a number
+        for leg in legs
+    }
+    is_rrf = "fusion" not in searched and fixed.get("fusion") == "rrf"
+    return Mixing(
+        shares,
+        normalisation="none",  # the legs are normalised, but for what they did not find
+        rrf_k="rrf_k" if is_rrf and "rrf_k" in searched else "",
+        needs_share=True,
     )
 
 

@@ -25,13 +25,14 @@ from tuner.retrieval.adapters.runs.fusion import (
     best,
     fuse,
     make_knobs,
+    mixing_of,
     read_params,
     told_legs,
-    weight_names,
+    weight_name,
 )
 from tuner.retrieval.adapters.runs.legs import Run, Table, open_batch, open_table
 from tuner.retrieval.dead import no_weight_problems
-from tuner.retrieval.free import FreeKnobs, Mixing, Share
+from tuner.retrieval.free import FreeKnobs
 from tuner.retrieval.hybrid.cache import ensure
 from tuner.retrieval.knobs import Knob, knob_params
 
@@ -113,7 +114,7 @@ class Runs:
             TunerError: the cache cannot be written.
         """
         paths = _paths(legs)
-        weights = weight_names(paths)
+        weights = [weight_name(leg) for leg in paths]
         today = dict.fromkeys(weights, 1.0) | dict(baseline or {})
         refuse(no_weight_problems(weights, space, today))
         names = knob_params(index_params or {}, _run_knobs(paths))
@@ -143,19 +144,7 @@ class Runs:
 
     def free_knobs(self, fixed: Params, searched: Collection[str]) -> FreeKnobs:
         """Return ``top_k``, the weights, and ``rrf_k`` where no other fusion is tried."""
-        is_rrf = "fusion" not in searched and fixed.get("fusion") == "rrf"
-        shares = {
-            leg: Share(name)
-            if (name := f"weight_{leg}") in searched
-            else Share(constant=float(fixed.get(name, 1.0)))  # type: ignore[arg-type]  # a number
-            for leg in self.legs
-        }
-        mixing = Mixing(
-            shares,
-            normalisation="none",  # the legs are normalised, but for what they did not find
-            rrf_k="rrf_k" if is_rrf and "rrf_k" in searched else "",
-            needs_share=True,
-        )
+        mixing = mixing_of(self.legs, searched, fixed)
         return FreeKnobs(("top_k",), mixing if mixing.parameters else None)
 
     def telling_legs(self) -> Runs:
